@@ -1,5 +1,5 @@
-// Requests two servers could read differently (reliability S17). Each ends in a refusal and a closed connection, or
-// exactly one request reaches exactly the unit that was named. Both units count what reaches them.
+// Requests that two servers could parse differently (reliability S17). Each is refused and its connection closed, or
+// exactly one request reaches exactly the unit it names. Both units record what they receive.
 
 import { connect as connectTcp } from 'node:net'
 import { connect as connectTls } from 'node:tls'
@@ -46,7 +46,7 @@ const post = (...headers: string[]) => `POST / HTTP/1.1\r\nHost: ${host}\r\n${he
 const get = (...headers: string[]) =>
   `GET / HTTP/1.1\r\nHost: ${host}\r\n${headers.map((h) => `${h}\r\n`).join('')}\r\n`
 
-describe('no unit sees', () => {
+describe('no unit receives a request with', () => {
   it.each<[string, () => string]>([
     [
       'a length and chunks',
@@ -60,18 +60,18 @@ describe('no unit sees', () => {
     ['the same coding twice', () => `${post('Transfer-Encoding: chunked, chunked')}0\r\n\r\n${smuggled()}`],
     ['an unknown coding', () => `${post('Transfer-Encoding: xchunked')}0\r\n\r\n${smuggled()}`],
     ['a coding before chunks', () => `${post('Transfer-Encoding: gzip, chunked')}0\r\n\r\n`],
-    ['a blank before the colon', () => `${post('Transfer-Encoding : chunked')}0\r\n\r\n${smuggled()}`],
+    ['a space before the colon', () => `${post('Transfer-Encoding : chunked')}0\r\n\r\n${smuggled()}`],
     ['a tab within a header’s name', () => `${post('Transfer\tEncoding: chunked')}0\r\n\r\n`],
     ['chunks in HTTP/1.0', () => post('Transfer-Encoding: chunked').replace('HTTP/1.1', 'HTTP/1.0')],
     ['two lengths', () => `${post('Content-Length: 0', 'Content-Length: 44')}${smuggled()}`],
     ['the same length twice', () => `${post('Content-Length: 3', 'Content-Length: 3')}abc`],
     ['a list of lengths', () => `${post('Content-Length: 3, 3')}abc`],
-    ['a length with a sign', () => `${post('Content-Length: +3')}abc`],
-    ['a length that is hexadecimal', () => `${post('Content-Length: 0x3')}abc`],
-    ['a length below nothing', () => `${post('Content-Length: -1')}abc`],
-    ['a length beyond all bounds', () => `${post('Content-Length: 99999999999999999999999')}abc`],
+    ['a signed length', () => `${post('Content-Length: +3')}abc`],
+    ['a hexadecimal length', () => `${post('Content-Length: 0x3')}abc`],
+    ['a negative length', () => `${post('Content-Length: -1')}abc`],
+    ['a huge length', () => `${post('Content-Length: 99999999999999999999999')}abc`],
     ['a folded header', () => get('X-A: b', ' Transfer-Encoding: chunked')],
-    ['a header that begins with a blank', () => `GET / HTTP/1.1\r\n Host: ${host}\r\n\r\n`],
+    ['a space before its first header', () => `GET / HTTP/1.1\r\n Host: ${host}\r\n\r\n`],
     ['bare line feeds', () => `GET / HTTP/1.1\nHost: ${host}\n\n`],
     ['one bare line feed', () => get('X-A: b\nX-C: d')],
     ['a bare carriage return', () => get('X-A: b\rX-C: d')],
@@ -84,55 +84,55 @@ describe('no unit sees', () => {
     ['no host in HTTP/1.0', () => 'GET / HTTP/1.0\r\n\r\n'],
     ['a host with a user', () => `GET / HTTP/1.1\r\nHost: user@${host}\r\n\r\n`],
     ['a host with a path', () => `GET / HTTP/1.1\r\nHost: ${host}/x\r\n\r\n`],
-    ['a whole URL of another unit', () => `GET http://${otherHost}/ HTTP/1.1\r\nHost: ${host}\r\n\r\n`],
-    ['a whole URL of its own', () => `GET http://${host}/ HTTP/1.1\r\nHost: ${host}\r\n\r\n`],
-    ['a path that is none', () => `GET smuggled HTTP/1.1\r\nHost: ${host}\r\n\r\n`],
-    ['the asterisk', () => `OPTIONS * HTTP/1.1\r\nHost: ${host}\r\n\r\n`],
-    ['a path with a blank', () => `GET /a b HTTP/1.1\r\nHost: ${host}\r\n\r\n`],
-    ['a path with a control character', () => `GET /a\x01b HTTP/1.1\r\nHost: ${host}\r\n\r\n`],
-    ['a path beyond ASCII', () => `GET /\xe4 HTTP/1.1\r\nHost: ${host}\r\n\r\n`],
-    ['a version there is not', () => get().replace('HTTP/1.1', 'HTTP/1.2')],
-    ['HTTP/2 without a greeting', () => 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
-    ['CONNECT', () => `CONNECT ${otherHost}:80 HTTP/1.1\r\nHost: ${host}\r\n\r\n${smuggled()}`],
-    ['headers beyond the bound', () => get(`X-A: ${'a'.repeat(40_000)}`)],
-    ['garbage', () => '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'],
+    ['an absolute URL of another unit', () => `GET http://${otherHost}/ HTTP/1.1\r\nHost: ${host}\r\n\r\n`],
+    ['an absolute URL of its own unit', () => `GET http://${host}/ HTTP/1.1\r\nHost: ${host}\r\n\r\n`],
+    ['a path without a slash', () => `GET smuggled HTTP/1.1\r\nHost: ${host}\r\n\r\n`],
+    ['an asterisk for a path', () => `OPTIONS * HTTP/1.1\r\nHost: ${host}\r\n\r\n`],
+    ['a space in its path', () => `GET /a b HTTP/1.1\r\nHost: ${host}\r\n\r\n`],
+    ['a control character in its path', () => `GET /a\x01b HTTP/1.1\r\nHost: ${host}\r\n\r\n`],
+    ['a non-ASCII path', () => `GET /\xe4 HTTP/1.1\r\nHost: ${host}\r\n\r\n`],
+    ['an unknown HTTP version', () => get().replace('HTTP/1.1', 'HTTP/1.2')],
+    ['the preface of HTTP/2', () => 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
+    ['the method CONNECT', () => `CONNECT ${otherHost}:80 HTTP/1.1\r\nHost: ${host}\r\n\r\n${smuggled()}`],
+    ['headers that are too large', () => get(`X-A: ${'a'.repeat(40_000)}`)],
+    ['garbage instead of HTTP', () => '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'],
   ])('%s', async (_what, bytes) => {
     const answer = await exchangeRaw(gateway.port, bytes())
     expect(mine.seen).toEqual([])
     expect(other.seen).toEqual([])
-    // CONNECT and requests after a refused one are met with silence and the end.
+    // CONNECT and requests after a refused one get no response, only a closed connection.
     expect(statusesOf(answer).join()).toMatch(/^(?:400|431)?$/)
   })
 })
 
-describe('a body that breaks off in a way of its own', () => {
+describe('a malformed chunked body', () => {
   it.each<[string, string]>([
     ['a carriage return without a line feed', '0\r\n\rX'],
     ['bare line feeds', '3\nabc\n0\n\n'],
     ['a size with a prefix', '0x3\r\nabc\r\n0\r\n\r\n'],
-    ['a size with a blank', '3 \r\nabc\r\n0\r\n\r\n'],
-    ['a size beyond all bounds', '10000000000000003\r\nabc\r\n0\r\n\r\n'],
-    ['a size that is none', 'xyz\r\nabc\r\n0\r\n\r\n'],
+    ['a size with a space', '3 \r\nabc\r\n0\r\n\r\n'],
+    ['a huge size', '10000000000000003\r\nabc\r\n0\r\n\r\n'],
+    ['a size that is not a number', 'xyz\r\nabc\r\n0\r\n\r\n'],
     ['a line feed in an extension', '3;a\nxx\r\nabc\r\n0\r\n\r\n'],
     ['a chunk that is longer than it says', '3\r\nabcdef\r\n0\r\n\r\n'],
-  ])('is no way to another request: %s', async (_what, body) => {
+  ])('does not smuggle a second request: %s', async (_what, body) => {
     const answer = await exchangeRaw(
       gateway.port,
       `${post('Transfer-Encoding: chunked')}${body}${smuggled()}`,
     )
     expect(other.seen).toEqual([])
-    // The head of it may have been passed on, its end never.
+    // The gateway may have forwarded its head, but never its end.
     expect(mine.seen.length).toBeLessThanOrEqual(1)
     expect(answer).not.toContain('mine')
   })
 })
 
-describe('exactly one unit sees exactly one request', () => {
+describe('exactly one unit receives exactly one request', () => {
   it.each<[string, () => string]>([
     ['with a coding after a tab', () => `${post('Transfer-Encoding:\tchunked')}0\r\n\r\n`],
     ['with an extension of a chunk', () => `${post('Transfer-Encoding: chunked')}3;a=b\r\nabc\r\n0\r\n\r\n`],
     [
-      'that would rather speak HTTP/2',
+      'that offers an upgrade to h2c',
       () =>
         get(
           'Connection: Upgrade, HTTP2-Settings',
@@ -150,11 +150,11 @@ describe('exactly one unit sees exactly one request', () => {
       () => `${post(`Content-Length: ${smuggled().length}`)}${smuggled()}`,
     ],
     [
-      'that names another host everywhere else',
+      'that names another host in other headers',
       () => get(`X-Forwarded-Host: ${otherHost}`, `Forwarded: host=${otherHost}`, `X-Host: ${otherHost}`),
     ],
-    ['whose host ends with a dot', () => get().replace(host, `${host}.`)],
-    ['whose host is in capitals, with a port', () => get().replace(host, `${host.toUpperCase()}:1234`)],
+    ['with a trailing dot in its host', () => get().replace(host, `${host}.`)],
+    ['with an upper-case host and a port', () => get().replace(host, `${host.toUpperCase()}:1234`)],
     ['after empty lines', () => `\r\n\r\n${get()}`],
   ])('%s', async (_what, bytes) => {
     const answer = await exchangeRaw(gateway.port, bytes())
@@ -164,8 +164,8 @@ describe('exactly one unit sees exactly one request', () => {
   })
 })
 
-describe('a kept connection', () => {
-  it('leads each request to the unit it names', async () => {
+describe('a keep-alive connection', () => {
+  it('routes each request to the unit it names', async () => {
     const requests = [host, otherHost, host, `nobody-abcdefghij.${DOMAIN}`, otherHost]
       .map((name, at) => `GET /${at} HTTP/1.1\r\nHost: ${name}\r\n\r\n`)
       .join('')
@@ -175,7 +175,7 @@ describe('a kept connection', () => {
     expect(other.seen).toEqual(['GET /1', 'GET /4'])
   })
 
-  it('ends with a request that is refused', async () => {
+  it('is closed after a refused request', async () => {
     const answer = await exchangeRaw(gateway.port, `${get(`Host: ${otherHost}`)}${smuggled()}`)
     expect(statusesOf(answer)[0]).toBe('400')
     expect(answer).toMatch(/connection: close/i)
@@ -201,47 +201,53 @@ describe('over TLS', () => {
     return answer
   }
 
-  it('a connection for one unit is for no other', async () => {
+  it('a connection for one unit gets 421 for requests to another', async () => {
     expect(statusesOf(await ask(host, otherHost))).toEqual(['421'])
     expect(statusesOf(await ask(host, 'example.com'))).toEqual(['421'])
     expect(statusesOf(await ask(host, host))).toEqual(['200'])
     expect(other.seen).toEqual([])
   })
 
-  it('a connection that names no unit is led by each request', async () => {
+  it('a connection without the name of a unit routes each request by its host', async () => {
     expect(statusesOf(await ask(undefined, otherHost))).toEqual(['200'])
     expect(statusesOf(await ask(DOMAIN, host))).toEqual(['200'])
   })
 
   describe('HTTP/2', () => {
     it.each<[string, number[]]>([
-      ['a line break in a path', [...authority(), ...field(':path', '/ HTTP/1.1\r\nHost: x')]],
-      ['a blank in a path', [...authority(), ...field(':path', '/a b')]],
-      ['a capital in a name', [...authority(), ...field(':path', '/'), ...field('X-A', 'c')]],
-      ['a coding', [...authority(), ...field(':path', '/'), ...field('transfer-encoding', 'chunked')]],
-      ['a connection header', [...authority(), ...field(':path', '/'), ...field('connection', 'close')]],
-      ['another host', [...authority(), ...field(':path', '/'), ...field('host', 'x.berth.localhost')]],
-      ['two paths', [...authority(), ...field(':path', '/'), ...field(':path', '/b')]],
-      ['no path', [...authority()]],
-      ['a length that is none', [...authority(), ...field(':path', '/'), ...field('content-length', '1 ')]],
+      ['with a line break in its path', [...authority(), ...field(':path', '/ HTTP/1.1\r\nHost: x')]],
+      ['with a space in its path', [...authority(), ...field(':path', '/a b')]],
+      ['with an upper-case header name', [...authority(), ...field(':path', '/'), ...field('X-A', 'c')]],
       [
-        'a length its body has not',
+        'with a transfer encoding',
+        [...authority(), ...field(':path', '/'), ...field('transfer-encoding', 'chunked')],
+      ],
+      ['with a connection header', [...authority(), ...field(':path', '/'), ...field('connection', 'close')]],
+      [
+        'with a different host header',
+        [...authority(), ...field(':path', '/'), ...field('host', 'x.berth.localhost')],
+      ],
+      ['with two paths', [...authority(), ...field(':path', '/'), ...field(':path', '/b')]],
+      ['without a path', [...authority()]],
+      ['with a malformed length', [...authority(), ...field(':path', '/'), ...field('content-length', '1 ')]],
+      [
+        'with a length that its body does not have',
         [...authority(), ...field(':path', '/'), ...field('content-length', '5')],
       ],
-    ])('brings no unit %s', async (_what, fields) => {
+    ])('forwards no request %s', async (_what, fields) => {
       await askByFrames(fields)
       expect(mine.seen).toEqual([])
       expect(other.seen).toEqual([])
     })
 
-    it('brings no unit a line break in a header, nor what stands behind it', async () => {
+    it('forwards neither a line break in a header nor the text after it', async () => {
       await askByFrames([...authority(), ...field(':path', '/'), ...field('x', 'a\r\nhost: b')])
       await askByFrames([...authority(), ...field(':path', '/'), ...field('a: b\r\nhost', 'c')])
       const names = mine.heads.map((head) => head.filter((_text, at) => at % 2 === 0))
       for (const head of names) expect(head.filter((name) => /host|^x$|^a/i.test(name))).toEqual(OURS)
     })
 
-    it('brings the unit a request that is as it should be, told by these very bytes', async () => {
+    it('forwards a valid request sent by the same hand-written frames', async () => {
       await askByFrames([...authority(), ...field(':path', '/fine')])
       expect(mine.seen).toEqual(['GET /fine'])
     })
@@ -260,7 +266,7 @@ describe('over TLS', () => {
   })
 })
 
-it('a visitor that speaks TLS to the port without it is turned away', async () => {
+it('a client that speaks TLS to the plain HTTP port is disconnected', async () => {
   const socket = connectTls({ host: '127.0.0.1', port: gateway.port, rejectUnauthorized: false })
   await new Promise((resolve) => socket.once('error', resolve))
   const plain = connectTcp(gateway.port, '127.0.0.1')
@@ -269,12 +275,12 @@ it('a visitor that speaks TLS to the port without it is turned away', async () =
   expect(mine.seen).toEqual([])
 })
 
-// HTTP/2 by hand: a client library would refuse to say such things. HPACK without tables or Huffman.
+// HTTP/2 frames by hand, because a client library would refuse to send these. HPACK without tables or Huffman coding.
 
 const [HEADERS, SETTINGS] = [1, 4]
 const [END_STREAM, END_HEADERS] = [1, 4]
 const AUTHORITY = 'AUTHORITY'
-/** Headers of the gateway that have `host` in their names. */
+/** Headers set by the gateway whose names contain `host`. */
 const OURS = ['host', 'x-forwarded-host']
 
 function field(name: string, value: string): number[] {
@@ -286,7 +292,7 @@ function authority(): number[] {
   return [...field(':method', 'GET'), ...field(':scheme', 'https'), ...field(':authority', AUTHORITY)]
 }
 
-/** The name is known only once the gateway runs. */
+/** The host name is known only once the gateway is running. */
 function replaceAuthority(block: number[], name: string): number[] {
   const marker = field(':authority', AUTHORITY)
   const at = Buffer.from(block).indexOf(Buffer.from(marker))

@@ -1,5 +1,5 @@
-// Connections that break, and ones that dawdle, at each byte and on either side (reliability F26, L4): nothing ends
-// the process, nothing stays open, and other visitors do not notice.
+// Connections that break or stall at each byte and on either side (reliability F26, L4). The process must not end, no
+// connection may stay open, and other clients must not be affected.
 
 import { readdirSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
@@ -41,7 +41,7 @@ afterAll(async () => {
 afterEach(async () => {
   for (const close of closers.splice(0)) await close()
   await expect.poll(() => gateway.gateway.count(), { timeout: 5000 }).toEqual({ connections: 0, visits: 0 })
-  // A client that comes after all that is served as before.
+  // A new client is served as before.
   const after = await exchangeRaw(
     gateway.port,
     `GET / HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`,
@@ -54,26 +54,29 @@ const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
 type End = (socket: Socket) => void
 const ends: [string, End][] = [
-  ['says goodbye', (socket) => socket.end()],
-  ['vanishes', (socket) => (socket instanceof TLSSocket ? socket.destroy() : socket.resetAndDestroy())],
-  ['talks nonsense', (socket) => socket.end(Buffer.from('\0\xff\r\n\r\n}{'.repeat(10), 'latin1'))],
+  ['closes its connection', (socket) => socket.end()],
+  [
+    'resets its connection',
+    (socket) => (socket instanceof TLSSocket ? socket.destroy() : socket.resetAndDestroy()),
+  ],
+  ['sends garbage', (socket) => socket.end(Buffer.from('\0\xff\r\n\r\n}{'.repeat(10), 'latin1'))],
 ]
 
-/** Opens a connection, sends so much, ends it in this way, and sees it closed. */
+/** Opens a connection, sends these bytes, ends it in the given way, and waits until it is closed. */
 async function sendAndEnd(bytes: string, end: End): Promise<void> {
   const socket = connect({ host: '127.0.0.1', port: gateway.port, localAddress: VISITOR })
   socket.on('error', () => {})
   socket.resume()
   await new Promise((resolve) => socket.once('connect', resolve))
   socket.write(bytes, 'latin1')
-  // Now and then together with the bytes, now and then behind them.
+  // Sometimes in one packet with the bytes, sometimes after them.
   if (bytes.length % 2 === 0) await pause(2)
   end(socket)
   await Promise.race([new Promise((resolve) => socket.once('close', resolve)), pause(200)])
   socket.destroy()
 }
 
-describe.each(ends)('a visitor that %s', (_what, end) => {
+describe.each(ends)('a client that %s', (_what, end) => {
   const requests = (): [string, string][] => [
     ['a request', `GET /large HTTP/1.1\r\nHost: ${host}\r\n\r\n`],
     ['a body', `POST / HTTP/1.1\r\nHost: ${host}\r\nContent-Length: 5\r\n\r\nabcde`],
@@ -92,17 +95,17 @@ describe.each(ends)('a visitor that %s', (_what, end) => {
     ],
   ]
 
-  it('does so at any byte of a request', async () => {
+  it('at any byte of a request leaves no connection or file descriptor open', async () => {
     const before = openFiles()
     for (const [, bytes] of requests()) {
       const cuts = Array.from({ length: bytes.length + 1 }, (_, at) => at)
-      // Enough at a time to be quick, and few enough to be let in.
+      // Batches of 50 are fast and stay below the connection limit.
       for (let at = 0; at < cuts.length; at += 50) {
         await Promise.all(cuts.slice(at, at + 50).map((cut) => sendAndEnd(bytes.slice(0, cut), end)))
       }
     }
     await expect.poll(() => gateway.gateway.count().connections).toBe(0)
-    // Connections that are kept to the unit, and no more.
+    // Only keep-alive connections to the unit may remain.
     await expect.poll(openFiles, { timeout: 8000 }).toBeLessThan(before + 30)
   }, 60_000)
 })
@@ -118,7 +121,7 @@ describe.each(ends)('a unit that %s', (_what, end) => {
     ['an upgrade', 'HTTP/1.1 101 Switching\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\nabc'],
   ]
 
-  it('does so at any byte of an answer', async () => {
+  it('at any byte of a response leads to its status, 502 or an aborted response', async () => {
     let bytes = ''
     const unit = await startRawOrigin((socket) => {
       const answer = bytes
@@ -133,14 +136,14 @@ describe.each(ends)('a unit that %s', (_what, end) => {
         kind === 'an upgrade' ? 'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\n' : ''
       for (let cut = 0; cut <= whole.length; cut += 1) {
         bytes = whole.slice(0, cut)
-        // Each over a connection of its own.
+        // A new endpoint per request, so that each uses a new connection to the unit.
         const to = gateway.expose(unit.port)
         const answer = await exchangeRaw(
           gateway.port,
           `GET / HTTP/1.1\r\nHost: ${to}\r\n${upgrade}Connection: close\r\n\r\n`,
           30,
         )
-        // Whole or visibly not, and never another status than the unit's or ours.
+        // The response is complete or visibly broken, and has no status other than the unit's or 502.
         if (answer !== '') expect(answer).toMatch(/^HTTP\/1\.1 (?:200|204|502|101) /)
         if (cut < 10) expect(answer).toMatch(/^HTTP\/1\.1 502 /)
       }
@@ -148,8 +151,8 @@ describe.each(ends)('a unit that %s', (_what, end) => {
   }, 60_000)
 })
 
-describe('a visitor that dawdles', () => {
-  it('over its headers is cut', async () => {
+describe('a slow client', () => {
+  it('that does not finish its headers in time gets 408', async () => {
     const socket = connect(gateway.port, '127.0.0.1')
     closers.push(() => socket.destroy())
     socket.on('error', () => {})
@@ -167,7 +170,7 @@ describe('a visitor that dawdles', () => {
     expect(answer).toMatch(/^HTTP\/1\.1 408 .*too_slow/s)
   })
 
-  it('over its body is cut, however steadily it drips', async () => {
+  it('that sends its body too slowly gets 408', async () => {
     const before = origin.seen.length
     const socket = connect(gateway.port, '127.0.0.1')
     closers.push(() => socket.destroy())
@@ -178,7 +181,7 @@ describe('a visitor that dawdles', () => {
     })
     socket.write(`POST / HTTP/1.1\r\nHost: ${host}\r\nContent-Length: 100000\r\n\r\n`)
     await expect.poll(() => origin.seen.length).toBe(before + 1)
-    // Enough at first, and then too little.
+    // It sends enough at first and then too little.
     socket.write(Buffer.alloc(sessionLimits.uploadBytes))
     await pause(50)
     await gateway.later(sessionLimits.patienceMs.uploading)
@@ -190,7 +193,7 @@ describe('a visitor that dawdles', () => {
     expect(answer).toMatch(/^HTTP\/1\.1 408 /)
   })
 
-  it('over an answer is cut', async () => {
+  it('that does not read its response is disconnected', async () => {
     const large = await startOrigin((_asked, response) => response.end(Buffer.alloc(64 * 1024 * 1024)))
     closers.push(() => large.close())
     const socket = connect(gateway.port, '127.0.0.1')
@@ -201,7 +204,7 @@ describe('a visitor that dawdles', () => {
     await expect.poll(() => large.seen.length).toBe(1)
     await pause(100)
     expect(gateway.gateway.count().visits).toBe(1)
-    // As soon as nothing moves any more.
+    // Once the transfer has stalled.
     const cut = async () => {
       await gateway.later(sessionLimits.patienceMs.stalled)
       return gateway.gateway.count()
@@ -209,7 +212,7 @@ describe('a visitor that dawdles', () => {
     await expect.poll(cut, { timeout: 8000 }).toEqual({ connections: 0, visits: 0 })
   }, 15_000)
 
-  it('over a refused body is cut', async () => {
+  it('that keeps sending a refused body is disconnected', async () => {
     const socket = connect(gateway.port, '127.0.0.1')
     closers.push(() => socket.destroy())
     socket.on('error', () => {})
@@ -222,7 +225,7 @@ describe('a visitor that dawdles', () => {
     await expect.poll(() => socket.closed).toBe(true)
   })
 
-  it('in great number finds the connections closed, and others do not', async () => {
+  it('with many idle connections is limited, and other clients are still served', async () => {
     const idle = Array.from({ length: 250 }, () => {
       const socket = connect({ port: gateway.port, host: '127.0.0.1', localAddress: '127.0.0.2' })
       socket.on('error', () => {})
@@ -241,9 +244,9 @@ describe('a visitor that dawdles', () => {
 
 describe('over HTTP/2', () => {
   it.each(ends)(
-    'a visitor that %s at any byte of a greeting hurts nobody',
+    'a client that %s at any byte of its first frames does not affect others',
     async (_what, end) => {
-      // A request by hand, as in smuggling.test.ts: magic, settings, headers of `GET /large`.
+      // A hand-written request, as in smuggling.test.ts: magic, settings, headers of `GET /large`.
       const text = (characters: string) => [characters.length, ...Buffer.from(characters, 'latin1')]
       const pairs = [':method', 'GET', ':scheme', 'https', ':authority', host, ':path', '/large']
       const block = pairs.flatMap((name, at) =>

@@ -1,5 +1,5 @@
-// Connections to databases that break at each byte and on either side (reliability F26): nothing ends the process,
-// nothing stays open, and others do not notice.
+// Database connections that break at each byte and on either side (reliability F26). The process must not end, no
+// connection may stay open, and other clients must not be affected.
 
 import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
@@ -15,7 +15,7 @@ const PING = Buffer.from('*1\r\n$4\r\nPING\r\n')
 
 let gateway: TestGateway
 let unit: RawOrigin
-/** What becomes of the unit's end once the visitor has spoken. */
+/** What the unit does once the client has sent its first message. */
 let answer: (socket: Socket) => void
 let hosts: { redis: string; postgres: string }
 
@@ -33,7 +33,7 @@ afterAll(async () => {
 })
 afterEach(async () => {
   await expect.poll(() => gateway.gateway.count()).toEqual({ connections: 0, visits: 0 })
-  // A client that comes after all that is served as before.
+  // A new client is served as before.
   answer = (socket) => socket.write('+PONG\r\n')
   const client = await greet(hosts.redis)
   client.write(PING)
@@ -67,33 +67,33 @@ async function asPostgres(): Promise<Socket> {
 }
 
 const ends: [string, (socket: Socket) => void][] = [
-  ['says goodbye', (socket) => socket.end()],
-  ['vanishes', (socket) => socket.destroy()],
-  ['talks nonsense', (socket) => socket.end(Buffer.from('\0\xff\r\n}{'.repeat(10), 'latin1'))],
+  ['closes its connection', (socket) => socket.end()],
+  ['resets its connection', (socket) => socket.destroy()],
+  ['sends garbage', (socket) => socket.end(Buffer.from('\0\xff\r\n}{'.repeat(10), 'latin1'))],
 ]
 
-/** As many pieces of the bytes as there are, from none of them to all. */
+/** Returns all prefixes of the bytes, from empty to complete. */
 const prefixes = (bytes: Buffer) =>
   Array.from({ length: bytes.length + 1 }, (_, length) => bytes.subarray(0, length))
 
-/** In the long run; the end of each socket takes a turn or two. */
+/** Allows a few descriptors, because closing a socket takes a few turns of the event loop. */
 const expectNoGrowth = async (before: number) => await expect.poll(openFiles).toBeLessThanOrEqual(before + 3)
 
-describe.each(ends)('a visitor that %s', (_how, end) => {
-  it('does so at any byte before TLS is there', async () => {
+describe.each(ends)('a client that %s', (_how, end) => {
+  it('at any byte before the TLS handshake leaves no file descriptor open', async () => {
     const before = openFiles()
     for (const start of [SSL_REQUEST, Buffer.from('16030100a5010000a10303', 'hex')])
       for (const bytes of prefixes(start)) {
         const client = await plain(bytes)
         end(client)
-        // A greeting that was answered is read, so that its end is seen.
+        // Read the reply, so that the end of the connection is noticed.
         client.resume()
       }
     await expect.poll(() => gateway.gateway.count().connections).toBe(0)
     await expectNoGrowth(before)
   })
 
-  it('does so at any byte of its first packet', async () => {
+  it('at any byte of its first message leaves no file descriptor open', async () => {
     const before = openFiles()
     answer = () => {}
     for (const bytes of prefixes(PING).slice(0, -1)) {
@@ -112,7 +112,7 @@ describe.each(ends)('a visitor that %s', (_how, end) => {
     await expectNoGrowth(before)
   })
 
-  it('does so in a session, and takes the unit’s end along', async () => {
+  it('in a session also closes the connection to the unit', async () => {
     answer = (socket) => socket.write(READY)
     const clients = [await greet(hosts.redis), await asPostgres()]
     clients[0]?.write(PING)
@@ -123,14 +123,14 @@ describe.each(ends)('a visitor that %s', (_how, end) => {
       end(client)
       client.resume()
     }
-    // A unit that is told nothing more says goodbye, too.
+    // The unit closes its side in response.
     for (const socket of open) socket.once('end', () => socket.end())
     await expect.poll(() => open.every((socket) => socket.destroyed)).toBe(true)
   })
 })
 
 describe.each(ends)('a unit that %s', (_how, end) => {
-  it('does so once its visitor has spoken, and the visitor is told so by the end', async () => {
+  it('after the client’s first message ends the client’s connection', async () => {
     const before = openFiles()
     answer = end
     const clients = [await greet(hosts.redis), await asPostgres()]
@@ -140,7 +140,7 @@ describe.each(ends)('a unit that %s', (_how, end) => {
     await expectNoGrowth(before)
   })
 
-  it('does so in the middle of an answer', async () => {
+  it('in the middle of a response ends the client’s connection', async () => {
     answer = (socket) => {
       socket.write(Buffer.concat([READY, Buffer.alloc(200_000)]))
       setTimeout(() => end(socket), 5)

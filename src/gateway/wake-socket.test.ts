@@ -1,5 +1,5 @@
-// The socket between gateway and server, both ends of it real: what it refuses, and what outlives a restart of the
-// server.
+// The socket between gateway and server, with both real ends: which messages the server refuses, and what survives its
+// restart.
 
 import { once } from 'node:events'
 import { mkdtemp, rm, stat } from 'node:fs/promises'
@@ -45,12 +45,12 @@ async function serve(): Promise<void> {
   serving = await serveWakes(domain.app, { socketPath, socketGid: process.getegid?.() ?? 0 })
 }
 
-/** What the server says to these lines until it hangs up. */
+/** Returns what the server sends after this line until it closes the connection. */
 async function saidTo(line: string): Promise<string> {
   const socket = connect(socketPath)
   socket.write(`${line}\n`)
   let said = ''
-  // Hung up on with something left to read, which shows as a reset.
+  // Closing with unread input appears as a connection reset.
   socket.on('error', () => {})
   socket.on('data', (chunk) => (said += String(chunk)))
   await once(socket, 'close')
@@ -63,8 +63,8 @@ const until = async (check: () => boolean) => {
   while (!check()) await new Promise((resolve) => setTimeout(resolve, 5))
 }
 
-describe('the socket', () => {
-  it('answers for a unit, and for units in use', async () => {
+describe('the wake socket', () => {
+  it('returns the state of a unit and which units in use are awake', async () => {
     const address = domain.engine.machines().find(({ id }) => id === unit.id)?.address
     expect(await server.ask('use', { unitId: unit.id })).toEqual({ kind: 'running', generation: 1, address })
     const nobody = newId('unit')
@@ -72,36 +72,36 @@ describe('the socket', () => {
     expect(await server.ask('used', { unitIds: [unit.id, nobody] })).toEqual({ awake: [unit.id] })
   })
 
-  it('takes word of visits under way', async () => {
+  it('accepts the list of units with visits in progress', async () => {
     expect(await server.ask('visits', { unitIds: [unit.id] })).toEqual({})
     expect(domain.app.activity.uses.of(unit.id)).toBe(1)
     await server.ask('visits', { unitIds: [] })
     expect(domain.app.activity.uses.ids()).toEqual([])
   })
 
-  it('is for its group alone', async () => {
+  it('can be opened by its group only', async () => {
     expect((await stat(socketPath)).mode & 0o777).toBe(0o660)
   })
 
   it.each([
-    ['a request without its field', asking('use', {})],
-    ['what is no id', asking('use', { unitId: 'unit_x' })],
-    ['more than the operation takes', asking('use', { unitId: newId('unit'), as: 'cred_1' })],
-    ['no JSON', 'not JSON'],
+    ['a missing field', asking('use', {})],
+    ['a malformed id', asking('use', { unitId: 'unit_x' })],
+    ['an extra field', asking('use', { unitId: newId('unit'), as: 'cred_1' })],
+    ['invalid JSON', 'not JSON'],
     ['a line that is too long', asking('use', { unitId: 'a'.repeat(1024 * 1024) })],
-    ['no ids', asking('used', { unitIds: ['; drop table units'] })],
-    ['no list of ids', asking('visits', { unitIds: {} })],
+    ['malformed ids', asking('used', { unitIds: ['; drop table units'] })],
+    ['an object instead of a list', asking('visits', { unitIds: {} })],
     ['too many ids', asking('visits', { unitIds: Array.from({ length: 16_385 }, () => newId('unit')) })],
     ['an operation of the engine', asking('exec', {})],
     ['an operation of JavaScript', asking('constructor', {})],
-    ['an id of a question that is none', '{"id":"1","operation":"visits","request":{"unitIds":[]}}'],
+    ['a string for the request id', '{"id":"1","operation":"visits","request":{"unitIds":[]}}'],
     ['HTTP', 'POST /use HTTP/1.1'],
-  ])('hangs up on %s', async (_, line) => {
-    // Nothing but the greeting.
+  ])('closes the connection on %s', async (_, line) => {
+    // Only the greeting was sent.
     expect(await saidTo(line)).toBe('\n')
   })
 
-  it('answers each question as soon as it can', async () => {
+  it('responds to each request as soon as its result is ready', async () => {
     const release = domain.engine.hang('pull')
     const { id } = await makeUnit(domain.app, caller, { name: 'later' }, { wait: false })
     const order: string[] = []
@@ -112,7 +112,7 @@ describe('the socket', () => {
     expect(order).toEqual(['at once', 'later'])
   })
 
-  it('says that it cannot say while the database is away', async () => {
+  it('returns an error while the database is unavailable', async () => {
     const broken = { ...domain.app, db: domain.app.db.withSchema('nowhere') }
     const other = join(directory, 'other.sock')
     const failing = await serveWakes(broken, { socketPath: other, socketGid: process.getegid?.() ?? 0 })
@@ -121,7 +121,7 @@ describe('the socket', () => {
     await failing.close()
   })
 
-  it('is gone with its server, and nobody waits for what was asked of it', async () => {
+  it('is removed when the server closes, and pending requests fail', async () => {
     const release = domain.engine.hang('pull')
     const { id } = await makeUnit(domain.app, caller, { name: 'slow' }, { wait: false })
     const asked = server.ask('use', { unitId: id })
@@ -135,8 +135,8 @@ describe('the socket', () => {
   })
 })
 
-describe('a client that follows', () => {
-  it('hears of units that stop running, of a server that goes, and of the next one', async () => {
+describe('a client that follows run-end events', () => {
+  it('is told when units stop, when the server closes and when it is back', async () => {
     const heard: string[] = []
     const done = new AbortController()
     const following = server.follow(

@@ -16,7 +16,7 @@ const letter: Letter = {
 }
 const from = 'berth@berth.example'
 
-describe('by SMTP a mail', () => {
+describe('a mail by SMTP', () => {
   let server: MailServer
   beforeAll(async () => {
     server = await startMailServer()
@@ -28,7 +28,7 @@ describe('by SMTP a mail', () => {
   })
   const deliver = () => smtpTransport({ url: server.url, from, silentForMs: 300 })
 
-  it('arrives as it was written, with an id and a date that are the same each time', async () => {
+  it('arrives unchanged, with the same message id and date on each attempt', async () => {
     await deliver()(letter)
     await deliver()(letter)
     const [first, second] = server.received
@@ -46,7 +46,7 @@ describe('by SMTP a mail', () => {
   })
 
   it.each(['refuse', 'hang', 'drop'] as const)(
-    'is not delivered by a server that would %s it, and nobody is told what it says',
+    'fails if the server would %s it, and the error contains neither recipient nor content',
     async (how) => {
       server.treat(how)
       const failed = await deliver()(letter).catch((error: unknown) => error)
@@ -57,20 +57,20 @@ describe('by SMTP a mail', () => {
     },
   )
 
-  it('waits for a server with TLS where there is a password to tell it', async () => {
+  it('is not sent if there is a password but the server has no TLS', async () => {
     const url = server.url.replace('//', '//berth:password@')
     await expect(smtpTransport({ url, from, silentForMs: 300 })(letter)).rejects.toThrow('ETLS')
     expect(server.received).toEqual([])
   })
 
-  it('is not delivered where nobody listens', async () => {
+  it('fails if nothing listens at the address', async () => {
     const nowhere = smtpTransport({ url: 'smtp://127.0.0.1:1', from, silentForMs: 300 })
     await expect(nowhere(letter)).rejects.toThrow('ECONNREFUSED')
   })
 
   // Reliability S18.
   it.each(['Hello\r\nBcc: eve@example.test', 'Hello\nX-Other: 1', 'Hello\r\n\r\nanother body', 'nul\0'])(
-    'has no header that its subject %j would add',
+    'gets no additional header from the subject %j',
     async (subject) => {
       await deliver()({ ...letter, subject })
       const [got] = server.received
@@ -82,8 +82,8 @@ describe('by SMTP a mail', () => {
   )
 })
 
-describe('in a folder a mail', () => {
-  it('is a whole file for its owner alone, and only its name is told', async () => {
+describe('a mail written to a folder', () => {
+  it('is a complete file that only its owner can read, and only its name is logged', async () => {
     const dir = await mkdtemp(join(tmpdir(), 'berth-mail-'))
     try {
       const told: string[] = []

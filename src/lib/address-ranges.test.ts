@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { addressMatcher, isPublicAddress } from './address-ranges.ts'
 
-describe('public addresses', () => {
+describe('isPublicAddress', () => {
   test.each(['1.1.1.1', '203.0.113.5', '100.63.255.255', '100.128.0.0', '172.32.0.1', '2606:4700::1111'])(
-    '%s is one',
+    'accepts %s',
     (address) => expect(isPublicAddress(address)).toBe(true),
   )
 
@@ -33,10 +33,10 @@ describe('public addresses', () => {
     '',
     '1.1.1',
     '0x7f.1',
-  ])('%s is none', (address) => expect(isPublicAddress(address)).toBe(false))
+  ])('rejects %s', (address) => expect(isPublicAddress(address)).toBe(false))
 })
 
-test('an address matches itself and the ranges it lies in, also where it is written as one of IPv6', () => {
+test('addressMatcher matches single addresses and ranges, also for IPv4-mapped IPv6 addresses', () => {
   const matches = addressMatcher(['10.0.0.1', '192.0.2.0/24', 'fd00::/8', '2001:db8::1'])
   for (const address of ['10.0.0.1', '::ffff:10.0.0.1', '192.0.2.255', 'fd12::9', '2001:db8:0::1']) {
     expect([address, matches(address)]).toEqual([address, true])

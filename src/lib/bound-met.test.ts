@@ -15,7 +15,7 @@ function listen() {
   return { lines, clock, app: { log: pino(new Writable({ write })), clock } }
 }
 
-it('who meets a bound is told once a minute, with how often it was', () => {
+it('a reached limit is logged once a minute per owner, with the number of times', () => {
   const { lines, clock, app } = listen()
   for (let time = 0; time < 1000; time += 1) tellBoundMet(app, { bound: 'disk', by: 'team_a' })
   tellBoundMet(app, { bound: 'disk', by: 'team_b' })
@@ -28,7 +28,7 @@ it('who meets a bound is told once a minute, with how often it was', () => {
   ])
 })
 
-it('however many meet it, the log gets no more than a hundred lines a minute', () => {
+it('reached limits cause at most a hundred log lines a minute for any number of owners', () => {
   const { lines, clock, app } = listen()
   const crowd = (from: number) => {
     for (let peer = from; peer < from + 5000; peer += 1)

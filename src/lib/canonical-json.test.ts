@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { canonicalJson } from './canonical-json.ts'
 
-/** The same value with the fields of every object the other way round. */
+/** Reverses the order of fields in every object. */
 function reversed(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(reversed)
   if (typeof value !== 'object' || value === null) return value
@@ -13,7 +13,7 @@ function reversed(value: unknown): unknown {
   )
 }
 
-test('the order of fields does not matter, however deep, and nothing else is lost', () => {
+test('canonicalJson does not depend on the order of fields at any depth and loses no value', () => {
   fc.assert(
     fc.property(fc.jsonValue(), (value) => {
       expect(canonicalJson(reversed(value))).toBe(canonicalJson(value))
@@ -22,11 +22,11 @@ test('the order of fields does not matter, however deep, and nothing else is los
   )
 })
 
-test('the order of a list does matter, and so does every value', () => {
+test('canonicalJson depends on the order of lists and on every value', () => {
   const texts = [{ a: [1, 2] }, { a: [2, 1] }, { a: ['1', 2] }, { a: [1, 2], b: null }, { a: { 0: 1, 1: 2 } }]
   expect(new Set(texts.map(canonicalJson)).size).toBe(texts.length)
 })
 
-test('a field that is undefined is a field left out', () => {
+test('canonicalJson omits undefined fields', () => {
   expect(canonicalJson({ a: undefined, b: 1 })).toBe(canonicalJson({ b: 1 }))
 })

@@ -8,7 +8,7 @@ const key = new SecretKey(Buffer.alloc(32, 1))
 const context = ['team', 'unit', 'name']
 
 describe('a sealed value', () => {
-  it('opens with its key and context, and hides what it holds', () => {
+  it('opens with its key and context and does not reveal its content', () => {
     const sealed = key.seal(Buffer.from('hidden'), context)
     expect(sealed.includes('hidden')).toBe(false)
     expect(key.open(sealed, context).toString()).toBe('hidden')
@@ -25,15 +25,15 @@ describe('a sealed value', () => {
     expect(() => otherKey.open(sealed, otherContext)).toThrow()
   })
 
-  it('has a nonce that no other has, of a hundred thousand (reliability S28)', () => {
-    // Eight of its bytes tell them apart well enough: two alike would be one chance in 10^9.
+  it('has a unique nonce among a hundred thousand (reliability S28)', () => {
+    // Eight of its bytes are enough: the probability of a collision is one in 10^9.
     const nonces = new BigUint64Array(100_000)
     for (const index of nonces.keys()) nonces[index] = key.seal(Buffer.alloc(0), ['x']).readBigUInt64BE(1)
     nonces.sort()
     expect(nonces.some((nonce, index) => index > 0 && nonce === nonces[index - 1])).toBe(false)
   }, 60_000)
 
-  it('does not open when any byte of it was changed or it was cut', () => {
+  it('does not open if any byte was changed or it was truncated', () => {
     const sealed = key.seal(Buffer.from('hidden'), context)
     for (let index = 0; index < sealed.length; index++) {
       const changed = Buffer.from(sealed)
@@ -45,7 +45,7 @@ describe('a sealed value', () => {
 })
 
 describe('the key file', () => {
-  it('is made once, however many processes start at once, and only its owner can read it', async () => {
+  it('is created once by concurrent processes, and only its owner can read it', async () => {
     const dir = await mkdtemp(join(tmpdir(), 'berth-key-'))
     const path = join(dir, 'deep', 'secret.key')
     const keys = await Promise.all(Array.from({ length: 10 }, () => loadSecretKey(path)))
@@ -56,7 +56,7 @@ describe('the key file', () => {
     await rm(dir, { recursive: true })
   })
 
-  it('does not show in a log line', () => {
+  it('is redacted in JSON', () => {
     expect(JSON.stringify({ key })).toBe('{"key":"[redacted]"}')
   })
 })

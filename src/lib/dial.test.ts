@@ -20,7 +20,7 @@ test.each([
   'fc00::1',
   'fe80::1',
   'localhost',
-])('reliability S15: %s is not connected to', async (host) => {
+])('reliability S15: dialPublic refuses %s', async (host) => {
   await expect(dialPublic({ host, port: 443 })).rejects.toBeInstanceOf(AddressRefused)
 })
 
@@ -28,16 +28,16 @@ test.each([
   [['127.0.0.1', '198.41.0.4']],
   [['198.41.0.4', '127.0.0.1']],
   [['198.41.0.4', '2001:503:ba3e::2:30', '::ffff:10.0.0.1']],
-])('reliability S15: a name that leads to %j is not connected to at all', async (addresses) => {
+])('reliability S15: dialPublic refuses a name that resolves to %j', async (addresses) => {
   const dialling = dialPublic({ host: 'registry.test', port: 443 }, async () => addresses)
   await expect(dialling).rejects.toBeInstanceOf(AddressRefused)
 })
 
-test('only the port of HTTPS is connected to', async () => {
+test('dialPublic refuses ports other than 443', async () => {
   await expect(dialPublic({ host: '192.0.2.1', port: 22 })).rejects.toBeInstanceOf(AddressRefused)
 })
 
-test("through the operator's proxy, what it tunnels arrives whole", async () => {
+test('dialThroughProxy tunnels data through the operator’s proxy and refuses private addresses', async () => {
   const heads: string[] = []
   const proxy = createServer((socket) => {
     socket.once('data', (head) => {
@@ -67,7 +67,7 @@ test("through the operator's proxy, what it tunnels arrives whole", async () => 
   await once(proxy, 'close')
 })
 
-test('a proxy that refuses, or speaks something else, is an error', async () => {
+test('dialThroughProxy throws when the proxy refuses or does not speak HTTP', async () => {
   for (const answer of ['HTTP/1.1 403 Forbidden\r\n\r\n', 'SSH-2.0-x\r\n\r\n', 'x'.repeat(20_000), '']) {
     const proxy = createServer((socket) => {
       socket.on('error', () => {}).resume()

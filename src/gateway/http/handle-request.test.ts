@@ -1,4 +1,4 @@
-// Who gets to a unit, what wakes it, and what everybody else is told (reliability S19 and S20).
+// Which requests reach a unit, which ones wake it, and what every other client receives (reliability S19 and S20).
 
 import { type IncomingMessage, request } from 'node:http'
 import { connect } from 'node:net'
@@ -62,7 +62,7 @@ function session(host: string, path = '/', headers: Record<string, string> = {})
 const asleep = { state: 'sleeping', stoppedReason: 'idle' } as const
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
-/** Wakes the unit that is asked for, once `open` is called. */
+/** Makes every wake wait until `open` is called, and then succeed. */
 function gate(): { open: () => void } {
   let open = () => {}
   const opened = new Promise<void>((resolve) => {
@@ -76,14 +76,14 @@ function gate(): { open: () => void } {
 }
 
 describe('a private link', () => {
-  it('opens with its secret, and keeps it to itself', async () => {
+  it('opens with its secret, which the Referrer-Policy keeps within its origin', async () => {
     const host = gateway.expose(origin.port, { secret: newEndpointSecret() })
     const got = await session(host)
     expect(got.body).toBe('here')
     expect(got.headers['referrer-policy']).toBe('same-origin')
   })
 
-  it('with any other secret is an address that nobody has, and wakes nobody', async () => {
+  it('with a wrong secret responds like an unknown name and does not wake the unit', async () => {
     const secret = newEndpointSecret()
     const host = gateway.expose(origin.port, { secret, name: 'mine-abcdefghij', ...asleep })
     const elsewhere = newEndpointSecret()
@@ -101,14 +101,14 @@ describe('a private link', () => {
     expect(gateway.wakes).toHaveLength(1)
   })
 
-  it('that was public before is found without a secret no more', async () => {
+  it('of a public endpoint does not open with a secret', async () => {
     gateway.expose(origin.port, { name: 'mine-abcdefghij' })
     expect((await session(`mine-abcdefghij-${newEndpointSecret()}.${DOMAIN}`)).status).toBe(404)
     expect((await session(`mine-abcdefghij.${DOMAIN}`)).status).toBe(200)
   })
 })
 
-describe('there is nothing', () => {
+describe('the gateway responds', () => {
   it.each([
     DOMAIN,
     `api.${DOMAIN}`,
@@ -118,14 +118,14 @@ describe('there is nothing', () => {
     '[::1]:7080',
     'localhost:7070',
     'example.com',
-  ])('at %s', async (host) => {
+  ])('with 404 at %s', async (host) => {
     gateway.expose(origin.port)
     expect((await session(host)).status).toBe(404)
     expect(gateway.wakes).toEqual([])
     expect(origin.seen).toEqual([])
   })
 
-  it('to be said while nobody can look it up', async () => {
+  it('with 503 while the routes cannot be loaded', async () => {
     gateway.routes.get = () => {
       throw new Error('the database is away')
     }
@@ -133,13 +133,13 @@ describe('there is nothing', () => {
     expect([got.status, got.headers['retry-after']]).toEqual([503, '2'])
   })
 
-  it('for HTTP at an endpoint of another protocol', async () => {
+  it('with 404 to HTTP at an endpoint of another protocol', async () => {
     expect((await session(gateway.expose(origin.port, { protocol: 'postgres' }))).status).toBe(404)
   })
 })
 
 describe('a sleeping unit', () => {
-  it('wakes once, however many visits wait for it', async () => {
+  it('is woken once for many concurrent requests', async () => {
     const host = gateway.expose(origin.port, asleep)
     const { open } = gate()
     const visits = Array.from({ length: 20 }, () => session(host))
@@ -150,7 +150,7 @@ describe('a sleeping unit', () => {
     expect(gateway.wakes).toHaveLength(1)
   })
 
-  it('keeps no more than its share of visits waiting', async () => {
+  it('gets no more waiting requests than its limit; the others receive 503', async () => {
     const host = gateway.expose(origin.port, asleep)
     const { open } = gate()
     const visits = Array.from({ length: 25 }, () => session(host))
@@ -163,7 +163,7 @@ describe('a sleeping unit', () => {
     expect(statuses.filter((status) => status === 200)).toHaveLength(20)
   })
 
-  it('that takes too long has its visitors come back', async () => {
+  it('that takes too long to wake gives 503 with Retry-After and a page that reloads', async () => {
     const host = gateway.expose(origin.port, asleep)
     gate()
     const page = session(host, '/', { accept: 'text/html' })
@@ -174,20 +174,20 @@ describe('a sleeping unit', () => {
     expect(got.body).toContain('http-equiv="refresh" content="2"')
   })
 
-  it('says for itself when to come back', async () => {
+  it('gives 503 with the Retry-After of the server', async () => {
     gateway.onWake = async () => ({ kind: 'waiting', retryAfterS: 7 })
     const got = await session(gateway.expose(origin.port, asleep))
     expect([got.status, got.headers['retry-after']]).toEqual([503, '7'])
   })
 
-  it('whose waker fails has its visitors come back, too', async () => {
+  it('gives 503 when the wake request fails', async () => {
     gateway.onWake = async () => {
       throw new Error('the server is away')
     }
     expect((await session(gateway.expose(origin.port, asleep))).status).toBe(503)
   })
 
-  it('gives its visitors time until its server listens', async () => {
+  it('gets its requests once its server listens', async () => {
     const { port } = origin
     await origin.close()
     const host = gateway.expose(port, asleep)
@@ -200,7 +200,7 @@ describe('a sleeping unit', () => {
     expect((await session(host)).body).toBe('late')
   })
 
-  it('keeps nobody waiting who has left', async () => {
+  it('does not hold a request whose client has disconnected', async () => {
     const host = gateway.expose(origin.port, asleep)
     gate()
     const socket = connect(gateway.port, '127.0.0.1')
@@ -211,7 +211,7 @@ describe('a sleeping unit', () => {
     expect(origin.seen).toEqual([])
   })
 
-  it('is visited by the run it woke to, whatever the route said', async () => {
+  it('receives requests at the address of the run that the wake returned', async () => {
     const host = gateway.expose(1, { ...asleep, address: null })
     gateway.onWake = async (route) => ({
       kind: 'running',
@@ -220,7 +220,7 @@ describe('a sleeping unit', () => {
     expect((await session(host)).body).toBe('here')
   })
 
-  it('without an address is not looked for on the gateway’s own host', async () => {
+  it('without an address gives 502 and is not sought on the gateway’s own host', async () => {
     const host = gateway.expose(origin.port, { ...asleep, address: null })
     gateway.onWake = async (route) => {
       // By the time the visit has tried for long enough.
@@ -232,7 +232,7 @@ describe('a sleeping unit', () => {
   })
 })
 
-describe('a unit that will not wake', () => {
+describe('a unit that cannot be woken', () => {
   const codes: Record<VisitRefusal, [number, string]> = {
     stopped: [503, 'unit_stopped'],
     exited: [503, 'unit_exited'],
@@ -243,7 +243,7 @@ describe('a unit that will not wake', () => {
     failed: [502, 'wake_failed'],
   }
 
-  it.each(visitRefusals)('says why: %s', async (reason) => {
+  it.each(visitRefusals)('gives a status, an error code and a page for the reason %s', async (reason) => {
     const host = gateway.expose(origin.port, { state: 'stopped', stoppedReason: 'user' })
     gateway.onWake = async () => ({ kind: 'refused', reason })
     const [status, code] = codes[reason]
@@ -256,8 +256,8 @@ describe('a unit that will not wake', () => {
   })
 })
 
-describe('a page of the gateway', () => {
-  it('may load, run, frame and send nothing, is kept by nobody, and repeats nothing', async () => {
+describe('an error page of the gateway', () => {
+  it('has a strict content security policy, is not cached, and does not echo the request', async () => {
     const got = await session(`nobody-abcdefghij.${DOMAIN}`, '/<script>?x=<script>', {
       accept: 'text/html',
       'user-agent': '<script>',
@@ -272,8 +272,8 @@ describe('a page of the gateway', () => {
   })
 })
 
-describe('a unit that runs', () => {
-  it('but does not listen is said not to, after a moment', async () => {
+describe('a running unit', () => {
+  it('whose port is closed gives 502 with not_listening after a short wait', async () => {
     const { port } = origin
     await origin.close()
     const answered = session(gateway.expose(port))
@@ -284,20 +284,20 @@ describe('a unit that runs', () => {
     expect(got.body).toContain(String(port))
   })
 
-  it('that says nothing for too long is said to', async () => {
+  it('that does not respond in time gives 504', async () => {
     const answered = session(gateway.expose(origin.port), '/held')
     await expect.poll(() => origin.seen).toEqual(['GET /held'])
     await gateway.later(sessionLimits.patienceMs.awaiting)
     expect((await answered).status).toBe(504)
   })
 
-  it('is in use while it answers', async () => {
+  it('is marked in use from the start to the end of a request', async () => {
     const host = gateway.expose(origin.port, { unitId: 'unit_a' })
     await session(host)
     expect(gateway.use).toEqual(['begin unit_a', 'end unit_a'])
   })
 
-  it('is in use by an event stream only when something passes', async () => {
+  it('with an open event stream is marked in use only when data passes', async () => {
     const { port } = origin
     await origin.close()
     let send: (text: string) => void = () => {}
@@ -317,7 +317,7 @@ describe('a unit that runs', () => {
     expect(gateway.use).toEqual(['touch unit_a'])
   })
 
-  it('has no more visits than its share, nor has a peer', async () => {
+  it('gets no more concurrent requests than the limits per unit and per peer', async () => {
     const host = gateway.expose(origin.port)
     for (let at = 0; at < 30; at += 1) session(host, '/held').catch(() => {})
     await expect.poll(() => origin.seen.length).toBe(30)
@@ -329,27 +329,30 @@ describe('a unit that runs', () => {
   })
 })
 
-describe('what is open ends', () => {
+describe('an open response is aborted', () => {
   const name = 'mine-abcdefghij'
   const secret = newEndpointSecret()
 
   it.each<[string, () => void]>([
-    ['when its link is no more', () => gateway.routes.delete(name)],
+    ['when its endpoint is deleted', () => gateway.routes.delete(name)],
     [
-      'when its secret is another',
+      'when its secret changes',
       () => gateway.expose(origin.port, { name, unitId: 'u', secret: newEndpointSecret() }),
     ],
-    ['when it needs no secret', () => gateway.expose(origin.port, { name, unitId: 'u' })],
+    ['when its endpoint becomes public', () => gateway.expose(origin.port, { name, unitId: 'u' })],
     [
-      'when its unit runs anew',
+      'when its unit is restarted',
       () => gateway.expose(origin.port, { name, unitId: 'u', secret, generation: 2 }),
     ],
     [
       'when its unit is stopped',
       () => gateway.expose(origin.port, { name, unitId: 'u', secret, state: 'stopped' }),
     ],
-    ['when its URL is another port’s', () => gateway.expose(1, { name, unitId: 'u', secret })],
-    ['when its name is another unit’s', () => gateway.expose(origin.port, { name, unitId: 'v', secret })],
+    ['when its endpoint moves to another port', () => gateway.expose(1, { name, unitId: 'u', secret })],
+    [
+      'when its endpoint moves to another unit',
+      () => gateway.expose(origin.port, { name, unitId: 'v', secret }),
+    ],
   ])('%s', async (_what, change) => {
     const host = gateway.expose(origin.port, { name, unitId: 'u', secret })
     const ended = session(host, '/events').then(
@@ -364,7 +367,7 @@ describe('what is open ends', () => {
     expect(await ended).toBe('aborted')
   })
 
-  it('not when its unit only stands still, which bytes wake', async () => {
+  it('not when its unit is frozen, and the next bytes thaw the unit', async () => {
     const { port } = origin
     await origin.close()
     let send: (text: string) => void = () => {}

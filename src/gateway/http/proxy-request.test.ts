@@ -1,4 +1,4 @@
-// What a request and its answer look like on the other side, over real connections.
+// How requests and responses pass through the gateway, over real connections.
 
 import { createHash, randomBytes } from 'node:crypto'
 import { type ClientRequest, type IncomingMessage, request } from 'node:http'
@@ -20,7 +20,7 @@ import {
 let gateway: TestGateway
 let origin: Origin
 let host: string
-/** How the unit answers; each test says it. */
+/** How the unit responds; each test sets it. */
 let answer: Answering
 const closers: (() => unknown)[] = []
 
@@ -88,7 +88,7 @@ describe('a request', () => {
     expect(origin.heads.at(-1)).toContain('x-mine')
   })
 
-  it('with chunks is passed on in chunks, with its trailers', async () => {
+  it('with a chunked body is forwarded chunked, with its trailers', async () => {
     let told: Record<string, unknown> = {}
     answer = async (asked, response) => {
       const bytes = await read(asked)
@@ -104,7 +104,7 @@ describe('a request', () => {
     expect(told).toEqual({ body: 'abcdef', coding: 'chunked', trailers: { checksum: 'x' } })
   })
 
-  it('is passed on as it arrives, not when it is whole', async () => {
+  it('is streamed to the unit before its body is complete', async () => {
     answer = (asked, response) => {
       asked.once('data', (chunk) => response.end(chunk))
     }
@@ -124,7 +124,7 @@ describe('a request', () => {
     expect(JSON.parse(post.body.toString())).toMatchObject({ 'content-length': '0' })
   })
 
-  it('that ends early ends at the unit, too', async () => {
+  it('that the client aborts is aborted at the unit', async () => {
     const ended = new Promise((resolve) => {
       answer = (asked) => void asked.resume().once('close', () => resolve(asked.complete))
     })
@@ -138,10 +138,10 @@ describe('a request', () => {
   })
 })
 
-describe('a visitor that waits to be told to send', () => {
+describe('a client that sends Expect: 100-continue', () => {
   const headers = { expect: '100-continue', 'content-length': '3' }
 
-  it('is told when the unit wants it', async () => {
+  it('gets 100 Continue once the unit asks for the body', async () => {
     answer = async (asked, response) => response.end(`got ${(await read(asked)).toString()}`)
     const asked = begin({ method: 'PUT', headers })
     asked.once('continue', () => asked.end('abc'))
@@ -150,7 +150,7 @@ describe('a visitor that waits to be told to send', () => {
     expect((await read(message)).toString()).toBe('got abc')
   })
 
-  it('is told no before it has sent anything', async () => {
+  it('gets the unit’s rejection before it sends the body', async () => {
     const raw = await startRawOrigin((socket) => {
       socket.once('data', () => socket.end('HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno'))
     })
@@ -163,7 +163,7 @@ describe('a visitor that waits to be told to send', () => {
     expect(got).not.toContain('100 Continue')
   })
 
-  it('is told no by the gateway itself where nobody is', async () => {
+  it('gets a 404 from the gateway for an unknown host', async () => {
     const bytes = `PUT / HTTP/1.1\r\nHost: x.berth.localhost\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n`
     const got = await exchangeRaw(gateway.port, bytes)
     expect(got).toMatch(/^HTTP\/1.1 404/)
@@ -171,8 +171,8 @@ describe('a visitor that waits to be told to send', () => {
   })
 })
 
-describe('an answer', () => {
-  it('arrives with its status, headers, body and trailers', async () => {
+describe('a response', () => {
+  it('is forwarded with its status, headers, body and trailers', async () => {
     answer = (_asked, response) => {
       response.writeHead(207, ['X-A', '1', 'X-A', '2', 'Set-Cookie', 'a=1', 'Set-Cookie', 'b=2'])
       response.write('body')
@@ -186,20 +186,20 @@ describe('an answer', () => {
     expect(message.trailers).toEqual({ checksum: 'x' })
   })
 
-  it('to HEAD has the length and no body', async () => {
+  it('to HEAD has a Content-Length and no body', async () => {
     answer = (_asked, response) => response.writeHead(200, { 'content-length': '12345' }).end()
     const { message, body } = await ask({ method: 'HEAD' })
     expect(message.headers['content-length']).toBe('12345')
     expect(body).toHaveLength(0)
   })
 
-  it.each([204, 304])('of status %i has no body', async (status) => {
+  it.each([204, 304])('with status %i has no body', async (status) => {
     answer = (_asked, response) => response.writeHead(status, { etag: '"a"' }).end()
     const got = await ask()
     expect([got.status, got.body.length, got.message.headers.etag]).toEqual([status, 0, '"a"'])
   })
 
-  it('in part arrives as the part it is', async () => {
+  it('with partial content is forwarded with its Content-Range', async () => {
     answer = (asked, response) => {
       expect(asked.headers.range).toBe('bytes=2-4')
       response.writeHead(206, { 'content-range': 'bytes 2-4/10', 'content-length': '3' }).end('cde')
@@ -209,7 +209,7 @@ describe('an answer', () => {
     expect(got.message.headers['content-range']).toBe('bytes 2-4/10')
   })
 
-  it('arrives as it is made, its head first', async () => {
+  it('is streamed as it is produced, headers first', async () => {
     let more: () => void = () => {}
     answer = (_asked, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
@@ -228,7 +228,7 @@ describe('an answer', () => {
     message.destroy()
   })
 
-  it('that ends before its time ends so for the visitor', async () => {
+  it('that breaks off is aborted for the client', async () => {
     answer = (_asked, response) => {
       response.writeHead(200, { 'content-length': '10' }).write('abc')
       setTimeout(() => response.destroy(), 20)
@@ -241,7 +241,7 @@ describe('an answer', () => {
     await expect(ask()).rejects.toThrow('aborted')
   })
 
-  it('of an old server that only closes is whole', async () => {
+  it('of HTTP/1.0 that ends when the connection closes is complete', async () => {
     const raw = await startRawOrigin((socket) => {
       socket.once('data', () => socket.end('HTTP/1.0 200 OK\r\n\r\nold'))
     })
@@ -249,7 +249,7 @@ describe('an answer', () => {
     expect((await ask({}, undefined, gateway.expose(raw.port))).body.toString()).toBe('old')
   })
 
-  it('before the request is whole reaches a visitor that sends all of it first', async () => {
+  it('sent before the request is complete reaches a client that is still sending', async () => {
     answer = (_asked, response) => response.writeHead(413, { 'content-length': '2' }).end('no')
     const got = await ask(
       { method: 'POST', headers: { 'content-length': 3_000_000 } },
@@ -266,10 +266,10 @@ describe('an answer', () => {
     ['has a zero byte in a header', 'HTTP/1.1 200 OK\r\nX-A: b\0c\r\n\r\n'],
     ['has no status', 'HTTP/1.1 000 Nothing\r\nContent-Length: 0\r\n\r\n'],
     ['switches protocols unasked', 'HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n'],
-    ['has a head beyond all bounds', `HTTP/1.1 200 OK\r\nX-A: ${'a'.repeat(100_000)}\r\n\r\n`],
+    ['has headers of 100 kB', `HTTP/1.1 200 OK\r\nX-A: ${'a'.repeat(100_000)}\r\n\r\n`],
     ['ends within its head', 'HTTP/1.1 200 OK\r\nX-A: b'],
-    ['is nothing', ''],
-  ])('that %s is no answer', async (_what, bytes) => {
+    ['is empty', ''],
+  ])('that %s is replaced by 502 with bad_answer', async (_what, bytes) => {
     const raw = await startRawOrigin((socket) => {
       socket.once('data', () => socket.end(Buffer.from(bytes, 'latin1')))
     })
@@ -290,7 +290,7 @@ describe('bodies of 32 MB', () => {
   for (let sent = 0; sent < size; sent += chunk.length) whole.update(chunk)
   const digest = whole.digest('hex')
 
-  it('pass both ways whole', async () => {
+  it('pass unchanged in both directions', async () => {
     answer = (asked, response) => void pipeline(asked, response).catch(() => {})
     const asked = begin({ method: 'POST', headers: { 'content-length': size } })
     const hash = createHash('sha256')
@@ -301,7 +301,7 @@ describe('bodies of 32 MB', () => {
     expect(hash.digest('hex')).toBe(digest)
   }, 60_000)
 
-  it('wait where the visitor does not read', async () => {
+  it('are held back while the client does not read', async () => {
     let sent = 0
     answer = (asked, response) => {
       asked.resume()
@@ -322,8 +322,8 @@ describe('bodies of 32 MB', () => {
   })
 })
 
-describe('a kept connection to a unit', () => {
-  it('is used again, by its own unit alone', async () => {
+describe('a keep-alive connection to a unit', () => {
+  it('is reused for the same endpoint only', async () => {
     const connections = new Set<unknown>()
     answer = (asked, response) => {
       connections.add(asked.socket)
@@ -336,7 +336,7 @@ describe('a kept connection to a unit', () => {
     expect(connections.size).toBe(2)
   })
 
-  it('is never used for a later run', async () => {
+  it('is never reused for a later run of the unit', async () => {
     const connections = new Set<unknown>()
     answer = (asked, response) => {
       connections.add(asked.socket)
@@ -350,13 +350,13 @@ describe('a kept connection to a unit', () => {
     expect(connections.size).toBe(2)
   })
 
-  it('that the unit closes meanwhile costs no visitor an answer', async () => {
+  it('that the unit closes early does not fail a request', async () => {
     let served = 0
     const raw = await startRawOrigin((socket) => {
       socket.on('data', () => {
         served += 1
         socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok')
-        // It closes at the very moment at which the next request may be on its way.
+        // Close the connection just as the next request may arrive.
         socket.once('data', () => socket.resetAndDestroy())
       })
     })
@@ -379,7 +379,7 @@ describe('over HTTP/2', () => {
   const headOf = (stream: ClientHttp2Stream) =>
     new Promise<Record<string, unknown>>((resolve) => stream.once('response', resolve))
 
-  it('requests and answers are the same', async () => {
+  it('requests and responses carry the same content', async () => {
     answer = async (asked, response) => {
       const bytes = await read(asked)
       response.writeHead(201, ['Set-Cookie', 'a=1', 'Set-Cookie', 'b=2', 'Connection', 'keep-alive'])
@@ -403,7 +403,7 @@ describe('over HTTP/2', () => {
     expect(origin.heads.at(-1)).toContain('https')
   })
 
-  it('many visits share a connection, and one that breaks hurts no other', async () => {
+  it('concurrent requests share a connection, and an aborted one does not affect the others', async () => {
     answer = (asked, response) => {
       if (asked.url === '/broken') {
         response.write('abc')
@@ -424,14 +424,14 @@ describe('over HTTP/2', () => {
     expect(await visits[7]?.closed).not.toBe(0)
   })
 
-  it('a session to another unit is sent to a connection of its own', async () => {
+  it('a request for another unit on the same connection gets 421', async () => {
     const alias = gateway.expose(origin.port)
     const stream = open().request({ ':path': '/', ':authority': alias })
     expect(await headOf(stream)).toMatchObject({ ':status': 421 })
     stream.close()
   })
 
-  it('an early answer reaches a visitor that still sends', async () => {
+  it('an early response reaches a client that is still sending', async () => {
     answer = (_asked, response) => response.writeHead(413).end('no')
     const stream = open().request({ ':method': 'POST', ':path': '/', ':authority': host })
     stream.on('error', () => {})

@@ -10,7 +10,7 @@ function asked(rawHeaders: string[], more: Partial<RawHead> = {}): RawHead {
 }
 const h2 = { httpVersionMajor: 2, httpVersionMinor: 0 }
 
-/** What the unit is told under a name, however often. */
+/** Returns the values that the unit receives for a header name. */
 function told(rawHeaders: string[], name: string, more: Partial<RawHead> = {}): string[] {
   const head = readHead(asked(['Host', HOST, ...rawHeaders], more))
   if (!head) throw new Error('refused')
@@ -18,19 +18,19 @@ function told(rawHeaders: string[], name: string, more: Partial<RawHead> = {}): 
   return headers.filter((_value, at) => at % 2 === 1 && headers[at - 1]?.toLowerCase() === name)
 }
 
-describe('a request is refused', () => {
+describe('readHead refuses a request', () => {
   it.each<[string, RawHead]>([
     ['without a host', asked([])],
     ['with an empty host', asked(['Host', ''])],
     ['with two hosts', asked(['Host', HOST, 'host', HOST])],
     ['with another host than :authority', asked([':authority', HOST, 'host', 'other.berth.localhost'], h2)],
     ['with three hosts', asked([':authority', HOST, 'host', HOST, 'host', HOST], h2)],
-    ['for a whole URL', asked(['Host', HOST], { target: 'http://other.berth.localhost/' })],
+    ['for an absolute URL', asked(['Host', HOST], { target: 'http://other.berth.localhost/' })],
     ['for *', asked(['Host', HOST], { target: '*', method: 'OPTIONS' })],
     ['for a path with a line break', asked([':authority', HOST], { ...h2, target: '/ HTTP/1.1\r\nX: y' })],
-    ['for a path with a blank', asked([':authority', HOST], { ...h2, target: '/a b' })],
-    ['for a path beyond ASCII', asked([':authority', HOST], { ...h2, target: '/\u00e4' })],
-    ['with a method that is no word', asked([':authority', HOST], { ...h2, method: 'GET / HTTP/1.1\r\n' })],
+    ['for a path with a space', asked([':authority', HOST], { ...h2, target: '/a b' })],
+    ['for a path with non-ASCII characters', asked([':authority', HOST], { ...h2, target: '/\u00e4' })],
+    ['with a malformed method', asked([':authority', HOST], { ...h2, method: 'GET / HTTP/1.1\r\n' })],
     ['with two lengths', asked(['Host', HOST, 'Content-Length', '3', 'Content-Length', '3'])],
     ['with a list of lengths', asked(['Host', HOST, 'Content-Length', '3, 3'])],
     [
@@ -52,8 +52,8 @@ describe('a request is refused', () => {
   })
 })
 
-describe('the unit is told', () => {
-  it('who the visitor is by the gateway alone', () => {
+describe('the unit receives', () => {
+  it('forwarding headers set by the gateway only, whatever the client sends', () => {
     const lies = ['X-Forwarded-For', 'x_forwarded_for', 'X-FORWARDED-PROTO', 'X-Forwarded-Host', 'Forwarded']
       .concat(['X-Forwarded-Port', 'X-Real-IP', 'x_real-ip', 'X-Forwarded'])
       .flatMap((name) => [name, 'evil'])
@@ -65,13 +65,13 @@ describe('the unit is told', () => {
     expect(head?.headers).toEqual([])
   })
 
-  it('of an IPv6 address in the form RFC 7239 asks for', () => {
+  it('an IPv6 client address in the form of RFC 7239', () => {
     const head = readHead(asked(['Host', HOST]))
     const headers = head && headersForUnit(head, { address: '2001:db8::1', proto: 'http' })
     expect(headers).toContain(`for="[2001:db8::1]";host="${HOST}";proto=http`)
   })
 
-  it('nothing that was meant for the gateway', () => {
+  it('no hop-by-hop headers', () => {
     const headers = ['Keep-Alive', 'TE', 'Upgrade', 'Proxy', 'Proxy-Connection', 'Proxy-Authorization']
       .concat(['HTTP2-Settings', 'Trailer', 'Expect', 'X-Mine'])
       .flatMap((name) => [name, 'x'])
@@ -79,21 +79,21 @@ describe('the unit is told', () => {
     expect(head?.headers).toEqual([])
   })
 
-  it('its host and length, even where the visitor calls them headers of the connection', () => {
+  it('Host and Content-Length even if the client lists them in Connection', () => {
     const head = readHead(asked(['Connection', 'host, content-length', 'Host', HOST, 'Content-Length', '3']))
     expect(head).toMatchObject({ host: HOST, contentLength: '3' })
   })
 
-  it('everything else as it was said, in that order', () => {
+  it('all other headers unchanged and in order', () => {
     const headers = ['Accept', 'text/html', 'X-A', '1', 'Range', 'bytes=0-9', 'x-a', '2']
     expect(readHead(asked(['Host', HOST, ...headers]))?.headers).toEqual(headers)
   })
 
-  it('one cookie header, however many HTTP/2 made of it', () => {
+  it('a single Cookie header, joined from those of HTTP/2', () => {
     expect(told(['cookie', 'a=1', 'x', 'y', 'cookie', 'b=2'], 'cookie')).toEqual(['a=1; b=2'])
   })
 
-  it('one host and no header of the gateway twice, whatever the visitor sends', () => {
+  it('exactly one Host and one of each forwarding header for any input', () => {
     const name = fc.constantFrom('x-forwarded-for', 'X_Forwarded_Host', 'forwarded', 'connection', 'accept')
     const value = fc.constantFrom('host', 'x-forwarded-for', 'accept', 'close', 'a')
     fc.assert(
@@ -114,7 +114,7 @@ describe('the unit is told', () => {
 })
 
 describe('trailers', () => {
-  it('pass, but for what is read as a header elsewhere', () => {
+  it('are forwarded except for names that are unsafe outside the header section', () => {
     const raw = [
       'Checksum',
       'a',

@@ -6,20 +6,20 @@ const HOST = 'web-abcdefghij.berth.localhost'
 const publicUnit = { host: HOST, isPrivate: false }
 const privateUnit = { host: HOST, isPrivate: true }
 
-describe('a visitor gets', () => {
-  it('the unit’s headers as they are, in that order', () => {
+describe('a client receives', () => {
+  it('the unit’s headers unchanged and in order', () => {
     const headers = ['Content-Type', 'text/html', 'ETag', '"a"', 'Set-Cookie', 'a=1', 'Set-Cookie', 'b=2']
     expect(headersForVisitor(headers, publicUnit).headers).toEqual(headers)
   })
 
-  it('nothing that was meant for the gateway, or leads past it', () => {
+  it('no hop-by-hop headers and no Alt-Svc, which would bypass the gateway', () => {
     const headers = ['Connection', 'Keep-Alive', 'Transfer-Encoding', 'Upgrade', 'Trailer', 'Alt-Svc', 'Te']
       .concat(['Proxy-Authenticate', 'Proxy-Connection'])
       .flatMap((name) => [name, 'x'])
     expect(headersForVisitor(headers, publicUnit).headers).toEqual([])
   })
 
-  it('no order to clear cookies, which other units have too', () => {
+  it('no Clear-Site-Data for cookies, because other units of the domain have cookies too', () => {
     const clear = (value: string) => headersForVisitor(['Clear-Site-Data', value], publicUnit).headers
     expect(clear('"cookies"')).toEqual([])
     expect(clear('"cache", "Cookies"')).toEqual([])
@@ -41,7 +41,7 @@ describe('a cookie', () => {
     'a=1; Domain=',
     'a=1; Domain',
     '__Host-a=1; Secure; Path=/',
-  ])('of the unit’s own host passes: %s', (cookie) => {
+  ])('for the unit’s own host is forwarded: %s', (cookie) => {
     expect(passes(cookie)).toBe(true)
     expect(passes(cookie, `${HOST}:7080`)).toBe(true)
     expect(passes(cookie, `${HOST.toUpperCase()}.:7080`)).toBe(true)
@@ -58,11 +58,11 @@ describe('a cookie', () => {
     'a=1;\tDomain\t=\tberth.localhost',
     '; Domain=berth.localhost',
     'a="1; Domain=berth.localhost"',
-  ])('of a wider domain is dropped: %s', (cookie) => {
+  ])('for a wider or different domain is dropped: %s', (cookie) => {
     expect(passes(cookie)).toBe(false)
   })
 
-  it('passes with no domain other than the unit’s, whatever else it says', () => {
+  it('is forwarded only if no attribute names a domain other than the unit’s', () => {
     const attribute = fc.constantFrom(
       'Path=/',
       'Domain=berth.localhost',
@@ -88,17 +88,17 @@ describe('the secret of a private link', () => {
     return headers.filter((_value, at) => at % 2 === 1)
   }
 
-  it('stays within its origin, whatever the unit allows', () => {
+  it('is kept within its origin by Referrer-Policy, whatever the unit sends', () => {
     expect(policy([], privateUnit)).toEqual(['same-origin'])
     expect(policy(['Referrer-Policy', 'unsafe-url'], privateUnit)).toEqual(['same-origin'])
     expect(policy(['Referrer-Policy', 'no-referrer, unsafe-url'], privateUnit)).toEqual(['same-origin'])
   })
 
-  it('may be kept even closer by the unit', () => {
+  it('is also protected by a stricter policy of the unit', () => {
     expect(policy(['Referrer-Policy', 'No-Referrer'], privateUnit)).toEqual(['No-Referrer'])
   })
 
-  it('is no concern of a public unit', () => {
+  it('does not change the Referrer-Policy of a public unit', () => {
     expect(policy([], publicUnit)).toEqual([])
     expect(policy(['Referrer-Policy', 'unsafe-url'], publicUnit)).toEqual(['unsafe-url'])
   })

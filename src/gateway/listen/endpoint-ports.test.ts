@@ -1,4 +1,4 @@
-// Ports of single endpoints, with clients that send no name in their greeting, and some that do.
+// Dedicated ports of endpoints, with clients that send no server name (SNI) and some that do.
 
 import { once } from 'node:events'
 import { connect as connectTcp, createServer, type Socket } from 'node:net'
@@ -35,7 +35,7 @@ afterEach(async () => {
   await gateway.close()
 })
 
-/** An endpoint with a port to itself, once that is open. */
+/** Publishes an endpoint with a dedicated port and waits until the port is open. */
 async function publish(protocol: Protocol, more: Partial<Route> & { secret?: string } = {}) {
   const host = gateway.expose(origin.port, { protocol, ...more })
   const [name = ''] = [...gateway.routes.keys()].slice(-1)
@@ -86,8 +86,8 @@ async function answerTo(client: Socket, bytes: string | Buffer): Promise<string>
   return Buffer.concat(chunks).toString('latin1')
 }
 
-describe('the port of an endpoint', () => {
-  it('leads a client that sends no name to its unit, and wakes it', async () => {
+describe('the dedicated port of an endpoint', () => {
+  it('connects a client without SNI to its unit and wakes the unit', async () => {
     const { port } = await publish('redis', { state: 'sleeping', stoppedReason: 'idle' })
     gateway.onWake = async (route) => ({ kind: 'running', route: { ...route, state: 'running' } })
     expect(await answerTo(await greet(port), PING)).toBe(PING)
@@ -99,7 +99,7 @@ describe('the port of an endpoint', () => {
     ['amqp', Buffer.from('AMQP\0\0\x09\x01'), undefined],
     ['bolt', Buffer.from(`6060b017${'00000004'.repeat(4)}`, 'hex'), undefined],
     ['grpc', Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), ['h2']],
-  ] as const)('takes %s by the rules of its first packet', async (protocol, first, alpn) => {
+  ] as const)('accepts only %s by its first message', async (protocol, first, alpn) => {
     const { port } = await publish(protocol)
     const options = alpn ? { alpn: [...alpn] } : {}
     expect(await answerTo(await greet(port, options), first)).toBe(first.toString('latin1'))
@@ -109,21 +109,21 @@ describe('the port of an endpoint', () => {
     expect(origin.connections).toHaveLength(1)
   })
 
-  it('takes PostgreSQL, whose clients ask for TLS first', async () => {
+  it('accepts PostgreSQL clients, which ask for TLS first', async () => {
     const { port } = await publish('postgres')
     expect(await answerTo(await asPostgres(port), STARTUP)).toBe(STARTUP.toString('latin1'))
   })
 
-  it('greets first where the protocol is MySQL', async () => {
+  it('sends the server greeting first for MySQL', async () => {
     const { port } = await publish('mysql')
     const client = connectTcp(port, '127.0.0.1')
     clients.push(client)
     const [greeting] = (await once(client, 'data')) as [Buffer]
-    // The version of its protocol, behind the head of the packet.
+    // The protocol version follows the packet header.
     expect(greeting[4]).toBe(10)
   })
 
-  it('takes a client that names its endpoint, and none that names another', async () => {
+  it('accepts a client with the server name of its endpoint and refuses other names', async () => {
     const { host, port } = await publish('redis')
     const other = gateway.expose(origin.port, { protocol: 'redis' })
     expect(await answerTo(await greet(port, { servername: host }), PING)).toBe(PING)
@@ -133,13 +133,13 @@ describe('the port of an endpoint', () => {
     expect(origin.connections).toHaveLength(1)
   })
 
-  it('leads nowhere for an endpoint that is private, whatever the table says', async () => {
+  it('refuses connections if the endpoint is private', async () => {
     const { port } = await publish('redis', { secret: 'a'.repeat(26) })
     expect(await answerTo(await greet(port), PING)).not.toBe(PING)
     expect(origin.connections).toHaveLength(0)
   })
 
-  it('is closed once its endpoint is gone, and opened for another', async () => {
+  it('is closed when its endpoint is gone and opened again with a new endpoint', async () => {
     const { port, name } = await publish('redis')
     gateway.endpointPorts.length = 0
     await expect.poll(() => isOpen(port)).toBe(false)
@@ -147,7 +147,7 @@ describe('the port of an endpoint', () => {
     await expect.poll(() => isOpen(port)).toBe(true)
   })
 
-  it('is tried again where somebody else listens, without harm to the others', async () => {
+  it('is retried while another process uses it, without effect on other ports', async () => {
     const squatter = createServer()
     const taken = await listen(squatter)
     gateway.endpointPorts.push({ port: taken, name: 'web-abcdefghij', protocol: 'redis' })
@@ -158,8 +158,8 @@ describe('the port of an endpoint', () => {
   })
 })
 
-describe('the port of all', () => {
-  it('tells a client that sends no name what to do, where its protocol has words', async () => {
+describe('the shared TLS port', () => {
+  it('tells a client without SNI what to do, in its own protocol', async () => {
     const postgres = await answerTo(await asPostgres(gateway.tlsPort), STARTUP)
     expect(postgres).toContain('C08004')
     expect(postgres).toContain('portWithoutSni')

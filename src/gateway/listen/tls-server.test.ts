@@ -1,4 +1,4 @@
-// How soon a client whose TLS is there may go on.
+// How soon a client can send data after its TLS handshake.
 
 import { once } from 'node:events'
 import { type AddressInfo, connect as connectTcp, createServer, type Socket } from 'node:net'
@@ -16,7 +16,7 @@ const IPPROTO_TCP = 6
 const TCP_INFO = 11
 const INFO = { bytes: 104, unackedAt: 24 }
 
-/** Segments that the other side has not acknowledged: those that hold back a small one behind them. */
+/** Returns the number of unacknowledged segments; Nagle’s algorithm delays a small segment behind them. */
 function unacknowledged(socket: Socket): number {
   const descriptor: unknown = Reflect.get(Reflect.get(socket, '_handle') as object, 'fd')
   const info = Buffer.alloc(INFO.bytes)
@@ -25,7 +25,7 @@ function unacknowledged(socket: Socket): number {
 }
 
 let client: Socket
-/** As of when the server took the handshake to be over: whether it was of a session that goes on. */
+/** Recorded when the server considers the handshake complete. */
 let held: { isReused: boolean; unacknowledged: number }[]
 const pem = certificate()
 const tls = createTlsServer({
@@ -66,7 +66,7 @@ async function greet(version: 'TLSv1.2' | 'TLSv1.3', session?: Buffer): Promise<
 }
 
 it.each(['TLSv1.2', 'TLSv1.3'] as const)(
-  'the end of a handshake in %s is acknowledged at once, also of a session that goes on',
+  'the end of a %s handshake is acknowledged at once, also for a resumed session',
   async (version) => {
     const session = await greet(version)
     for (let times = 0; times < 3; times += 1) await greet(version, session)

@@ -18,9 +18,9 @@ const routeOf = (unitId: string): Route => ({
 
 let clock: TestClock
 let rows: Map<string, Route>
-/** What the database was asked, statement by statement. */
+/** The names of each database query. */
 let asked: string[][]
-/** Before an answer; a database that is away throws. */
+/** Runs before each query returns; throws to simulate an unavailable database. */
 let trouble: () => Promise<void>
 let routes: Routes
 
@@ -50,8 +50,8 @@ const away = async () => {
 }
 const settle = async () => await new Promise((resolve) => setTimeout(resolve, 5))
 
-describe('a name', () => {
-  it('leads to its unit, and is asked for once in a quarter of a second', async () => {
+describe('a route', () => {
+  it('is cached for 250 ms', async () => {
     expect(await routes.find('web')).toEqual(routeOf('one'))
     for (let count = 0; count < 100; count++) await routes.find('web')
     expect(asked).toEqual([['web']])
@@ -60,7 +60,7 @@ describe('a name', () => {
     expect(asked).toEqual([['web'], ['web']])
   })
 
-  it('that is visited all the time is asked for beside the visits, and none waits for it', async () => {
+  it('in constant use is refreshed in the background without delaying requests', async () => {
     await routes.find('web')
     const hang = Promise.withResolvers<void>()
     trouble = () => hang.promise
@@ -74,7 +74,7 @@ describe('a name', () => {
     expect((await routes.find('web'))?.unitId).toBe('other')
   })
 
-  it('is asked for once by all who come together, and with others in one statement', async () => {
+  it('is queried once for concurrent requests, and several names share one query', async () => {
     const names = [...Array.from({ length: 50 }, () => 'web'), 'app', 'nobody']
     const found = await Promise.all(names.map((name) => routes.find(name)))
     expect(asked).toEqual([['web', 'app', 'nobody']])
@@ -85,7 +85,7 @@ describe('a name', () => {
     expect(found[51]).toBeNull()
   })
 
-  it('that was retired or moved is so within half a second (reliability S20)', async () => {
+  it('that was deleted or moved is updated within half a second (reliability S20)', async () => {
     await routes.find('web')
     await routes.find('app')
     rows.delete('web')
@@ -95,13 +95,13 @@ describe('a name', () => {
     expect((await routes.find('app'))?.port).toBe(81)
   })
 
-  it('that nobody has is not remembered: it is there as soon as somebody has it', async () => {
+  it('that does not exist is not cached, so a new name works at once', async () => {
     expect(await routes.find('new')).toBeNull()
     rows.set('new', routeOf('three'))
     expect((await routes.find('new'))?.unitId).toBe('three')
   })
 
-  it('counts as known from when it was asked for, however late the answer came', async () => {
+  it('is as old as its query, however late the result arrived', async () => {
     trouble = async () => clock.advance(300)
     await routes.find('web')
     trouble = async () => {}
@@ -110,8 +110,8 @@ describe('a name', () => {
   })
 })
 
-describe('while the database is away', () => {
-  it('what was known last is gone by, however long that is, and followed again when it is back', async () => {
+describe('while the database is unavailable', () => {
+  it('the last known routes stay in use and are updated when it is back', async () => {
     await routes.find('web')
     trouble = away
     for (let count = 0; count < 5; count++) {
@@ -126,14 +126,14 @@ describe('while the database is away', () => {
     expect((await routes.find('web'))?.unitId).toBe('other')
   })
 
-  it('nothing is said of names nobody had asked for', async () => {
+  it('an unknown name is an error, not a missing route', async () => {
     trouble = away
     await expect(routes.find('web')).rejects.toThrow('away')
     trouble = async () => {}
     expect((await routes.find('web'))?.unitId).toBe('one')
   })
 
-  it('a retired name does not come back to life', async () => {
+  it('a deleted route does not reappear', async () => {
     await routes.find('web')
     rows.delete('web')
     clock.advance(251)
@@ -142,7 +142,7 @@ describe('while the database is away', () => {
     await expect(routes.find('web')).rejects.toThrow('away')
   })
 
-  it('it is tried again four times a second, however many visits there are', async () => {
+  it('queries are retried at most four times a second for any number of requests', async () => {
     await routes.find('web')
     trouble = away
     clock.advance(251)
@@ -154,7 +154,7 @@ describe('while the database is away', () => {
     expect(asked).toHaveLength(3)
   })
 
-  it('and says nothing, only the first session waits for it, and not for long', async () => {
+  it('and a query hangs, only the first request waits for it, for at most 400 ms', async () => {
     await routes.find('web')
     const hang = Promise.withResolvers<void>()
     trouble = () => hang.promise

@@ -1,4 +1,4 @@
-// Reliability S20: which secret opens what.
+// Reliability S20: which secret opens which route.
 
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
@@ -9,12 +9,12 @@ import { isAuthorized } from './private-link.ts'
 const sha256 = (text: string) => createHash('sha256').update(text).digest()
 
 describe('a private route', () => {
-  it('opens with its own secret', () => {
+  it('accepts its own secret', () => {
     const secret = newEndpointSecret()
     expect(isAuthorized({ secretHash: sha256(secret) }, secret)).toBe(true)
   })
 
-  it('opens with no other text, and not without one', () => {
+  it('rejects any other text and a missing secret', () => {
     const secret = newEndpointSecret()
     const route = { secretHash: sha256(secret) }
     expect(isAuthorized(route, null)).toBe(false)
@@ -25,14 +25,14 @@ describe('a private route', () => {
     )
   })
 
-  it('opens with nothing where what is stored is no hash', () => {
+  it('rejects everything if the stored hash is malformed', () => {
     expect(isAuthorized({ secretHash: Buffer.alloc(0) }, '')).toBe(false)
     expect(isAuthorized({ secretHash: Buffer.from('abc') }, 'abc')).toBe(false)
   })
 })
 
 describe('a public route', () => {
-  it('opens to everybody who asks without a secret, and to nobody with one', () => {
+  it('accepts requests without a secret and rejects those with one', () => {
     expect(isAuthorized({ secretHash: null }, null)).toBe(true)
     expect(isAuthorized({ secretHash: null }, newEndpointSecret())).toBe(false)
   })

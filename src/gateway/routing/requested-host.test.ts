@@ -1,4 +1,4 @@
-// Reliability Z5: a host is read in one way, or not at all.
+// Reliability Z5: a host has one interpretation or none.
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -14,8 +14,8 @@ const port = fc.oneof(
 )
 const dot = fc.constantFrom('', '.')
 
-describe('the host a visitor names', () => {
-  it('has the label before the domain, however it is written', () => {
+describe('readHost', () => {
+  it('returns the label before the domain for any case, port and trailing dot', () => {
     fc.assert(
       fc.property(label, dot, port, fc.infiniteStream(fc.boolean()), (asked, end, suffix, cases) => {
         const host = `${asked}.${DOMAIN}`.replaceAll(/[a-z]/g, (letter) =>
@@ -26,7 +26,7 @@ describe('the host a visitor names', () => {
     )
   })
 
-  it('is never taken for a label it does not literally hold', () => {
+  it('never returns a label that the host does not literally contain', () => {
     const characters = fc.constantFrom(...'ab.-:[]@/\\ \t\r\n\0%_é٣K'.split(''), DOMAIN, `.${DOMAIN}`)
     const parts = fc.array(characters, { maxLength: 12 })
     const near = fc.tuple(fc.array(characters, { maxLength: 3 }), fc.constantFrom('', '.', ':', ':1'))
@@ -59,7 +59,7 @@ describe('the host a visitor names', () => {
     '127.0.0.1:7080',
     '[::1]:7080',
     '[::ffff:127.0.0.1]',
-  ])('is elsewhere: %s', (host) => {
+  ])('classifies a host outside the domain as elsewhere: %s', (host) => {
     expect(readHost(host, DOMAIN)).toEqual({ kind: 'elsewhere' })
   })
 
@@ -83,7 +83,7 @@ describe('the host a visitor names', () => {
     '::1',
     '[::1',
     `${'a'.repeat(64)}.berth.localhost`,
-  ])('is malformed: %j', (host) => {
+  ])('rejects a malformed host: %j', (host) => {
     expect(readHost(host, DOMAIN)).toEqual({ kind: 'malformed' })
   })
 })

@@ -1,4 +1,4 @@
-// When a visit may go on without asking, and what the server is told, against a server made up for it.
+// When a request may be forwarded without asking the server, and what the server is told. The server is a fake.
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createTestClock, type TestClock } from '../../../test/support/clock.ts'
@@ -27,9 +27,9 @@ const routeOf = (more: Partial<Route> = {}): Route => ({
 let clock: TestClock
 let use: WakeLeases
 let watcher: RunEndWatcher
-/** Units asked for. */
+/** Unit ids of wake requests. */
 let wakes: string[]
-/** Units told to be in use, message by message, and those told to have visits that last. */
+/** Unit ids per use report, and per report of long-running visits. */
 let used: string[][]
 let lasting: string[][]
 let onUse: () => Promise<Visited>
@@ -75,15 +75,15 @@ const { awake, wake, doubt } = {
   doubt: () => use.waker.invalidateLease(UNIT),
 }
 
-describe('a visit', () => {
-  it('is not passed on before its unit has been made sure of, though it seems to run', async () => {
+describe('a wake lease', () => {
+  it('does not exist before the server has confirmed the unit, even if its route says running', async () => {
     expect(awake(routeOf())).toBeNull()
     expect(await wake(routeOf())).toEqual({ kind: 'running', route: routeOf() })
     expect(awake(routeOf())).toEqual(routeOf())
     expect(wakes).toEqual([UNIT])
   })
 
-  it('of a unit that was made sure of asks nobody for twenty seconds, and then again', async () => {
+  it('is valid for 20 seconds', async () => {
     await wake(routeOf())
     clock.advance(19_000)
     expect(awake(routeOf())).not.toBeNull()
@@ -91,7 +91,7 @@ describe('a visit', () => {
     expect(awake(routeOf())).toBeNull()
   })
 
-  it('goes to the run that was woken, though its route is older', async () => {
+  it('leads to the run that was woken even if the route is older', async () => {
     onUse = async () => ({ ...running, generation: 2 })
     const asleep = routeOf({ state: 'sleeping', stoppedReason: 'idle' })
     const woken = routeOf({ generation: 2 })
@@ -100,12 +100,12 @@ describe('a visit', () => {
     expect(awake(routeOf())).toEqual(woken)
   })
 
-  it('does not go to a run that is older than its route', async () => {
+  it('is not used for a route that is newer', async () => {
     await wake(routeOf())
     expect(awake(routeOf({ generation: 2 }))).toBeNull()
   })
 
-  it('asks anew once its unit has stopped running, and once the server may have missed to say so', async () => {
+  it('ends when the unit stops and when the event stream was interrupted', async () => {
     await wake(routeOf())
     watcher.onRunEnded(UNIT)
     expect(awake(routeOf())).toBeNull()
@@ -115,7 +115,7 @@ describe('a visit', () => {
     expect(awake(routeOf())).toBeNull()
   })
 
-  it('does not count on an answer that came after news of the unit’s end', async () => {
+  it('is not granted if the run ended while the server was responding', async () => {
     const answer = Promise.withResolvers<Visited>()
     onUse = () => answer.promise
     const asking = wake(routeOf())
@@ -126,7 +126,7 @@ describe('a visit', () => {
     expect(awake(routeOf())).toBeNull()
   })
 
-  it('that found nobody at home asks anew, once a second at most', async () => {
+  it('can be invalidated after a failed connection, at most once a second', async () => {
     await wake(routeOf())
     doubt()
     expect(awake(routeOf())).not.toBeNull()
@@ -135,7 +135,7 @@ describe('a visit', () => {
     expect(awake(routeOf())).toBeNull()
   })
 
-  it('hears why its unit does not wake', async () => {
+  it('is not granted for a unit that may not wake, and the reason is returned', async () => {
     const refused: Visited = { kind: 'refused', reason: 'stopped' }
     onUse = async () => refused
     expect(await wake(routeOf({ state: 'stopped' }))).toEqual(refused)
@@ -143,15 +143,15 @@ describe('a visit', () => {
   })
 })
 
-describe('while the server is away', () => {
-  it('visits of a unit that runs are passed on at once', async () => {
+describe('while the server is unavailable', () => {
+  it('visits to a running unit are forwarded at once', async () => {
     watcher.onDisconnected()
     expect(awake(routeOf())).toEqual(routeOf())
     expect(awake(routeOf({ state: 'sleeping' }))).toBeNull()
     expect(wakes).toEqual([])
   })
 
-  it('a unit that sleeps is asked for until somebody answers', async () => {
+  it('the wake of a sleeping unit is retried until the server responds', async () => {
     let isAway = true
     onUse = async () => {
       if (isAway) throw new Error('away')
@@ -165,7 +165,7 @@ describe('while the server is away', () => {
     expect(wakes.length).toBeGreaterThan(3)
   })
 
-  it('nobody waits for ever', async () => {
+  it('the wake of a sleeping unit gives up eventually', async () => {
     onUse = async () => {
       throw new Error('away')
     }
@@ -174,7 +174,7 @@ describe('while the server is away', () => {
     expect(await waking).toMatchObject({ kind: 'waiting' })
   })
 
-  it('a server that says nothing of a unit that seems to run holds its visits up for a second', async () => {
+  it('a wake request for a unit that seems to run delays its visits by at most one second', async () => {
     onUse = () => new Promise(() => {})
     const asking = wake(routeOf())
     await nextRound(1001)
@@ -191,7 +191,7 @@ const passSeconds = async (count: number, eachSecond = () => {}) => {
 }
 
 describe('the server', () => {
-  it('hears within a fifth of a second of a visit that lasts, and at once of the end of the last', async () => {
+  it('is told of a long visit within 200 ms and of the end of the last one at once', async () => {
     const end = use.activity.begin(UNIT, 'endpoint')
     const endOther = use.activity.begin(UNIT, 'endpoint')
     await nextRound()
@@ -205,7 +205,7 @@ describe('the server', () => {
     expect(lasting).toEqual([[UNIT], []])
   })
 
-  it('hears nothing of visits that are over before they last', async () => {
+  it('is not told of short visits', async () => {
     for (let count = 0; count < 10; count++) {
       const end = use.activity.begin(UNIT, 'endpoint')
       await nextRound(50)
@@ -215,14 +215,14 @@ describe('the server', () => {
     expect(lasting).toEqual([])
   })
 
-  it('hears of visits that last again and again, so that it knows that somebody tells', async () => {
+  it('is told of long visits repeatedly, so that it knows that the gateway is alive', async () => {
     use.activity.begin(UNIT, 'endpoint')
     await passSeconds(20)
     expect(lasting.length).toBeGreaterThanOrEqual(3)
     expect(lasting.length).toBeLessThanOrEqual(6)
   })
 
-  it('hears of use every five seconds while a visit lasts, and once after', async () => {
+  it('is told of use every five seconds during a visit and once after it', async () => {
     await wake(routeOf())
     const end = use.activity.begin(UNIT, 'endpoint')
     await passSeconds(30)
@@ -236,7 +236,7 @@ describe('the server', () => {
     expect(used).toEqual([[UNIT]])
   })
 
-  it('hears of use as long as bytes pass on a connection, which is no visit that lasts', async () => {
+  it('is told of use while bytes pass on a connection, which is not a long visit', async () => {
     await passSeconds(30, () => use.activity.touch(UNIT))
     expect(used.length).toBeGreaterThanOrEqual(5)
     used = []
@@ -245,13 +245,13 @@ describe('the server', () => {
     expect(lasting).toEqual([])
   })
 
-  it('hears nothing of units nobody visits', async () => {
+  it('is not told of units without visits', async () => {
     await wake(routeOf())
     await passSeconds(30)
     expect([...used, ...lasting]).toEqual([])
   })
 
-  it('hears everything anew after it was away', async () => {
+  it('is told everything again after a disconnect', async () => {
     use.activity.begin(UNIT, 'endpoint')
     await passSeconds(2)
     watcher.onDisconnected()
@@ -260,7 +260,7 @@ describe('the server', () => {
     expect(lasting).toEqual([[UNIT], [UNIT]])
   })
 
-  it('that cannot record a use is told of it again, and visits go on', async () => {
+  it('is told of a use again if it could not record it, and visits continue', async () => {
     await wake(routeOf())
     onUsed = async () => {
       throw new Error('not now')

@@ -1,4 +1,4 @@
-// What pieces of a connection are to its unit, in protocols that tell pings from work.
+// Whether bytes on a connection count as use of the unit, in protocols with keep-alive messages of their own.
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -46,25 +46,25 @@ function listening(protocol: 'amqp' | 'grpc'): Listening {
 }
 const begun = (protocol: 'amqp' | 'grpc'): Classifier => listening(protocol).toVisitor
 
-/** What is heard of bytes that come in pieces of this size. */
+/** Classifies bytes that arrive in chunks of this size. */
 function heardIn(listen: Classifier, bytes: Buffer, size: number): BytesClass[] {
   const heard: BytesClass[] = []
   for (let at = 0; at < bytes.length; at += size) heard.push(listen(bytes.subarray(at, at + size)))
   return heard
 }
 
-describe('a client of AMQP', () => {
+describe('an AMQP client', () => {
   it.each<[string, Buffer, BytesClass]>([
     ['sends a heartbeat', HEARTBEAT, 'nothing'],
     ['publishes', PUBLISH, 'word'],
     ['acknowledges', ACK, 'word'],
     ['declares a queue', DECLARE, 'question'],
     ['publishes, declares and sends a heartbeat', Buffer.concat([PUBLISH, DECLARE, HEARTBEAT]), 'question'],
-  ])('that %s', (_what, bytes, said) => {
+  ])('that %s is classified correctly', (_what, bytes, said) => {
     expect(begun('amqp')(bytes)).toBe(said)
   })
 
-  it('is understood however its frames are cut', () => {
+  it('is classified correctly for any split of its frames', () => {
     const frames = fc.array(fc.constantFrom(HEARTBEAT, PUBLISH, ACK), { minLength: 1, maxLength: 20 })
     fc.assert(
       fc.property(frames, fc.integer({ min: 1, max: 90 }), (sent, size) => {
@@ -78,8 +78,8 @@ describe('a client of AMQP', () => {
   })
 })
 
-describe('a server of AMQP', () => {
-  it('answers by what is no heartbeat', () => {
+describe('an AMQP server', () => {
+  it('is in use by any frame other than a heartbeat', () => {
     const listen = listenTo('amqp', clock).toUnit
     expect([listen(HEARTBEAT), listen(method(50, 11)), listen(HEARTBEAT)]).toEqual([
       'nothing',
@@ -89,11 +89,11 @@ describe('a server of AMQP', () => {
   })
 })
 
-describe('a client of AMQP 1.0', () => {
-  it('is told from one of 0.9.1, and its empty frames are heartbeats', () => {
+describe('an AMQP 1.0 client', () => {
+  it('is distinguished from 0.9.1, and its empty frames are heartbeats', () => {
     const greeting = Buffer.from('AMQP\x03\x01\x00\x00', 'latin1')
     const empty = Buffer.from([0, 0, 0, 8, 2, 0, 0, 0])
-    // Read as 0.9.1 its first byte would begin a heartbeat.
+    // As 0.9.1, its first byte would start a heartbeat.
     const transfer = Buffer.concat([Buffer.from([0, 0, 1, 8, 2, 0, 0, 0]), Buffer.alloc(256, 8)])
     const { toVisitor, toUnit } = listenTo('amqp', clock)
     for (const listen of [toVisitor, toUnit]) {
@@ -108,7 +108,7 @@ describe('a client of AMQP 1.0', () => {
   })
 })
 
-/** A frame of a WebSocket; what visitors send is masked. */
+/** Builds a WebSocket frame; those of clients are masked. */
 function webSocketFrame(kind: number, length: number, masked: boolean): Buffer {
   const lengths = [Buffer.from([length]), Buffer.alloc(3, 126), Buffer.alloc(9, 127)]
   if (length > 125) lengths[1]?.writeUInt16BE(Math.min(length, 65_535), 1)
@@ -116,7 +116,7 @@ function webSocketFrame(kind: number, length: number, masked: boolean): Buffer {
   const [coded = Buffer.alloc(1)] = lengths.slice(length <= 125 ? 0 : length < 65_536 ? 1 : 2)
   coded[0] = (coded[0] ?? 0) | (masked ? 0x80 : 0)
   const mask = masked ? Buffer.from([1, 2, 3, 4]) : Buffer.alloc(0)
-  // Bytes that would be pings, were they read as heads.
+  // The payload would look like pings if it were parsed as frame headers.
   return Buffer.concat([Buffer.from([0x80 | kind]), coded, mask, Buffer.alloc(length, 0x89)])
 }
 
@@ -125,7 +125,7 @@ describe('a WebSocket', () => {
   const control = [9, 10].flatMap((kind) => [0, 5, 125].map((length) => ({ kind, length })))
   const content = [0, 1, 2].flatMap((kind) => [0, 1, 125, 126, 70_000].map((length) => ({ kind, length })))
 
-  it.each(sides)('that pings and answers pings says nothing %s, however its frames are cut', (side) => {
+  it.each(sides)('with only pings and pongs %s is not in use, for any split of its frames', (side) => {
     const frames = fc.array(fc.constantFrom(...control), { minLength: 1, maxLength: 30 })
     fc.assert(
       fc.property(
@@ -152,15 +152,15 @@ describe('a WebSocket', () => {
     ['is no whole ping', Buffer.concat([Buffer.from([0x09, 0x80]), Buffer.alloc(4)])],
     ['is a ping of more than 125 bytes', webSocketFrame(9, 200, true)],
     ['is no frame', Buffer.from('hello')],
-  ])('that says what %s is in use from there on', (_what, bytes) => {
+  ])('that sends data that %s is in use from then on', (_what, bytes) => {
     const listen = listenToWebSocket().toVisitor
     expect(listen(bytes)).toBe('word')
     expect(listen(webSocketFrame(9, 0, true))).toBe('word')
   })
 })
 
-describe('whose unit stands still', () => {
-  it('a WebSocket is answered its last ping, once, and not within what the unit has begun to say', () => {
+describe('with a frozen unit', () => {
+  it('a WebSocket ping is answered once, and never inside a message of the unit', () => {
     const both = listenToWebSocket()
     expect(both.keepAlive()).toBeNull()
     const ping = Buffer.from([0x89, 0x82, 1, 2, 3, 4, 0x68 ^ 1, 0x69 ^ 2])
@@ -177,7 +177,7 @@ describe('whose unit stands still', () => {
     expect(both.keepAlive()).toBeNull()
   })
 
-  it('a client of gRPC is answered its ping, and not between headers', () => {
+  it('a gRPC ping is answered, and never between header frames', () => {
     const both = listening('grpc')
     both.toVisitor(PING)
     expect(both.keepAlive()).toBeNull()
@@ -201,7 +201,7 @@ describe('whose unit stands still', () => {
     expect(both.keepAlive()).toBeNull()
   })
 
-  it('a client of AMQP hears heartbeats as often as both agreed on', () => {
+  it('an AMQP client gets heartbeats at the negotiated interval', () => {
     const both = listening('amqp')
     both.toUnit(method(10, 30))
     clock.advance(100 * SECOND)
@@ -222,26 +222,26 @@ describe('whose unit stands still', () => {
   })
 })
 
-describe('a client of gRPC', () => {
+describe('a gRPC client', () => {
   it.each<[string, number, BytesClass]>([
     ['pings', 6, 'nothing'],
-    ['settles how it talks', 4, 'nothing'],
+    ['sends settings', 4, 'nothing'],
     ['calls', 1, 'question'],
     ['sends a message', 0, 'question'],
-    ['reads on', 8, 'word'],
-    ['gives up a call', 3, 'word'],
-  ])('that %s', (_what, kind, said) => {
+    ['updates its window', 8, 'word'],
+    ['resets a stream', 3, 'word'],
+  ])('that %s is classified correctly', (_what, kind, said) => {
     expect(begun('grpc')(http2Frame(kind, kind === 6 ? 8 : 13))).toBe(said)
   })
 
-  it('hears no answer in the answer to its ping', () => {
+  it('is not in use by the answer to its ping', () => {
     const listen = listenTo('grpc', clock).toUnit
     expect([listen(PING), listen(http2Frame(1, 20))]).toEqual(['nothing', 'word'])
   })
 })
 
-describe('a client of MySQL', () => {
-  it('waits for no answer when it closes statements', () => {
+describe('a MySQL client', () => {
+  it('does not wait for a response when it closes prepared statements', () => {
     const close = Buffer.from([5, 0, 0, 0, 0x19, 1, 0, 0, 0])
     const listen = listenTo('mysql', clock).toVisitor
     expect(listen(Buffer.concat([close, close]))).toBe('word')

@@ -32,21 +32,21 @@ const wellFormed: [ClientFirstProtocol, string, Buffer][] = [
 
 const malformed: [ClientFirstProtocol, string, Buffer][] = [
   ['postgres', 'another version', startup(131_072)],
-  ['postgres', 'a length that is none', Buffer.from('00000003000300006162', 'hex')],
+  ['postgres', 'an invalid length', Buffer.from('00000003000300006162', 'hex')],
   ['postgres', 'more than its length', Buffer.concat([startup(196_608), Buffer.from('Q')])],
   ['redis', 'a request of HTTP', Buffer.from('GET / HTTP/1.1\r\nHost: a\r\n\r\n')],
   ['redis', 'an empty command', Buffer.from('*0\r\n')],
-  ['redis', 'bytes', Buffer.from('000102', 'hex')],
-  ['mongodb', 'a length that is none', mongo(8, 2013)],
-  ['mongodb', 'an operation that is none', mongo(200, 1)],
+  ['redis', 'binary data', Buffer.from('000102', 'hex')],
+  ['mongodb', 'an invalid length', mongo(8, 2013)],
+  ['mongodb', 'an unknown operation', mongo(200, 1)],
   ['amqp', 'HTTP', Buffer.from('GET / HTTP/1.1\r\n')],
-  ['bolt', 'a page', Buffer.from('GET / HTTP/1.1\r\nHost: db\r\n\r\n')],
-  ['bolt', 'another number', Buffer.alloc(20, 1)],
+  ['bolt', 'an HTTP request', Buffer.from('GET / HTTP/1.1\r\nHost: db\r\n\r\n')],
+  ['bolt', 'wrong magic bytes', Buffer.alloc(20, 1)],
   ['grpc', 'HTTP/1.1', Buffer.from('POST /a.B/c HTTP/1.1\r\n\r\n')],
 ]
 
-describe('the first packet', () => {
-  it.each(wellFormed)('of %s is known: %s, in one piece or byte by byte', (protocol, _what, bytes) => {
+describe('the first message', () => {
+  it.each(wellFormed)('of %s is recognized: %s, at once or byte by byte', (protocol, _what, bytes) => {
     expect(readFirstMessage(protocol, bytes)).toBe('whole')
     for (let length = 0; length < bytes.length; length += 1) {
       expect(['more', 'whole']).toContain(readFirstMessage(protocol, bytes.subarray(0, length)))
@@ -57,11 +57,11 @@ describe('the first packet', () => {
     expect(readFirstMessage(protocol, bytes)).toBe('wrong')
   })
 
-  it('of postgres that cancels is all that is said', () => {
+  it('of PostgreSQL is complete if it is a cancel request', () => {
     expect(readFirstMessage('postgres', Buffer.from('0000001004d2162e0000000100000002', 'hex'))).toBe('only')
   })
 
-  it('that never ends is refused', () => {
+  it('without an end is refused at the size limit', () => {
     const endless = Buffer.alloc(MAX_FIRST_BYTES, 'GET /')
     expect(readFirstMessage('bolt', endless.subarray(0, 1000))).toBe('more')
     expect(readFirstMessage('bolt', endless)).toBe('wrong')

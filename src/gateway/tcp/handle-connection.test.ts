@@ -1,4 +1,4 @@
-// Connections to TCP endpoints, with servers that stand for units and clients that say what real ones say.
+// Connections to TCP endpoints, with fake servers as units and clients that send what real clients send.
 
 import { once } from 'node:events'
 import { connect as connectHttp2 } from 'node:http2'
@@ -44,7 +44,7 @@ async function originOf(onConnection: (socket: Socket) => void): Promise<RawOrig
   return origin
 }
 
-/** A client whose TLS is there, as far as it may be. */
+/** Opens a TLS connection and waits for the client’s side of the handshake. */
 async function greet(servername: string | undefined, options: { alpn?: string[]; over?: Socket } = {}) {
   const to = options.over ? { socket: options.over } : { port: gateway.tlsPort, host: '127.0.0.1' }
   const name = servername === undefined ? {} : { servername }
@@ -71,7 +71,7 @@ async function asPostgres(servername: string): Promise<TLSSocket> {
   return await greet(servername, { over: client })
 }
 
-/** Everything the other side says until it closes. */
+/** Returns everything the peer sends until it closes. */
 async function rest(client: Socket): Promise<string> {
   const chunks: Buffer[] = []
   client.on('data', (chunk: Buffer) => chunks.push(chunk))
@@ -88,7 +88,7 @@ const echo = (socket: Socket) => socket.on('data', (chunk) => socket.write(chunk
 const redis = (more: Partial<Route> & { secret?: string } = {}) => ({ protocol: 'redis' as const, ...more })
 
 describe('a connection to a TCP endpoint', () => {
-  it('passes bytes both ways, and ends with either side', async () => {
+  it('forwards bytes in both directions and ends with either side', async () => {
     const origin = await originOf(echo)
     const client = await greet(gateway.expose(origin.port, redis()))
     client.write(PING)
@@ -100,7 +100,7 @@ describe('a connection to a TCP endpoint', () => {
     await expect.poll(() => gateway.gateway.count().visits).toBe(0)
   })
 
-  it('wakes its unit once its client has spoken, and not before', async () => {
+  it('wakes its unit at the client’s first message, not before', async () => {
     const origin = await originOf(echo)
     const host = gateway.expose(origin.port, redis({ state: 'sleeping', stoppedReason: 'idle' }))
     gateway.onWake = async (route) => ({ kind: 'running', route: { ...route, state: 'running' } })
@@ -115,7 +115,7 @@ describe('a connection to a TCP endpoint', () => {
   it.each([
     ['another protocol', 'GET / HTTP/1.1\r\nhost: a\r\n\r\n'],
     ['garbage', '\u0001\u0002\u0003'],
-  ])('wakes nobody for %s', async (_what, bytes) => {
+  ])('does not wake the unit for %s', async (_what, bytes) => {
     const host = gateway.expose(1, redis({ state: 'sleeping', stoppedReason: 'idle' }))
     const client = await greet(host)
     client.write(bytes)
@@ -124,14 +124,14 @@ describe('a connection to a TCP endpoint', () => {
     expect(gateway.use).toEqual([])
   })
 
-  it('says in its protocol why nobody is there', async () => {
+  it('explains in its own protocol why the unit is not available', async () => {
     const host = gateway.expose(1, redis({ state: 'stopped', stoppedReason: 'user' }))
     const client = await greet(host)
     client.write(PING)
     expect(await rest(client)).toMatch(/^-ERR This unit is stopped/)
   })
 
-  it('gets in by the secret in its name alone', async () => {
+  it('to a private endpoint needs the secret in its name', async () => {
     const origin = await originOf(echo)
     const secret = 'a'.repeat(26)
     const host = gateway.expose(origin.port, redis({ secret }))
@@ -146,7 +146,7 @@ describe('a connection to a TCP endpoint', () => {
     expect(await next(client)).toBe(PING)
   })
 
-  it('is ended within a second when its endpoint is retired or its run is over', async () => {
+  it('is closed within a second when its endpoint is deleted or its run has ended', async () => {
     const origin = await originOf(echo)
     const host = gateway.expose(origin.port, redis())
     const [name = ''] = gateway.routes.keys()
@@ -171,7 +171,7 @@ describe('a connection to a TCP endpoint', () => {
     if (route) gateway.routes.set(name, { ...route, generation: route.generation + 1 })
   }
 
-  it('goes on with a unit that stands still, which its next byte wakes at once', async () => {
+  it('survives the freeze of its unit, and the next byte wakes the unit', async () => {
     const origin = await originOf(echo)
     const host = gateway.expose(origin.port, redis())
     const [name = ''] = gateway.routes.keys()
@@ -190,7 +190,7 @@ describe('a connection to a TCP endpoint', () => {
     expect(gateway.wakes).toHaveLength(1)
   })
 
-  it('has its unit in use for as long as that owes it an answer, as a request of HTTP does', async () => {
+  it('marks its unit in use until the unit responds, like an HTTP request', async () => {
     const origin = await originOf((socket) => socket.once('data', (chunk) => socket.write(chunk)))
     const client = await greet(gateway.expose(origin.port, redis({ unitId: 'u' })))
     client.write(PING)
@@ -209,7 +209,7 @@ describe('a connection to a TCP endpoint', () => {
     await expect.poll(() => gateway.use).toEqual(['begin u', 'end u', 'begin u', 'end u'])
   })
 
-  it('does not wake a unit by what it has said and heard before that fell asleep', async () => {
+  it('does not wake the unit because of bytes from before the freeze', async () => {
     const origin = await originOf((socket) => socket.once('data', (chunk) => socket.write(chunk)))
     const host = gateway.expose(origin.port, redis())
     const [name = ''] = gateway.routes.keys()
@@ -221,7 +221,7 @@ describe('a connection to a TCP endpoint', () => {
     await gateway.later(500)
     await gateway.later(500)
     expect(gateway.wakes).toEqual([])
-    // Nobody has told the gateway that it sleeps, and still it hears what comes now.
+    // The gateway does not know yet that the unit is frozen, but notices new bytes.
     gateway.isAwake = () => true
     client.write(PING)
     await expect.poll(() => origin.connections[0]?.bytesRead).toBe(2 * PING.length)
@@ -229,7 +229,7 @@ describe('a connection to a TCP endpoint', () => {
     expect(gateway.wakes).toHaveLength(1)
   })
 
-  it('whose client pauses for hours gets every byte when it reads again', async () => {
+  it('delivers every byte to a client that pauses for hours', async () => {
     const answer = Buffer.alloc(16 * 1024 * 1024, 'x')
     const origin = await originOf((socket) => socket.once('data', () => socket.write(answer)))
     const client = await greet(gateway.expose(origin.port, redis()))
@@ -247,7 +247,7 @@ describe('a connection to a TCP endpoint', () => {
     expect(client.closed).toBe(false)
   })
 
-  it('is use while bytes pass and while its client waits for an answer, and not while both are silent', async () => {
+  it('counts as use while bytes pass or the client waits for a response, and not while it is idle', async () => {
     const origin = await originOf((socket) => {
       socket.on('data', (chunk) => {
         if (!chunk.toString().includes('BLPOP')) socket.write(chunk)
@@ -269,8 +269,8 @@ describe('a connection to a TCP endpoint', () => {
   })
 })
 
-describe('a client of PostgreSQL', () => {
-  it('is answered its own way, and is told to go on without GSS', async () => {
+describe('a PostgreSQL client', () => {
+  it('gets N for its GSS request and S for its TLS request, and then a session', async () => {
     const origin = await originOf(echo)
     const host = gateway.expose(origin.port, { protocol: 'postgres' })
     const client = plain()
@@ -283,7 +283,7 @@ describe('a client of PostgreSQL', () => {
     expect(await next(secure)).toBe(STARTUP.toString('latin1'))
   })
 
-  it('may begin with TLS at once, by its name in the greeting', async () => {
+  it('can use direct TLS with ALPN', async () => {
     const origin = await originOf(echo)
     const client = await greet(gateway.expose(origin.port, { protocol: 'postgres' }), {
       alpn: ['postgresql'],
@@ -299,18 +299,18 @@ describe('a client of PostgreSQL', () => {
     expect(await rest(client)).toMatch(/^E.*C28000\0M.*TLS/s)
   })
 
-  it('that says more than it asks for before TLS is cut off', async () => {
+  it('that sends data after its TLS request in plain text is disconnected', async () => {
     const client = plain()
     client.write(Buffer.concat([SSL_REQUEST, Buffer.from('Q')]))
     expect(await rest(client)).toBe('')
   })
 
-  it('is told in its protocol that nothing is there', async () => {
+  it('gets a PostgreSQL error for an unknown name', async () => {
     const client = await asPostgres('nobody-aaaaaaaaaa.berth.localhost')
     expect(await rest(client)).toMatch(/^E.*C08004/s)
   })
 
-  it('waits for a server that is not ready yet', async () => {
+  it('waits for a server that is still starting up', async () => {
     let sessions = 0
     const origin = await originOf((socket) => {
       sessions += 1
@@ -337,7 +337,7 @@ describe('a client of PostgreSQL', () => {
     expect(sessions).toBe(3)
   })
 
-  it('has its session ended by a proper error when its unit goes, unless it waits for an answer', async () => {
+  it('gets error 57P01 when its unit goes away', async () => {
     const origin = await originOf((socket) => socket.on('data', () => socket.write(READY)))
     const host = gateway.expose(origin.port, { protocol: 'postgres' })
     const [name = ''] = gateway.routes.keys()
@@ -350,7 +350,7 @@ describe('a client of PostgreSQL', () => {
     expect(await last).toMatch(/^E.*C57P01/s)
   })
 
-  it('that is notified waits for nothing', async () => {
+  it('that receives a notification is not waiting for a response', async () => {
     const notification = Buffer.from('A\0\0\0\x0e\0\0\0\x01ab\0cd\0', 'latin1')
     const origin = await originOf((socket) => socket.on('data', () => socket.write(READY)))
     const client = await asPostgres(gateway.expose(origin.port, { protocol: 'postgres', unitId: 'u' }))
@@ -362,7 +362,7 @@ describe('a client of PostgreSQL', () => {
     expect(gateway.use).toEqual([])
   })
 
-  it('cancels in the unit that its name leads to, and wakes none for it', async () => {
+  it('has its cancel request forwarded to its unit without waking a sleeping one', async () => {
     const seen: Buffer[] = []
     const origin = await originOf((socket) => socket.on('data', (chunk) => seen.push(chunk)))
     const host = gateway.expose(origin.port, { protocol: 'postgres' })
@@ -381,10 +381,10 @@ describe('a client of PostgreSQL', () => {
   })
 })
 
-describe('a client whose unit is stopped', () => {
+describe('a client of a stopped unit', () => {
   const stopped = { state: 'stopped', stoppedReason: 'user' } as const
 
-  it('of AMQP is let in as far as it takes, and told why', async () => {
+  it('over AMQP completes the handshake and is told the reason', async () => {
     const client = await greet(gateway.expose(1, { protocol: 'amqp', ...stopped }))
     const method = (id: string) => Buffer.from(`01000000000004${id}ce`, 'hex')
     const heard = async (id: string) => {
@@ -403,7 +403,7 @@ describe('a client whose unit is stopped', () => {
     await expect.poll(() => gateway.gateway.count()).toEqual({ connections: 0, visits: 0 })
   })
 
-  it('of AMQP that says nothing more is let go of', async () => {
+  it('over AMQP is disconnected if it stays silent', async () => {
     const client = await greet(gateway.expose(1, { protocol: 'amqp', ...stopped }))
     client.write('AMQP\0\0\x09\x01')
     await next(client)
@@ -412,7 +412,7 @@ describe('a client whose unit is stopped', () => {
     await over
   })
 
-  it('of gRPC hears that it is unavailable, and why', async () => {
+  it('over gRPC gets status UNAVAILABLE with the reason', async () => {
     const host = gateway.expose(1, { protocol: 'grpc', ...stopped })
     const session = connectHttp2(`https://127.0.0.1:${gateway.tlsPort}`, {
       servername: host,
@@ -429,7 +429,7 @@ describe('a client whose unit is stopped', () => {
 })
 
 describe('the TLS port', () => {
-  it('says in the words of the protocol that its client was silent for too long', async () => {
+  it('tells a silent client in its own protocol that it took too long', async () => {
     for (const open of [
       () => greet(gateway.expose(1, redis())),
       () => asPostgres(gateway.expose(1, { protocol: 'postgres' })),
@@ -442,13 +442,13 @@ describe('the TLS port', () => {
     }
   })
 
-  it('tells a request without TLS to use it', async () => {
+  it('tells an HTTP client without TLS to use it', async () => {
     const client = plain()
     client.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n')
     expect(await rest(client)).toMatch(/^HTTP\/1.1 400 Bad Request\r\n.*not_tls.*https:/s)
   })
 
-  it('refuses a head of more than its bound in both versions of HTTP', async () => {
+  it('refuses request headers that are too large in HTTP/1.1 and HTTP/2', async () => {
     const host = gateway.expose(1)
     const headers = { cookie: 'c'.repeat(40_000) }
     const session = connectHttp2(`https://127.0.0.1:${gateway.tlsPort}`, {
@@ -465,7 +465,7 @@ describe('the TLS port', () => {
     expect(await rest(client)).toMatch(/^HTTP\/1.1 431 .*head_too_large/s)
   })
 
-  it('closes what greets too slowly', async () => {
+  it('closes a connection whose handshake is too slow', async () => {
     const silent = plain()
     const dripping = plain()
     dripping.write(SSL_REQUEST.subarray(0, 4))
@@ -474,10 +474,10 @@ describe('the TLS port', () => {
     await Promise.all([silent, dripping, stuck].map((client) => rest(client)))
   })
 
-  it('closes what says nothing once TLS is there', async () => {
+  it('closes a connection that stays silent after the handshake', async () => {
     const host = gateway.expose(1, redis())
     const client = await greet(host)
-    // TLS is there for the client before it is for the gateway.
+    // The handshake completes for the client before it completes for the gateway.
     await expect.poll(() => gateway.gateway.count().visits).toBe(1)
     const closed = once(client, 'close')
     client.resume()
@@ -486,7 +486,7 @@ describe('the TLS port', () => {
     expect(gateway.gateway.count().visits).toBe(0)
   })
 
-  it('gives a browser at the address of a database a page, and wakes nobody', async () => {
+  it('responds with 404 to a browser at the address of a database and does not wake the unit', async () => {
     const host = gateway.expose(1, redis({ state: 'sleeping', stoppedReason: 'idle' }))
     const client = await greet(host, { alpn: ['http/1.1'] })
     client.write(`GET / HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`)

@@ -1,4 +1,4 @@
-// WebSockets through the gateway: bytes as they are, over HTTP/1.1 and HTTP/2.
+// WebSockets through the gateway over HTTP/1.1 and HTTP/2: their bytes pass unchanged.
 
 import { once } from 'node:events'
 import { connect as connectHttp2 } from 'node:http2'
@@ -21,9 +21,9 @@ const AGREED =
 let gateway: TestGateway
 let unit: RawOrigin
 let host: string
-/** What the unit says to a request for a WebSocket. */
+/** The unit’s response to a WebSocket request. */
 let reply: string
-/** The heads the unit was sent. */
+/** The request heads that the unit received. */
 let heads: string[]
 const closers: (() => unknown)[] = []
 
@@ -35,7 +35,7 @@ beforeEach(async () => {
     socket.once('data', (bytes) => {
       heads.push(bytes.toString('latin1'))
       socket.write(reply, 'latin1')
-      // From here on it says back what it hears.
+      // After the handshake the unit echoes everything.
       socket.pipe(socket)
     })
   })
@@ -60,7 +60,7 @@ const asking = (...headers: string[]) =>
     '\r\n',
   ].join('\r\n')
 
-/** A connection whose WebSocket has been agreed on. */
+/** Opens a WebSocket and completes its handshake. */
 async function open(first = ''): Promise<Socket> {
   const socket = connect(gateway.port, '127.0.0.1')
   closers.push(() => socket.destroy())
@@ -84,7 +84,7 @@ async function readUntil(stream: Duplex, end: string): Promise<string> {
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
 describe('a WebSocket', () => {
-  it('is agreed on between visitor and unit, and then passes bytes both ways', async () => {
+  it('forwards the handshake and then bytes in both directions', async () => {
     const socket = await open()
     socket.write('\x81\x02hi', 'latin1')
     expect(await readUntil(socket, 'hi')).toBe('\x81\x02hi')
@@ -95,13 +95,13 @@ describe('a WebSocket', () => {
     expect(heads[0]).toMatch(/^x-forwarded-for: 127\.0\.0\.1/m)
   })
 
-  it('loses nothing that was sent before it was agreed on', async () => {
+  it('loses no bytes sent before the handshake was complete', async () => {
     reply = `${AGREED}hello`
     const socket = await open('early')
     expect(await readUntil(socket, 'early')).toBe('helloearly')
   })
 
-  it('that the unit refuses is refused in the unit’s words', async () => {
+  it('that the unit refuses gets the unit’s response', async () => {
     reply = 'HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\nX-Why: so\r\n\r\nno'
     const answer = await exchangeRaw(gateway.port, asking())
     expect(answer).toMatch(/^HTTP\/1\.1 403 /)
@@ -109,17 +109,17 @@ describe('a WebSocket', () => {
     expect(answer).toMatch(/no$/)
   })
 
-  it('is not taken for agreed on where the unit switches to something else', async () => {
+  it('gets 502 if the unit switches to another protocol', async () => {
     reply = 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n'
     expect(await exchangeRaw(gateway.port, asking())).toMatch(/^HTTP\/1\.1 502 /)
   })
 
-  it('at an address that nobody has is answered like any session there', async () => {
+  it('at an unknown name gets 404', async () => {
     host = `nobody-abcdefghij.berth.localhost`
     expect(await exchangeRaw(gateway.port, asking())).toMatch(/^HTTP\/1\.1 404 /)
   })
 
-  it('wakes its unit', async () => {
+  it('wakes a sleeping unit', async () => {
     gateway.expose(unit.port, { unitId: 'u', name: 'ws-abcdefghij', state: 'sleeping' })
     gateway.onWake = async (route) => ({ kind: 'running', route: { ...route, state: 'running' } })
     const socket = await open()
@@ -128,7 +128,7 @@ describe('a WebSocket', () => {
     expect(gateway.wakes.length).toBeGreaterThan(0)
   })
 
-  it('wakes a unit that fell asleep under it with the next thing its visitor says, at once', async () => {
+  it('wakes a frozen unit with the next message of its client', async () => {
     const socket = await open()
     socket.write('first')
     expect(await readUntil(socket, 'first')).toBe('first')
@@ -139,7 +139,7 @@ describe('a WebSocket', () => {
     expect(gateway.wakes).toHaveLength(1)
   })
 
-  it('does not wake a unit by what was said before that fell asleep', async () => {
+  it('does not wake a frozen unit because of earlier messages', async () => {
     const socket = await open()
     socket.write('first')
     expect(await readUntil(socket, 'first')).toBe('first')
@@ -149,7 +149,7 @@ describe('a WebSocket', () => {
     expect(gateway.wakes).toHaveLength(0)
   })
 
-  it('is use by its bytes alone', async () => {
+  it('counts as use only when bytes pass', async () => {
     const socket = await open()
     expect(gateway.use).toEqual(['begin u', 'end u'])
     await gateway.later(0)
@@ -165,7 +165,7 @@ describe('a WebSocket', () => {
   const PING = '\x89\x82\x01\x02\x03\x04\x69\x6b'
   const TEXT = '\x81\x82\x01\x02\x03\x04\x69\x6b'
 
-  it('is no use by pings, which pass as they are', async () => {
+  it('does not count as use by pings, which are forwarded unchanged', async () => {
     const socket = await open()
     const [unitSide] = unit.connections
     unitSide?.unpipe()
@@ -188,7 +188,7 @@ describe('a WebSocket', () => {
     expect(gateway.use).toEqual(['touch u'])
   })
 
-  it('does not wake its unit by pings, and is answered them while that stands still', async () => {
+  it('does not wake a frozen unit by pings; the gateway answers them itself', async () => {
     const socket = await open()
     const [unitSide] = unit.connections
     unitSide?.unpipe()
@@ -209,7 +209,7 @@ describe('a WebSocket', () => {
     await expect.poll(() => gateway.wakes).toHaveLength(1)
   })
 
-  it('ends with its link', async () => {
+  it('ends when its endpoint is deleted', async () => {
     const socket = await open()
     await gateway.later(0)
     expect(socket.destroyed).toBe(false)
@@ -221,10 +221,10 @@ describe('a WebSocket', () => {
   })
 
   it.each<[string, (socket: Socket) => void, (unitSide: Socket) => void]>([
-    ['when the visitor says goodbye', (socket) => socket.end(), () => {}],
-    ['when the visitor vanishes', (socket) => socket.resetAndDestroy(), () => {}],
-    ['when the unit says goodbye', () => {}, (unitSide) => unitSide.end()],
-    ['when the unit vanishes', () => {}, (unitSide) => unitSide.resetAndDestroy()],
+    ['when the client closes', (socket) => socket.end(), () => {}],
+    ['when the client resets', (socket) => socket.resetAndDestroy(), () => {}],
+    ['when the unit closes', () => {}, (unitSide) => unitSide.end()],
+    ['when the unit resets', () => {}, (unitSide) => unitSide.resetAndDestroy()],
   ])('ends on both sides %s', async (_what, byVisitor, byUnit) => {
     const socket = await open()
     socket.resume()
@@ -234,7 +234,7 @@ describe('a WebSocket', () => {
     await expect.poll(() => [socket.closed, unit.connections[0]?.closed]).toEqual([true, true])
   })
 
-  it('whose reader stands still holds its sender back, and gets all of it once it reads again', async () => {
+  it('applies backpressure to the sender and delivers everything once the client reads again', async () => {
     const socket = await open()
     const [unitSide] = unit.connections
     unitSide?.unpipe()
@@ -247,7 +247,7 @@ describe('a WebSocket', () => {
     }
     unitSide?.on('drain', fill)
     fill()
-    // On a busy machine buffers take a while to fill: one that is never held back sends until there is too much.
+    // On a busy machine buffers fill slowly. Without backpressure the sender reaches the maximum.
     const sentMeanwhile = async () => {
       const before = sent
       await pause(300)
@@ -259,7 +259,7 @@ describe('a WebSocket', () => {
     unitSide?.removeListener('drain', fill)
     const all = unitSide?.bytesWritten ?? 0
     unitSide?.end()
-    // Its sender has left, and the connection still counts as that sender’s.
+    // The sender has closed, but the connection still belongs to it.
     await gateway.later(2 * HOUR)
     expect(socket.closed).toBe(false)
     socket.resume()
@@ -267,7 +267,7 @@ describe('a WebSocket', () => {
     expect(socket.bytesRead).toBeGreaterThanOrEqual(all)
   })
 
-  it('over HTTP/2 is a stream like any other, for a unit that only knows HTTP/1.1', async () => {
+  it('over HTTP/2 works with a unit that supports only HTTP/1.1', async () => {
     const session = connectHttp2(`https://127.0.0.1:${gateway.tlsPort}`, {
       servername: host,
       rejectUnauthorized: false,
@@ -298,7 +298,7 @@ describe('a WebSocket', () => {
     await expect.poll(() => unit.connections[0]?.closed).toBe(true)
   })
 
-  it('over HTTP/2 to anything else is refused', async () => {
+  it('over HTTP/2 is refused for CONNECT with other protocols', async () => {
     const session = connectHttp2(`https://127.0.0.1:${gateway.tlsPort}`, {
       servername: host,
       rejectUnauthorized: false,

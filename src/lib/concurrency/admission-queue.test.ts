@@ -19,7 +19,7 @@ function world(options: Partial<AdmissionQueueOptions> = {}) {
     ...options,
   })
   const begun: string[] = []
-  /** Work that ends when told to. */
+  /** Queues work that ends when the test says so. */
   const pass = (name: string, { owner = 'team', weight = 1 } = {}) => {
     const work = Promise.withResolvers<void>()
     const done = queue.run({ owner, weight }, async () => {
@@ -32,7 +32,7 @@ function world(options: Partial<AdmissionQueueOptions> = {}) {
 }
 
 describe('the admission queue', () => {
-  it('lets in as many as there are places, and the next when one is through', async () => {
+  it('runs as much work as there are places and starts the next when one ends', async () => {
     const { begun, pass } = world()
     const [first] = ['a', 'b', 'c'].map((name) => pass(name))
     await settle()
@@ -43,7 +43,7 @@ describe('the admission queue', () => {
     expect(begun).toEqual(['a', 'b', 'c'])
   })
 
-  it('does not let what hangs hold the others up', async () => {
+  it('starts the next work when running work takes too long', async () => {
     const { clock, begun, pass } = world()
     for (const name of ['a', 'b', 'c']) pass(name)
     await settle()
@@ -52,7 +52,7 @@ describe('the admission queue', () => {
     expect(begun).toEqual(['a', 'b', 'c'])
   })
 
-  it('gives the place of work that fails to the next, and passes the failure on', async () => {
+  it('frees the place of work that fails and rejects its promise', async () => {
     const { begun, pass } = world()
     const [first] = ['a', 'b', 'c'].map((name) => pass(name))
     await settle()
@@ -62,7 +62,7 @@ describe('the admission queue', () => {
     expect(begun).toEqual(['a', 'b', 'c'])
   })
 
-  it('waits for room that comes from elsewhere', async () => {
+  it('waits until external capacity is available', async () => {
     const { clock, room, begun, pass, queue } = world()
     room.now = { places: 2, weight: -1 }
     pass('a')
@@ -78,7 +78,7 @@ describe('the admission queue', () => {
     expect(await queue.isOverloaded()).toBe(false)
   })
 
-  it('counts what work has taken a moment longer than it lasts', async () => {
+  it('counts the weight of finished work until the release delay has passed', async () => {
     const { clock, room, begun, pass } = world()
     room.now = { places: 2, weight: 500 }
     const heavy = pass('heavy', { weight: 501 })
@@ -95,7 +95,7 @@ describe('the admission queue', () => {
     expect(begun).toEqual(['heavy', 'next'])
   })
 
-  it('says that room is lacking when what is under way does not end, and not as long as it may', async () => {
+  it('is overloaded only after running work has blocked the queue for longer than expected', async () => {
     const { clock, queue, pass } = world()
     const heavy = pass('heavy', { weight: 1001 })
     await settle()
@@ -110,7 +110,7 @@ describe('the admission queue', () => {
     heavy.end()
   })
 
-  it('refuses who has waited too long, and then the turn goes to another', async () => {
+  it('rejects work that has waited too long and then admits the next', async () => {
     const { clock, room, begun, pass } = world()
     room.now = { places: 2, weight: -1 }
     const late = pass('late')
@@ -126,7 +126,7 @@ describe('the admission queue', () => {
     expect(begun).toEqual(['patient'])
   })
 
-  it('refuses at once when too many wait, and says when to come again by how long they take', async () => {
+  it('rejects work at once when the queue is full, with a retry delay based on recent durations', async () => {
     const { clock, pass } = world({ bounds: { perOwner: 2, inAll: 100 } })
     const running = [pass('a'), pass('b')]
     await settle()
@@ -148,7 +148,7 @@ describe('the admission queue', () => {
     other.end()
   })
 
-  it('lets a little in where nobody knows how much room there is', async () => {
+  it('admits a few at a time when the capacity is unknown', async () => {
     const { room, begun, pass } = world()
     room.now = null
     for (const name of ['a', 'b', 'c']) pass(name)
@@ -156,7 +156,7 @@ describe('the admission queue', () => {
     expect(begun).toEqual(['a', 'b'])
   })
 
-  it('has never more inside than places, and leaves nobody outside for good', async () => {
+  it('never exceeds its places and eventually runs all work', async () => {
     let waited = 0
     const job = fc.record({ owner: fc.constantFrom('a', 'b', 'c'), turns: fc.nat(3), fails: fc.boolean() })
     await fc.assert(

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import { allSettled } from './all-settled.ts'
 
-describe('work side by side', () => {
-  it('answers all results in their order', async () => {
+describe('allSettled', () => {
+  it('returns all results in order', async () => {
     expect(await allSettled([Promise.resolve(1), 'two', undefined])).toEqual([1, 'two', undefined])
   })
 
-  it('tells a failure only once the rest has ended', async () => {
+  it('rejects only after all promises have settled', async () => {
     let ended = false
     const slow = new Promise((resolve) => setTimeout(resolve, 20)).then(() => (ended = true))
     await expect(allSettled([Promise.reject(new Error('failed')), slow])).rejects.toThrow('failed')

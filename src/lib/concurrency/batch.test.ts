@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { batched } from './batch.ts'
 
-test('calls of one turn are one run, and each gets its own result', async () => {
+test('batched calls made in one turn share one run, and each gets its own result', async () => {
   const runs: number[][] = []
   const double = batched(async (items: number[]) => {
     runs.push(items)
@@ -11,7 +11,7 @@ test('calls of one turn are one run, and each gets its own result', async () => 
   expect(runs).toEqual([[1, 2, 3]])
 })
 
-test('calls that come while a run is in flight wait and are the next run', async () => {
+test('batched calls made during a run share the next run', async () => {
   const runs: string[][] = []
   const gate = Promise.withResolvers<void>()
   const started = Promise.withResolvers<void>()
@@ -30,7 +30,7 @@ test('calls that come while a run is in flight wait and are the next run', async
   expect(runs).toEqual([['a'], ['b', 'c']])
 })
 
-test('a run that fails fails its own calls and no later one', async () => {
+test('a failed batch rejects its own calls only', async () => {
   let failing = true
   const send = batched(async (items: number[]) => {
     if (failing) throw new Error('away')
@@ -41,7 +41,7 @@ test('a run that fails fails its own calls and no later one', async () => {
   expect(await send(2)).toBe(2)
 })
 
-test('a run is never larger than its bound', async () => {
+test('a batch never exceeds its maximum size', async () => {
   const sizes: number[] = []
   const send = batched(async (items: number[]) => {
     sizes.push(items.length)

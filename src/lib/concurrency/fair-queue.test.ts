@@ -1,5 +1,4 @@
-// The queue against any sequence of what can happen to it, and its fairness in a world where everything takes
-// one tick.
+// The queue under any sequence of operations, and its fairness in a simulation where all work takes one tick.
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -24,8 +23,8 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ do: fc.constantFrom('leave' as const, 'giveUpPlace' as const), which: fc.nat(50) }),
 )
 
-describe('the fair queue, whatever happens to it', () => {
-  it('keeps its bounds, lets in by room and place, and loses nobody', () => {
+describe('the fair queue under random operations', () => {
+  it('respects its limits, admits by capacity in order per owner, and loses no entry', () => {
     let [refused, kept] = [0, 0]
     fc.assert(
       fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
@@ -53,7 +52,7 @@ describe('the fair queue, whatever happens to it', () => {
               placed.add(ticket)
               weight += ticket.weight
             }
-            // Nobody waits who could go in.
+            // No entry waits that could be admitted.
             if (waiting.length > 0) kept += 1
             expect(waiting.length === 0 || placed.size >= room.places || weight > room.weight).toBe(true)
           } else {
@@ -82,7 +81,7 @@ describe('the fair queue, whatever happens to it', () => {
   })
 })
 
-/** Everything takes one tick. Answers the tick in which each owner's last one is through. */
+/** Runs work of one tick each. Returns the tick in which each owner finished. */
 function runToEnd(queue: FairQueue<Ticket>, places: number): Map<string, number> {
   const through = new Map<string, number>()
   for (let tick = 1; queue.waiting() > 0; tick++) {
@@ -99,7 +98,7 @@ function fill(queue: FairQueue<Ticket>, owner: string, count: number): void {
 }
 
 describe('owners of the fair queue', () => {
-  it('wait at most twice as long beside one that has sixty waiting', () => {
+  it('wait at most twice as long next to an owner with sixty entries', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 30 }), fc.integer({ min: 1, max: 8 }), (few, places) => {
         const shared = createFairQueue<Ticket>(wide)
@@ -111,7 +110,7 @@ describe('owners of the fair queue', () => {
     )
   })
 
-  it('take turns, however many of them there are', () => {
+  it('are served in turn, for any number of owners', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 6 }), (counts) => {
         const queue = createFairQueue<Ticket>(wide)
@@ -122,7 +121,7 @@ describe('owners of the fair queue', () => {
             admitted.set(ticket.owner, (admitted.get(ticket.owner) ?? 0) + 1)
             queue.leave(ticket)
           }
-          // Nobody who still waits is behind anybody by more than the turn that is under way.
+          // No waiting owner is behind another by more than the current turn.
           const most = Math.max(...admitted.values())
           for (const [index, count] of counts.entries()) {
             const own = admitted.get(`owner-${index}`) ?? 0
@@ -133,7 +132,7 @@ describe('owners of the fair queue', () => {
     )
   })
 
-  it('whose work is slow do not take every place', () => {
+  it('with slow work do not occupy every place', () => {
     const queue = createFairQueue<Ticket>(wide)
     fill(queue, 'slow', 10)
     fill(queue, 'quick', 10)
@@ -146,7 +145,7 @@ describe('owners of the fair queue', () => {
         queue.leave(ticket)
       }
     }
-    // Two of the four places are slow ones now, and the other two go round.
+    // Two of the four places are occupied by slow work; the other two continue to serve quick work.
     expect(quick).toBe(10)
   })
 })

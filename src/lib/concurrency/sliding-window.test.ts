@@ -4,7 +4,7 @@ import { slidingWindow } from './sliding-window.ts'
 
 const MINUTE = 60_000
 
-/** Tries at each time; answers those that passed. */
+/** Makes one attempt at each time and returns those that were allowed. */
 function passing(limit: number, times: number[]): number[] {
   const window = slidingWindow(limit, MINUTE)
   return times.filter((time) => {
@@ -14,16 +14,16 @@ function passing(limit: number, times: number[]): number[] {
   })
 }
 
-test('the limit passes, one more does not', () => {
+test('the sliding window allows as many calls as its limit', () => {
   expect(passing(3, [0, 0, 0, 0, 1])).toHaveLength(3)
 })
 
-test('a burst around the edge of a minute is bounded like any other', () => {
+test('the sliding window also limits a burst across the boundary of two minutes', () => {
   const burst = [...Array<number>(3).fill(MINUTE - 1), ...Array<number>(3).fill(MINUTE + 1)]
   expect(passing(3, burst)).toHaveLength(3)
 })
 
-test('waiting as long as told is enough, and a millisecond less is not', () => {
+test('the returned waiting time is exact to the millisecond', () => {
   const window = slidingWindow(2, MINUTE)
   window.record('key', 100)
   window.record('key', 500)
@@ -33,18 +33,18 @@ test('waiting as long as told is enough, and a millisecond less is not', () => {
   expect(window.waitMs('key', 1000 + waitMs)).toBe(0)
 })
 
-test('keys do not spend for each other', () => {
+test('the sliding window counts each key separately', () => {
   const window = slidingWindow(1, MINUTE)
   window.record('a', 0)
   expect(window.waitMs('a', 0)).toBe(MINUTE)
   expect(window.waitMs('b', 0)).toBe(0)
 })
 
-test('a limit of nothing lets nothing pass', () => {
+test('a limit of zero allows no call', () => {
   expect(slidingWindow(0, MINUTE).waitMs('key', 0)).toBe(MINUTE)
 })
 
-test('in any minute at most the limit passes, and a call is refused only when that is used up', () => {
+test('no window exceeds the limit, and a call is refused only when the limit is used up', () => {
   let refused = 0
   fc.assert(
     fc.property(

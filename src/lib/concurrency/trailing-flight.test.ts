@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createTrailingFlight } from './trailing-flight.ts'
 
-test('nobody gets the outcome of work that began before it asked', async () => {
+test('a caller never gets the result of a run that started before its call', async () => {
   const flight = createTrailingFlight<number>()
   let written = 1
   const gate = Promise.withResolvers<void>()
@@ -17,7 +17,7 @@ test('nobody gets the outcome of work that began before it asked', async () => {
   expect(await second).toBe(2)
 })
 
-test('a thousand who ask at once cost two runs', async () => {
+test('a thousand concurrent calls cause two runs', async () => {
   const flight = createTrailingFlight<number>()
   let runs = 0
   const work = async () => {
@@ -31,7 +31,7 @@ test('a thousand who ask at once cost two runs', async () => {
   expect(await flight.run('unit', work)).toBe(3)
 })
 
-test('a run that fails fails its own callers and no later one, and keys are apart', async () => {
+test('a failed run rejects its own callers only, and keys are independent', async () => {
   const flight = createTrailingFlight<string>()
   const failing = flight.run('unit', async () => await Promise.reject(new Error('away')))
   const next = flight.run('unit', async () => 'well')

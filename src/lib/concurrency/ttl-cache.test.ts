@@ -4,7 +4,7 @@ import { cachedFor } from './ttl-cache.ts'
 
 const clock = createTestClock()
 
-test('is taken anew only when the last one is too old, and once for all who ask', async () => {
+test('cachedFor shares one read among concurrent callers and reads again only after its TTL', async () => {
   let readings = 0
   const read = cachedFor({ clock, forMs: 200, withinMs: 1000 }, async () => ++readings)
   expect(await Promise.all([read(), read(), read()])).toEqual([1, 1, 1])
@@ -13,7 +13,7 @@ test('is taken anew only when the last one is too old, and once for all who ask'
   expect(await read()).toBe(2)
 })
 
-test('a reading that fails or takes too long is null, and the next one is tried', async () => {
+test('cachedFor returns null for a read that fails or times out, and then reads again', async () => {
   const outcomes = [
     async () => await Promise.reject<number>(new Error('away')),
     async () => await new Promise<number>(() => {}),

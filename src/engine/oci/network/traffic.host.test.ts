@@ -218,7 +218,7 @@ describe('a member of a group that is not running', () => {
     const connected = connect('a1', address)
     await expect.poll(() => told, { timeout: TOLD_MS }).toContain('a1>a3')
     machines.a3 = await network.attach({ machineId: 'a3', group: 1, address })
-    // The second try meets a machine that is there and does not listen yet.
+    // The second SYN reaches a machine that is running but not yet listening.
     await delay(1500)
     await lab.serve(machines.a3.namespacePath, `0.0.0.0:${PORT}`)
     expect(await connected).toBe(machines.a1.address)

@@ -1,4 +1,4 @@
-// Connections to MySQL endpoints, with servers that stand for units and a client that says what real ones say.
+// Connections to MySQL endpoints, with fake servers as units and a client that sends what real clients send.
 
 import { once } from 'node:events'
 import { connect as connectTcp, type Socket } from 'node:net'
@@ -41,7 +41,7 @@ const mysql = (more: Partial<Route> & { secret?: string } = {}) => ({ protocol: 
 
 async function serve(onConnection: (unit: Socket) => unknown): Promise<number> {
   const origin = await startRawOrigin((socket) => {
-    // A client may leave in the middle of it.
+    // The client may disconnect at any point.
     void Promise.resolve(onConnection(socket)).catch(() => socket.destroy())
   })
   origins.push(origin)
@@ -51,7 +51,7 @@ async function serve(onConnection: (unit: Socket) => unknown): Promise<number> {
 const join = (...parts: (string | Buffer)[]) =>
   Buffer.concat(parts.map((part) => (typeof part === 'string' ? Buffer.from(part, 'latin1') : part)))
 
-/** Of a server that offers what is said. */
+/** Builds the greeting of a server with these capabilities. */
 function greeting(capabilities: number): Buffer {
   const body = Buffer.alloc(7 + 1 + 10)
   body.writeUInt16LE(capabilities & 0xffff, 0)
@@ -71,7 +71,7 @@ const say = (socket: Socket, number: number, payload: Buffer) =>
 
 type Served = { login: Packet; hasTls: boolean }
 
-/** Lets in a client that answers its own salt with `right`, and counts packets as closely as real ones; then echoes. */
+/** Logs in a client that answers the salt with `right`, checks packet numbers like a real server, then echoes. */
 async function letIn(
   unit: Socket,
   seen: Served[],
@@ -103,7 +103,7 @@ async function letIn(
   socket.on('data', (chunk) => socket.write(chunk))
 }
 
-/** What a client says of itself. */
+/** Builds the client’s login packet. */
 function login(user: string, capabilities = 0x003a_a28d): Buffer {
   const head = Buffer.alloc(32)
   head.writeUInt32LE(capabilities, 0)
@@ -122,7 +122,7 @@ async function begin(port = gateway.mysqlPort): Promise<{ client: Socket; greeti
   return { client, greeting: await packet(client) }
 }
 
-/** Its TLS is there, and nothing else. */
+/** Completes the TLS handshake and sends nothing else. */
 async function greet(servername?: string, port?: number): Promise<TLSSocket> {
   const { client } = await begin(port)
   say(client, 1, SSL_REQUEST)
@@ -145,14 +145,14 @@ async function enter(servername: string | undefined, user: string): Promise<TLSS
 
 const text = ({ payload }: Packet) => payload.toString('latin1')
 
-/** Of what a client is told instead of being let in: its code and its words. */
+/** Returns the packet number, code and message of the error that a client gets. */
 async function refusal(client: Socket): Promise<string> {
   const { number, payload } = await packet(client)
   expect(payload[0]).toBe(0xff)
   return `${number} ${payload.readUInt16LE(1)} ${payload.subarray(3).toString()}`
 }
 
-/** For as long as somebody is patient with a unit. */
+/** Advances the clock until the answer arrives. */
 async function whileTimePasses<T>(answer: Promise<T>): Promise<T> {
   let isThere = false
   void answer.finally(() => (isThere = true))
@@ -168,8 +168,8 @@ const wakeAll = () => {
   gateway.onWake = async (route) => ({ kind: 'running', route: { ...route, state: 'running' } })
 }
 
-describe('a client of MySQL', () => {
-  it.each([false, true])('is let in by the server it named, whose TLS is there: %s', async (hasTls) => {
+describe('a MySQL client', () => {
+  it.each([false, true])('is logged in by the server it names (server with TLS: %s)', async (hasTls) => {
     const seen: Served[] = []
     const host = gateway.expose(await serve((unit) => letIn(unit, seen, { hasTls })), mysql(asleep))
     wakeAll()
@@ -191,7 +191,7 @@ describe('a client of MySQL', () => {
     expect(sent.slice(32)).toBe('keeper\0\0shop\0auth_unknown_plugin\0\x03\x01a\x00')
   })
 
-  it('is told by the server itself that its password is wrong', async () => {
+  it('gets the server’s own error for a wrong password', async () => {
     const host = gateway.expose(await serve((unit) => letIn(unit, [])), mysql())
     const client = await enter(host, 'keeper')
     await packet(client)
@@ -201,7 +201,7 @@ describe('a client of MySQL', () => {
     await expect.poll(() => gateway.gateway.count().visits).toBe(0)
   })
 
-  it('may be asked for its password in full by a server that has TLS, and has it known afterwards', async () => {
+  it('may be asked for its full password by a server with TLS, which then knows its hash', async () => {
     const seen: Served[] = []
     const options = { hasTls: true, plugin: 'caching_sha2_password' }
     const host = gateway.expose(await serve((unit) => letIn(unit, seen, options)), mysql())
@@ -216,7 +216,7 @@ describe('a client of MySQL', () => {
   })
 
   it.each(['caching_sha2_password', 'mysql_clear_password', 'dialog'])(
-    'is not asked for it by one that has none: %s',
+    'is never asked for its full password by a server without TLS: %s',
     async (plugin) => {
       const host = gateway.expose(await serve((unit) => letIn(unit, [], { plugin })), mysql())
       const client = await enter(host, 'keeper')
@@ -228,7 +228,7 @@ describe('a client of MySQL', () => {
     },
   )
 
-  it('that sends no name by TLS may say which unit it means before its user', async () => {
+  it('without SNI can name its unit in front of its user name', async () => {
     const seen: Served[] = []
     const secret = 'a'.repeat(26)
     const host = gateway.expose(await serve((unit) => letIn(unit, seen)), mysql({ secret }))
@@ -242,7 +242,7 @@ describe('a client of MySQL', () => {
     expect(seen).toHaveLength(1)
   })
 
-  it('needs no name at a port that is its endpoint’s alone', async () => {
+  it('needs no name on the dedicated port of an endpoint', async () => {
     const seen: Served[] = []
     const host = gateway.expose(await serve((unit) => letIn(unit, seen)), mysql())
     const port = await freePort('127.0.0.1')
@@ -254,7 +254,7 @@ describe('a client of MySQL', () => {
   })
 
   it.each(['by its name', 'at the port of its endpoint'])(
-    'kills by the id of its greeting, which its server knows by another: %s',
+    'can kill by the id from its greeting, which is translated to the server’s own: %s',
     async (how) => {
       const host = gateway.expose(await serve((unit) => letIn(unit, [])), mysql())
       let port = gateway.mysqlPort
@@ -292,7 +292,7 @@ describe('a client of MySQL', () => {
     expect(await refusal(client)).toMatch(/^2 3159 #HY000.*--ssl/)
   })
 
-  it('is told that nothing is there, for a unit of another protocol, too', async () => {
+  it('gets an error for an unknown name and for a unit of another protocol', async () => {
     const other = gateway.expose(1, { protocol: 'redis' })
     for (const host of [other, 'nobody-aaaaaaaaaa.berth.localhost']) {
       const client = await enter(host, 'keeper')
@@ -300,12 +300,12 @@ describe('a client of MySQL', () => {
     }
   })
 
-  it('is told why its unit is not there', async () => {
+  it('is told why its unit is not available', async () => {
     const host = gateway.expose(1, mysql({ state: 'stopped', stoppedReason: 'user' }))
     expect(await refusal(await enter(host, 'keeper'))).toMatch(/This unit is stopped/)
   })
 
-  it('gets a salt of its own, without a zero in it', async () => {
+  it('gets a unique salt without zero bytes', async () => {
     const salts = new Set<string>()
     for (let count = 0; count < 20; count += 1) {
       const { greeting } = await begin()
@@ -317,7 +317,7 @@ describe('a client of MySQL', () => {
     expect(salts.size).toBe(20)
   })
 
-  it('waits for a server that is not ready yet, and is told what another one says at once', async () => {
+  it('waits for a server that is starting, but gets other errors of the server at once', async () => {
     let sessions = 0
     const port = await serve((unit) => {
       sessions += 1
@@ -340,7 +340,7 @@ describe('a client of MySQL', () => {
     expect(await refusal(await enter(host, 'keeper'))).toBe('3 1040 #08004Too many connections')
   })
 
-  it('has its session ended by a proper error when its unit goes, unless an answer is under way', async () => {
+  it('gets error 1053 when its unit goes away, unless a response is in progress', async () => {
     const host = gateway.expose(await serve((unit) => letIn(unit, [])), mysql())
     const [[name, route] = ['', null]] = gateway.routes
     for (const isHalf of [false, true]) {
@@ -362,15 +362,15 @@ describe('a client of MySQL', () => {
   })
 })
 
-describe('the port for MySQL', () => {
+describe('the shared MySQL port', () => {
   it.each([
-    ['nothing of MySQL', 'GET / HTTP/1.1\r\n\r\n'],
-    ['TLS without asking for it', '\x16\x03\x01\x02\x00\x01\x00\x01'],
-    ['an answer out of order', '\x20\0\0\x07'.padEnd(36, '\xff')],
-    ['an answer of an old protocol', '\x20\0\0\x01'.padEnd(36, '\0')],
-    ['an answer without an end', '\x20\0\0\x01\xff'],
-    ['nothing', ''],
-  ])('closes, and wakes nobody, for %s', async (_what, bytes) => {
+    ['another protocol', 'GET / HTTP/1.1\r\n\r\n'],
+    ['TLS without a TLS request', '\x16\x03\x01\x02\x00\x01\x00\x01'],
+    ['a login with a wrong packet number', '\x20\0\0\x07'.padEnd(36, '\xff')],
+    ['a login of an old protocol', '\x20\0\0\x01'.padEnd(36, '\0')],
+    ['a truncated login', '\x20\0\0\x01\xff'],
+    ['a silent client', ''],
+  ])('closes the connection and wakes no unit for %s', async (_what, bytes) => {
     const { client } = await begin()
     client.write(join(bytes))
     expect(await readPacket(client, MOST)).toBeNull()
@@ -380,7 +380,7 @@ describe('the port for MySQL', () => {
   it.each([
     ['out of order', writePacket({ number: 3, payload: login('keeper') })],
     ['cut off', writePacket({ number: 2, payload: login('keeper').subarray(0, 40) })],
-    ['too long', join('\xff\xff\xff\x02')],
+    ['too long', join('wakes no unit for a login that is %s')],
   ])('wakes nobody for a login that is %s', async (_what, bytes) => {
     const client = await greet(gateway.expose(1, mysql(asleep)))
     client.write(bytes)
@@ -388,9 +388,9 @@ describe('the port for MySQL', () => {
     expect([gateway.wakes, gateway.use]).toEqual([[], []])
   })
 
-  it('closes what says nothing once TLS is there, in half of the time', async () => {
+  it('closes a connection that stays silent after the TLS handshake within 5 seconds', async () => {
     const client = await greet(gateway.expose(1, mysql()))
-    // TLS is there for the client before it is for the gateway.
+    // The handshake completes for the client before it completes for the gateway.
     await expect.poll(() => gateway.gateway.count().visits).toBe(1)
     const closed = once(client, 'close')
     client.resume()
@@ -399,7 +399,7 @@ describe('the port for MySQL', () => {
     await expect.poll(() => gateway.gateway.count().visits).toBe(0)
   })
 
-  it('survives that either side breaks off after any packet, and forgets the session', async () => {
+  it('cleans up the session when either side disconnects after any packet', async () => {
     for (let last = 0; last < 4; last += 1) {
       for (const whose of ['client', 'unit']) {
         const port = await serve(async (unit) => {
@@ -427,7 +427,7 @@ describe('the port for MySQL', () => {
             if (asked?.payload[0] === 0xfe) say(client, 4, join('right'))
           }
           if (whose === 'client') raw.resetAndDestroy()
-          // Its end is seen by who reads.
+          // The end is noticed only while data is read.
           else if (!client.resume().closed) await once(client, 'close')
         }
         await expect
@@ -442,7 +442,7 @@ describe('the port for MySQL', () => {
     expect((await packet(client)).payload[0]).toBe(0xfe)
   })
 
-  it('breaks no connection but the one on which a unit talks nonsense', async () => {
+  it('closes only the connection of a unit that sends malformed packets', async () => {
     const answers = ['', 'HTTP/1.1 400 Bad Request\r\n\r\n', '\x05\0\0\0\x0a5.5\0', '\xff\xff\xff\0']
     for (const answer of answers) {
       const host = gateway.expose(await serve((unit) => unit.end(join(answer))), mysql())

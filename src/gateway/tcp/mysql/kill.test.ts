@@ -1,4 +1,4 @@
-// KILL by an id of the gateway's, in every form that programs send it; all else passes as it is.
+// KILL with a session id issued by the gateway, in every form that programs send. Everything else passes unchanged.
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -24,7 +24,7 @@ const run: Route = {
   generation: 3,
 }
 
-describe('a statement that kills by an id of the gateway', () => {
+describe('a KILL statement with an id of the gateway', () => {
   it.each([
     'KILL #',
     'kill #;',
@@ -36,7 +36,7 @@ describe('a statement that kills by an id of the gateway', () => {
     'KILL/*!50000 CONNECTION */#',
     'KILL /*M!100000 QUERY */ #',
     '/* ApplicationName=Bear ** 1.0 */ KILL /* it */ QUERY /**/ #',
-  ])('names the session to its server: %s', (form) => {
+  ])('is sent with the server’s own session id: %s', (form) => {
     expect(translated(form.replace('#', String(GIVEN)))).toBe(form.replace('#', '42'))
   })
 
@@ -54,11 +54,11 @@ describe('a statement that kills by an id of the gateway', () => {
     '/*! KILL QUERY # */',
     'KILL QUERY 1#',
     '',
-  ])('is none of these, which pass as they are: %s', (form) => {
+  ])('is not recognized in a different statement, which passes unchanged: %s', (form) => {
     expect(translated(form.replace('#', String(GIVEN)))).toBeNull()
   })
 
-  it('may be prepared, and may be a command of its own', () => {
+  it('is translated in a prepared statement and as the KILL command', () => {
     expect(translateKill(query(`KILL ${GIVEN}`, 0x16), ownOf)).toEqual(query('KILL 42', 0x16))
     const command = Buffer.from([0x0c, 0, 0, 0, 0])
     command.writeUInt32LE(GIVEN, 1)
@@ -67,12 +67,12 @@ describe('a statement that kills by an id of the gateway', () => {
     expect(translateKill(command.subarray(0, 4), ownOf)).toBeNull()
   })
 
-  it('is read in one way only, whatever comments a stranger puts into it', () => {
+  it('is not recognized behind an endless sequence of comments', () => {
     for (const piece of ['/**/', ' ', '/* * / */', '/*/']) expect(translated(piece.repeat(120))).toBeNull()
   })
 })
 
-describe('what a client says', () => {
+describe('the bytes of a client', () => {
   const sessions = createMysqlSessions()
   sessions.add({ given: GIVEN, own: 42, run })
   const follow = () => followKills(sessions, run)
@@ -80,7 +80,7 @@ describe('what a client says', () => {
   const KILL = query(`KILL QUERY ${GIVEN}`)
   const OWN = query('KILL QUERY 42')
 
-  it('passes with every KILL in it translated and nothing else changed, however it is cut', () => {
+  it('pass unchanged except for translated KILL statements, for any split into chunks', () => {
     const others = fc.oneof(
       fc.constant(KILL),
       fc.uint8Array({ maxLength: 700 }).map((bytes) => Buffer.from(bytes)),
@@ -102,7 +102,7 @@ describe('what a client says', () => {
     )
   })
 
-  it('is no command within a file, though it looks like one', () => {
+  it('are not translated inside a LOAD DATA file, even if they look like a KILL', () => {
     const { take, answered } = follow()
     const file = Buffer.concat([packet(255, Buffer.from('a line')), packet(0, KILL), packet(1, KILL)])
     expect(take(file)).toEqual(file)
@@ -111,7 +111,7 @@ describe('what a client says', () => {
     expect(take(packet(0, KILL))).toEqual(packet(0, OWN))
   })
 
-  it('names sessions of its own run alone, and those that have not ended', () => {
+  it('can name only live sessions of the same run', () => {
     const of = (route: Route) => followKills(sessions, route).take(packet(0, KILL))
     for (const other of [{ unitId: 'unit_2' }, { generation: 4 }])
       expect(of({ ...run, ...other })).toEqual(packet(0, KILL))

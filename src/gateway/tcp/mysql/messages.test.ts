@@ -1,4 +1,4 @@
-// The messages of MySQL's protocol that the gateway reads and writes itself.
+// The messages of the MySQL protocol that the gateway reads and writes itself.
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -19,7 +19,7 @@ const TLS = 0x800
 const ATTRIBUTES = 0x10_0000
 const LONG_AUTH = 0x20_0000
 const DATABASE = 0x8
-/** Protocol 4.1, a salt of 20 bytes, and plugins. */
+/** Protocol 4.1, a 20-byte salt, and authentication plugins. */
 const BASE = 0x200 | 0x8000 | 0x8_0000
 const EVERYTHING = 0xffff_ffff
 
@@ -34,16 +34,16 @@ const logins: fc.Arbitrary<Login> = fc.record({
   attributes: fc.nat(66_000).map((length) => Buffer.alloc(length, 'a')),
 })
 
-/** The payload of a packet, which is written whole. */
+/** Checks that the packet is complete and returns its payload. */
 const payloadOf = (packet: Buffer) => {
   expect(packet.readUIntLE(0, 3)).toBe(packet.length - 4)
   return packet.subarray(4)
 }
-/** As a client would have sent it by TLS. */
+/** Parses the payload as a login sent over TLS. */
 const asSent = (payload: Buffer) => readLogin({ number: 2, payload })
 
-describe('the greeting', () => {
-  it('is one that its own reader understands, and offers TLS', () => {
+describe('the server greeting', () => {
+  it('of the gateway can be parsed and offers TLS', () => {
     const packet = greetClient({ salt: SALT, sessionId: 0xffff_ffff })
     expect(packet.readUInt8(3)).toBe(0)
     const greeting = readGreeting({ number: 0, payload: payloadOf(packet) })
@@ -53,7 +53,7 @@ describe('the greeting', () => {
     expect(packet.includes(Buffer.concat([tail, Buffer.from('\0caching_sha2_password\0')]))).toBe(true)
   })
 
-  it('offers nothing that not every server can do', () => {
+  it('of the gateway offers no optional features that some servers lack', () => {
     const greeting = readGreeting({
       number: 0,
       payload: payloadOf(greetClient({ salt: SALT, sessionId: 1 })),
@@ -65,7 +65,7 @@ describe('the greeting', () => {
     expect(offered & (compression | otherResults | queryAttributes)).toBe(0)
   })
 
-  it('of a unit is taken for none when it is cut off, too old or something else', () => {
+  it('of a unit is rejected if it is truncated, too old or another protocol', () => {
     const whole = payloadOf(greetClient({ salt: SALT, sessionId: 1 }))
     for (let length = 0; length < whole.indexOf(0) + 20; length += 1)
       expect(readGreeting({ number: 0, payload: whole.subarray(0, length) })).toEqual({ kind: 'wrong' })
@@ -75,7 +75,7 @@ describe('the greeting', () => {
     expect(readGreeting({ number: 0, payload: old })).toEqual({ kind: 'wrong' })
   })
 
-  it('may be an error, with a state or without', () => {
+  it('can be an error with or without an SQL state', () => {
     const error = { code: 1040, state: '08004', message: 'Too many connections' }
     const expected = { kind: 'refuses', code: 1040, message: 'Too many connections' }
     const payload = payloadOf(errorPacket(0, error))
@@ -85,20 +85,20 @@ describe('the greeting', () => {
   })
 })
 
-describe('the answer to it', () => {
+describe('the client’s first packet', () => {
   const answer = (capabilities: number, length = 32) => {
     const payload = Buffer.alloc(length)
     payload.writeUInt32LE(capabilities)
     return payload
   }
 
-  it('asks for TLS with 32 bytes, and is a login without TLS otherwise', () => {
+  it('is a TLS request if it has exactly 32 bytes and the TLS flag, and otherwise a plain login', () => {
     expect(readAnswer({ number: 1, payload: answer(BASE | TLS) })).toBe('tls')
     expect(readAnswer({ number: 1, payload: answer(BASE) })).toBe('plain')
     expect(readAnswer({ number: 1, payload: answer(BASE | TLS, 60) })).toBe('plain')
   })
 
-  it('is wrong when it comes out of order, is short or of another protocol', () => {
+  it('is rejected if it is out of order, too short or of another protocol', () => {
     expect(readAnswer({ number: 2, payload: answer(BASE | TLS) })).toBe('wrong')
     expect(readAnswer({ number: 1, payload: answer(BASE | TLS, 31) })).toBe('wrong')
     expect(readAnswer({ number: 1, payload: answer(TLS) })).toBe('wrong')
@@ -106,14 +106,14 @@ describe('the answer to it', () => {
 })
 
 describe('a login', () => {
-  it('reaches its unit as it was, without anything of a password', () => {
+  it('is forwarded to the unit without any part of the password', () => {
     fc.assert(
       fc.property(logins, (login) => {
         const { payload, number } = writeLogin(login, { offered: EVERYTHING, isSecure: true })
         expect(number).toBe(2)
         const { user, database, attributes, charset, longestPacket } = login
         const read = asSent(payload)
-        // The length of what would be said of the password.
+        // The length of the authentication response.
         expect(payload[32 + user.length + 1]).toBe(0)
         expect(read).toMatchObject({ user, database, charset, longestPacket })
         expect(read?.attributes.equals(attributes)).toBe(true)
@@ -122,13 +122,13 @@ describe('a login', () => {
     )
   })
 
-  it('asks of a server for no more than it offers, and for TLS where there is TLS', () => {
+  it('uses only capabilities that the server offers, and TLS if the connection has TLS', () => {
     fc.assert(
       fc.property(logins, fc.nat(0x7fff_ffff), fc.boolean(), (login, more, isSecure) => {
         const offered = (more | BASE) >>> 0
         const { payload, number } = writeLogin(login, { offered, isSecure })
         const agreed = payload.readUInt32LE(0)
-        // What MariaDB leaves out of its greeting to say that it is MariaDB.
+        // MariaDB omits this flag from its greeting to identify itself as MariaDB.
         const allowed = offered | 1 | TLS
         expect(agreed & ~allowed).toBe(0)
         expect((agreed & TLS) !== 0).toBe(isSecure)
@@ -139,7 +139,7 @@ describe('a login', () => {
     )
   })
 
-  it('may leave out that it came by TLS, and the end of the name of its plugin', () => {
+  it('may omit the TLS flag and the terminator of the plugin name', () => {
     const head = Buffer.alloc(32)
     head.writeUInt32LE(BASE)
     const login = readLogin({ number: 2, payload: Buffer.concat([head, Buffer.from('me\0\x02xyplugin')]) })
@@ -147,21 +147,21 @@ describe('a login', () => {
   })
 
   it.each([
-    ['a user without an end', BASE, 'me'],
-    ['an answer that is longer than all of it', BASE, 'me\0\x30xy'],
-    ['an answer longer than anything', BASE | LONG_AUTH, 'me\0\xfexxxxxxxxxx\0'],
-    ['an answer whose length is cut off', BASE | LONG_AUTH, 'me\0\xfd\x01'],
-    ['a database without an end', BASE | DATABASE, 'me\0\0shop'],
-    ['attributes that are longer than all of it', BASE | ATTRIBUTES, 'me\0\0plugin\0\x09xy'],
-    ['no salt of 20 bytes', 0x200 | 0x8_0000, 'me\0\0plugin\0'],
+    ['an unterminated user name', BASE, 'me'],
+    ['an authentication response that exceeds the packet', BASE, 'me\0\x30xy'],
+    ['an authentication response of huge length', BASE | LONG_AUTH, 'me\0\xfexxxxxxxxxx\0'],
+    ['a truncated length', BASE | LONG_AUTH, 'me\0\xfd\x01'],
+    ['an unterminated database name', BASE | DATABASE, 'me\0\0shop'],
+    ['attributes that exceed the packet', BASE | ATTRIBUTES, 'me\0\0plugin\0\x09xy'],
+    ['an old authentication scheme', 0x200 | 0x8_0000, 'me\0\0plugin\0'],
     ['an old protocol', 0x8000 | 0x8_0000, 'me\0\0plugin\0'],
-  ])('with %s is none', (_what, capabilities, rest) => {
+  ])('with %s is rejected', (_what, capabilities, rest) => {
     const head = Buffer.alloc(32)
     head.writeUInt32LE(capabilities >>> 0)
     expect(asSent(Buffer.concat([head, Buffer.from(rest, 'latin1')]))).toBeNull()
   })
 
-  /** A whole one of which some bytes were changed: what comes at random alone is hardly ever read. */
+  /** A valid login with a few changed bytes, because random bytes are almost never a login. */
   const nearlyLogins = fc
     .tuple(logins, fc.array(fc.tuple(fc.nat(), fc.nat(255)), { maxLength: 3 }))
     .map(([login, changes]) => {
@@ -170,7 +170,7 @@ describe('a login', () => {
       return payload
     })
 
-  it('is read or refused, whatever comes', () => {
+  it('with arbitrary bytes is parsed or rejected without an exception', () => {
     let read = 0
     const whole = writeLogin(
       { capabilities: BASE, longestPacket: 1, charset: 1, user: SALT, database: SALT, attributes: SALT },
@@ -189,7 +189,7 @@ describe('a login', () => {
   })
 })
 
-describe('a server that is not talked to by TLS', () => {
+describe('on a connection without TLS, a server', () => {
   const switchTo = (plugin: string) =>
     Buffer.concat([Buffer.from([0xfe]), Buffer.from(`${plugin}\0${'s'.repeat(20)}\0`)])
 
@@ -202,13 +202,13 @@ describe('a server that is not talked to by TLS', () => {
   )
 
   it.each([
-    ['a plugin that sends passwords', switchTo('mysql_clear_password')],
-    ['one that asks like a terminal', switchTo('dialog')],
-    ['one whose name begins like a good one’s', switchTo('mysql_native_password_not')],
-    ['the way of before 4.1', Buffer.from([0xfe])],
-    ['a password in full', Buffer.from([0x01, 0x04])],
-    ['another factor', Buffer.from([0x02, 0x61, 0x00])],
-    ['nothing at all', Buffer.alloc(0)],
+    ['a password with mysql_clear_password', switchTo('mysql_clear_password')],
+    ['a password with the dialog plugin', switchTo('dialog')],
+    ['a password with an unknown plugin', switchTo('mysql_native_password_not')],
+    ['authentication of the time before 4.1', Buffer.from([0xfe])],
+    ['the full password', Buffer.from([0x01, 0x04])],
+    ['a second factor', Buffer.from([0x02, 0x61, 0x00])],
+    ['authentication with an empty packet', Buffer.alloc(0)],
   ])('may not ask for %s', (_what, payload) => {
     expect(asksForPassword(payload)).toBe(true)
   })

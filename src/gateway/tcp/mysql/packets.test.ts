@@ -1,4 +1,4 @@
-// Packets as they come: in pieces, several at once, too long, cut off.
+// Reading packets that arrive in chunks, several at once, too long or truncated.
 
 import fc from 'fast-check'
 import { connect, createServer, type Server, type Socket } from 'node:net'
@@ -17,7 +17,7 @@ beforeAll(async () => {
 })
 afterAll(() => server.close())
 
-/** A stream, and what is written at its other end. */
+/** Returns both ends of a TCP connection. */
 async function pair(): Promise<{ reader: Socket; writer: Socket }> {
   const accepted = new Promise<Socket>((resolve) => {
     accept = resolve
@@ -36,7 +36,7 @@ const packets = fc.array(
   { minLength: 1, maxLength: 8 },
 )
 
-/** Into pieces of these sizes, again and again. */
+/** Splits bytes into chunks of these sizes, repeated as needed. */
 function cut(bytes: Buffer, sizes: number[]): Buffer[] {
   const pieces: Buffer[] = []
   for (let at = 0, count = 0; at < bytes.length; count += 1) {
@@ -49,8 +49,8 @@ function cut(bytes: Buffer, sizes: number[]): Buffer[] {
 
 const sizes = fc.array(fc.integer({ min: 1, max: 300 }), { minLength: 1, maxLength: 5 })
 
-describe('packets', () => {
-  it('are read as they were written, however they are cut, and no further', async () => {
+describe('MySQL packets', () => {
+  it('are read as written for any split, without reading beyond the last one', async () => {
     await fc.assert(
       fc.asyncProperty(packets, sizes, async (sent, into) => {
         const { reader, writer } = await pair()
@@ -68,7 +68,7 @@ describe('packets', () => {
     )
   })
 
-  it('are read when they come byte by byte', async () => {
+  it('are read if they arrive byte by byte', async () => {
     const { reader, writer } = await pair()
     const found = readPacket(reader, 100)
     for (const byte of writePacket({ number: 7, payload: Buffer.from('slowly') })) {
@@ -80,10 +80,10 @@ describe('packets', () => {
   })
 
   it.each([
-    ['longer than may be', '\x65\0\0\x01', false],
-    ['cut off in its head', '\x01\0', true],
-    ['cut off in what it says', '\x05\0\0\x01half', true],
-  ])('are none when one is %s', async (_what, bytes, ends) => {
+    ['too long', '\x65\0\0\x01', false],
+    ['truncated in its header', '\x01\0', true],
+    ['truncated in its payload', '\x05\0\0\x01half', true],
+  ])('end the reading with null if one is %s', async (_what, bytes, ends) => {
     const { reader, writer } = await pair()
     writer.write(Buffer.from(bytes, 'latin1'))
     if (ends) writer.end()
@@ -92,7 +92,7 @@ describe('packets', () => {
     writer.destroy()
   })
 
-  it('are none any more once their reader has been told to stop', async () => {
+  it('are left in the stream after the reader is aborted', async () => {
     const { reader, writer } = await pair()
     const over = new AbortController()
     const seen: (Packet | null)[] = []
@@ -110,7 +110,7 @@ describe('packets', () => {
     writer.destroy()
   })
 
-  it('are followed through any cut: only where one ends nothing is under way', () => {
+  it('are tracked for any split, and their boundaries are detected exactly', () => {
     fc.assert(
       fc.property(packets, sizes, (sent, into) => {
         const written = sent.map(writePacket)

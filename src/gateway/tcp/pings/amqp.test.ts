@@ -1,4 +1,4 @@
-// Heartbeats of AMQP through the gateway.
+// AMQP heartbeats through the gateway.
 
 import { once } from 'node:events'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
@@ -36,11 +36,11 @@ async function next(socket: TLSSocket): Promise<string> {
   return chunk.toString('latin1')
 }
 
-describe('heartbeats of AMQP', () => {
+describe('AMQP heartbeats', () => {
   const HEARTBEAT = Buffer.from([8, 0, 0, 0, 0, 0, 0, 0xce])
   const tune = Buffer.from([1, 0, 0, 0, 0, 0, 12, 0, 10, 0, 31, 8, 0, 0, 2, 0, 0, 0, 60, 0xce])
 
-  it('are no use, wake nobody, and go on for a unit that stands still', async () => {
+  it('do not count as use, do not wake the unit, and are answered while it is frozen', async () => {
     const started = Buffer.from([1, 0, 0, 0, 0, 0, 5, 0, 10, 0, 10, 0, 0xce])
     origin = await startRawOrigin((socket) => socket.once('data', () => socket.write(started)))
     const host = gateway.expose(origin.port, { protocol: 'amqp', unitId: 'u' })

@@ -1,4 +1,4 @@
-// Requests to cancel in plain, which say by their key alone whose session they mean.
+// Cancel requests in plain text, which identify the session only by its key.
 
 import { once } from 'node:events'
 import { connect as connectTcp, type Socket } from 'node:net'
@@ -42,7 +42,7 @@ afterEach(async () => {
   await gateway.close()
 })
 
-/** A server that gives every session this key, byte by byte, and what it was asked to cancel. */
+/** Starts a server that gives every session this key, sent byte by byte; records the cancel requests it gets. */
 async function startServer(key: Buffer): Promise<{ host: string; cancels: Buffer[] }> {
   const cancels: Buffer[] = []
   const origin = await startRawOrigin((socket) => {
@@ -74,20 +74,20 @@ async function beginSession(servername: string): Promise<TLSSocket> {
   return client
 }
 
-/** Until the other side closes. */
+/** Sends the request and waits until the peer closes. */
 async function cancel(request: Buffer): Promise<void> {
   const client = connectTcp(gateway.tlsPort, '127.0.0.1')
   clients.push(client)
   client.on('error', () => {})
-  // In two pieces, as a network may bring it.
+  // In two chunks, as a network may deliver it.
   client.write(request.subarray(0, 9))
   setImmediate(() => client.write(request.subarray(9)))
   client.resume()
   await once(client, 'close')
 }
 
-describe('a request to cancel in plain', () => {
-  it('reaches the unit that gave out its key, and no other', async () => {
+describe('a plain-text cancel request', () => {
+  it('is forwarded only to the unit that issued its key', async () => {
     const [server, other] = [await startServer(KEY), await startServer(Buffer.from(KEY).fill(9, 4))]
     await beginSession(server.host)
     await beginSession(other.host)
@@ -95,7 +95,7 @@ describe('a request to cancel in plain', () => {
     expect([server.cancels, other.cancels]).toEqual([[cancelOf(KEY)], []])
   })
 
-  it('with a key that nobody has, or had, reaches nobody and wakes nobody', async () => {
+  it('with an unknown or expired key is not forwarded and wakes no unit', async () => {
     const server = await startServer(KEY)
     const session = await beginSession(server.host)
     await cancel(cancelOf(Buffer.from(KEY).fill(7)))
@@ -106,7 +106,7 @@ describe('a request to cancel in plain', () => {
     expect(gateway.wakes).toEqual([])
   })
 
-  it('with a key that another unit gives out as well reaches neither', async () => {
+  it('is not forwarded while two units have issued the same key', async () => {
     const [server, copier] = [await startServer(KEY), await startServer(KEY)]
     await beginSession(server.host)
     const copied = await beginSession(copier.host)
@@ -118,13 +118,13 @@ describe('a request to cancel in plain', () => {
     expect(server.cancels).toEqual([cancelOf(KEY)])
   })
 
-  it('that never becomes whole is closed', async () => {
+  it('that stays incomplete is closed', async () => {
     await cancel(cancelOf(KEY).subarray(0, 12))
   })
 })
 
-describe('a request to cancel over TLS', () => {
-  it('is closed once its server has taken it', async () => {
+describe('a cancel request over TLS', () => {
+  it('is forwarded, and the connection is then closed', async () => {
     const { host, cancels } = await startServer(KEY)
     const to = { port: gateway.tlsPort, host: '127.0.0.1', servername: host, ALPNProtocols: ['postgresql'] }
     const client = connectTls({ ...to, rejectUnauthorized: false })
@@ -136,15 +136,15 @@ describe('a request to cancel over TLS', () => {
   })
 })
 
-describe('the key of a session', () => {
-  it('is found behind whatever a server says before it, and not looked for behind the start of the session', () => {
+describe('findBackendKey', () => {
+  it('finds the key after other messages of the server and returns null after ReadyForQuery', () => {
     const said = Buffer.concat([AUTHENTICATED, keyed(KEY), READY])
     expect(findBackendKey(said)).toEqual(KEY)
     expect(findBackendKey(said.subarray(0, AUTHENTICATED.length + 8))).toBe('more')
     expect(findBackendKey(Buffer.concat([READY, keyed(KEY)]))).toBeNull()
   })
 
-  it('is not looked for without end, or in what no server says', () => {
+  it('gives up after a size limit and on malformed messages', () => {
     const notice = Buffer.concat([Buffer.from('4e00003004', 'hex'), Buffer.alloc(0x3000)])
     expect(findBackendKey(notice)).toBe('more')
     expect(findBackendKey(Buffer.concat([notice, notice]))).toBeNull()
