@@ -10,7 +10,7 @@ let directory = ''
 beforeAll(async () => void (directory = await mkdtemp(join(tmpdir(), 'berth-lock-'))))
 afterAll(async () => await rm(directory, { recursive: true }))
 
-test('a lock is held by one, who is named to the next, until it is closed', async () => {
+test('a file lock has one owner at a time, whose pid others are told, until the file is closed', async () => {
   const path = join(directory, 'closed')
   const first = await lockFile(path)
   if (!('file' in first)) throw new Error('nobody else has it')
@@ -21,7 +21,7 @@ test('a lock is held by one, who is named to the next, until it is closed', asyn
   await second.file.close()
 })
 
-test('a process that is killed lets go of its lock, and the children it leaves do not have it', async () => {
+test('a file lock is released when its process is killed, and child processes do not inherit it', async () => {
   const path = join(directory, 'killed')
   const program = `
     import { spawn } from 'node:child_process'

@@ -3,7 +3,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { expect, it } from 'vitest'
 import { freePort, isPortTaken, tryListening } from './free-port.ts'
 
-it('a port is free, and not one that outgoing connections are given', async () => {
+it('freePort returns a free port outside the range of outgoing connections', async () => {
   const port = await freePort('127.0.0.1')
   const outgoing = createServer().listen(0, '127.0.0.1')
   await once(outgoing, 'listening')
@@ -13,12 +13,12 @@ it('a port is free, and not one that outgoing connections are given', async () =
   await expect(tryListening('127.0.0.1', port)).resolves.toBeUndefined()
 })
 
-it('callers that ask together are given different ones', async () => {
+it('concurrent calls of freePort return different ports', async () => {
   const ports = await Promise.all(Array.from({ length: 20 }, () => freePort('127.0.0.1')))
   expect(new Set(ports).size).toBe(20)
 })
 
-it('a port that is taken is told from an address that is not there', async () => {
+it('isPortTaken distinguishes a port in use from an address that does not exist', async () => {
   const other = createServer().listen(0, '127.0.0.1')
   await once(other, 'listening')
   const taken = tryListening('127.0.0.1', (other.address() as AddressInfo).port).catch(isPortTaken)

@@ -4,7 +4,7 @@ import { createLog } from './log.ts'
 import { openLogDestination } from './log-destination.ts'
 
 // Reliability F17.
-it('a log whose disk is full throws nothing at who logs, and nothing behind the caller’s back', async () => {
+it('a logger whose disk is full throws no exception, neither in the caller nor later', async () => {
   const full = openSync('/dev/full', 'w')
   const problems: unknown[] = []
   const onProblem = (error: unknown) => problems.push(error)
@@ -20,7 +20,7 @@ it('a log whose disk is full throws nothing at who logs, and nothing behind the 
   }
 })
 
-it('once there is space again, the log says how many lines were dropped, each on a line of its own', () => {
+it('once there is space again, the log reports the number of dropped lines on a line of its own', () => {
   let space = 8
   let text = ''
   const write = (_fd: number, bytes: Buffer) => {

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { describeError } from './log.ts'
 
-it('an error is logged by its type, its message, its code and where it came from', () => {
+it('describeError returns the type, message, code, cause and stack frames of an error', () => {
   const refused = Object.assign(new TypeError('no'), { code: 'ECONNREFUSED', syscall: 'connect' })
   const described = describeError(new Error('not reached', { cause: refused }))
   expect(described).toMatchObject({
@@ -12,7 +12,7 @@ it('an error is logged by its type, its message, its code and where it came from
   expect(described.at[0]).toContain('log.test.ts')
 })
 
-it('nothing else that an error carries is logged, and of a long message the beginning', () => {
+it('describeError omits other properties and the end of a long message', () => {
   const error = Object.assign(new Error(`refused ${'x'.repeat(600)}secret`), {
     detail: 'Key (name)=(secret) already exists.',
     where: { row: 'secret' },
@@ -20,13 +20,13 @@ it('nothing else that an error carries is logged, and of a long message the begi
   expect(JSON.stringify(describeError(error))).not.toContain('secret')
 })
 
-it('a line of a message that looks like a frame is none', () => {
+it('describeError does not take a line of a message for a stack frame', () => {
   const { at } = describeError(new Error('exec\n    at elsewhere (/root/elsewhere:1:1)\nfailed'))
   expect(at.join()).not.toContain('elsewhere')
   expect(at[0]).toContain('log.test.ts')
 })
 
-it('what is thrown and is no error does no harm, nor do causes in a circle', () => {
+it('describeError accepts values that are not errors, and circular causes', () => {
   expect(describeError('a word')).toEqual({ type: 'string', message: 'a word', at: [] })
   const error = new Error('one')
   error.cause = error

@@ -6,7 +6,7 @@ import { runLoop } from './loop.ts'
 const nap = async (ms = 1) => await new Promise((resolve) => setTimeout(resolve, ms))
 
 // Reliability F29: each job is a loop of its own.
-it('a loop goes on after a failed round, never overlaps, and ends when told to', async () => {
+it('a loop continues after a failed run, never overlaps, and stops when aborted', async () => {
   const clock = createTestClock()
   const stop = new AbortController()
   let rounds = 0
@@ -32,7 +32,7 @@ it('a loop goes on after a failed round, never overlaps, and ends when told to',
   expect(rounds).toBe(4)
 })
 
-/** Every round whose number `hangs` says never ends. */
+/** Starts a loop whose runs never end if `hangs` returns true for their number. */
 function hangingLoop(hangs: (round: number) => boolean) {
   const clock = createTestClock()
   const stop = new AbortController()
@@ -43,7 +43,7 @@ function hangingLoop(hangs: (round: number) => boolean) {
   }
   const loop = { name: 'test', everyMs: 1, timeoutMs: 60_000, run }
   const ended = runLoop(loop, { clock, log: silentLog, signal: stop.signal })
-  /** A minute as a process lives through it, and not as one that is stopped meanwhile. */
+  /** Advances the clock in small steps, as for a process that is running and not suspended. */
   const passMinute = async () => {
     for (let seconds = 0; seconds < 60; seconds += 5) {
       clock.advance(5_000)
@@ -53,7 +53,7 @@ function hangingLoop(hangs: (round: number) => boolean) {
   return { clock, stop, state, ended, passMinute }
 }
 
-it('a round that hangs is left behind, and the loop goes on', async () => {
+it('a run that hangs is abandoned at its timeout, and the loop continues', async () => {
   const { stop, state, ended, passMinute } = hangingLoop((round) => round === 2 || round === 4)
   await expect.poll(() => state.rounds).toBe(2)
   await passMinute()
@@ -64,7 +64,7 @@ it('a round that hangs is left behind, and the loop goes on', async () => {
   await ended
 })
 
-it('a loop whose rounds hang one after the other throws', async () => {
+it('a loop throws after three timeouts in a row', async () => {
   const { state, ended, passMinute } = hangingLoop(() => true)
   const thrown = expect(ended).rejects.toThrow('3 runs in a row of the job "test" timed out')
   for (const round of [1, 2, 3]) {
@@ -74,7 +74,7 @@ it('a loop whose rounds hang one after the other throws', async () => {
   await thrown
 })
 
-it('a process that stood still for an hour does not take its round for hung', async () => {
+it('a run is not taken for hung when the process itself was suspended for an hour', async () => {
   const { clock, stop, state, ended, passMinute } = hangingLoop((round) => round === 1)
   clock.advance(3_600_000)
   await nap(20)

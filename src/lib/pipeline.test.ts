@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { pipeline } from './pipeline.ts'
 
-it('each step is given what those before it have found out', async () => {
+it('each step gets the results of the steps before it', async () => {
   const sum = pipeline<{ a: number }>()
     .step('double', ({ a }) => ({ b: 2 * a }))
     .step('add', async ({ a, b }) => ({ sum: a + b }))
@@ -11,7 +11,7 @@ it('each step is given what those before it have found out', async () => {
   expect(sum.names).toEqual(['double', 'add'])
 })
 
-it('no step runs after one that fails, and what was found out until then is kept', async () => {
+it('no step runs after a failed one, and earlier results are kept', async () => {
   const ran: string[] = []
   const steps = pipeline<object>()
     .step('find', () => ({ found: 1 }))
@@ -24,7 +24,7 @@ it('no step runs after one that fails, and what was found out until then is kept
   expect({ ...work, ran }).toEqual({ found: 1, ran: [] })
 })
 
-it('a list that is made longer stays as it was for those who have it', () => {
+it('adding a step returns a new pipeline and leaves the old one unchanged', () => {
   const short = pipeline<object>().step('one', () => {})
   short.step('two', () => {})
   expect(short.names).toEqual(['one'])

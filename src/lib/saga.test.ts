@@ -38,7 +38,7 @@ describe('a saga', () => {
     expect(trace.done).toEqual(['a', 'b'])
   })
 
-  it('ends at a failing step; it and those before it are undone, last first, whatever fails meanwhile', async () => {
+  it('stops at a failed step and undoes all attempted steps in reverse, even if an undo fails', async () => {
     const trace: Trace = { done: [] }
     const saga = sagaOf(step('a'), step('b', { undoFails: true }), step('c', { fails: true }), step('d'))
     const failed = await failure(saga, trace)
@@ -50,7 +50,7 @@ describe('a saga', () => {
     expect(problems).toMatchObject([{ message: 'undo of b broke' }])
   })
 
-  it('writes down what is done at a checkpoint, and goes on behind it when it is run again', async () => {
+  it('saves its progress at a checkpoint and continues after it in the next run', async () => {
     const saved: string[][] = []
     const save = async (done: string[]) => void saved.push(done)
     const saga = sagaOf(step('a'), step('b', { checkpoint: true }), step('c', { fails: true }))
@@ -60,11 +60,11 @@ describe('a saga', () => {
     const again: Trace = { done: [] }
     const failed = await failure(saga, again, { done: ['a', 'b'], save })
     expect(again.done).toEqual(['c'])
-    // What an earlier process did is undone all the same.
+    // Steps run by an earlier process are undone as well.
     expect(failed.attempted.map(({ name }) => name)).toEqual(['c', 'b', 'a'])
   })
 
-  it('whose progress cannot be written has failed at that step', async () => {
+  it('fails at a step whose progress cannot be saved', async () => {
     const save = async () => {
       throw new Error('not wanted any more')
     }
@@ -76,7 +76,7 @@ describe('a saga', () => {
     expect(failed).toMatchObject({ step: 'a', cause: { message: 'not wanted any more' } })
   })
 
-  it('meets trouble before, after and around each step', async () => {
+  it('has failpoints before, after and around each step', async () => {
     const met: Record<string, string[]> = {}
     for (const place of ['saga.b.before', 'saga.b.after', 'saga.b'] as const) {
       const wanted = new Map<string, Trouble>([[place, place === 'saga.b' ? 'twice' : 'error']])

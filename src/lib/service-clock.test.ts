@@ -4,7 +4,7 @@ import { createServiceClock, type Jump } from './service-clock.ts'
 
 const NOON = Date.parse('2026-03-01T12:00:00Z')
 
-/** Stands still but for what a test does to it. */
+/** A clock that moves only when the test moves it. */
 function stillClock(): Clock & { wallMs: number; passedMs: number } {
   const clock = {
     wallMs: NOON,
@@ -23,9 +23,9 @@ const pass = (clock: ReturnType<typeof stillClock>, ms: number) => {
   clock.passedMs += ms
 }
 
-describe('a steady clock', () => {
+describe('the service clock', () => {
   it.each([3_600_000, -3_600_000, 86_400_000, -86_400_000])(
-    'goes on at its pace when the wall clock jumps by %i ms, until it is told to follow',
+    'ignores a wall clock jump of %i ms until it is told to adopt it',
     async (jump) => {
       const source = stillClock()
       const clock = createServiceClock(source)
@@ -43,7 +43,7 @@ describe('a steady clock', () => {
     },
   )
 
-  it('follows small steps and a slow drift by itself, however far they lead', () => {
+  it('follows small steps and slow drift on its own', () => {
     const source = stillClock()
     const clock = createServiceClock(source)
     for (let step = 0; step < 1_000; step++) {
@@ -54,7 +54,7 @@ describe('a steady clock', () => {
     }
   })
 
-  it('stays as it was when what is stored could not be moved along', async () => {
+  it('keeps its time when a jump could not be applied to stored times', async () => {
     const source = stillClock()
     const clock = createServiceClock(source)
     source.wallMs += 60_000
@@ -66,7 +66,7 @@ describe('a steady clock', () => {
     expect(await clock.withStableTime(async () => clock.now())).toEqual(new Date(NOON))
   })
 
-  it('changes over between two pieces of work that hold it, never within one', async () => {
+  it('adopts a jump between two operations that hold stable time, never during one', async () => {
     const source = stillClock()
     const clock = createServiceClock(source)
     source.wallMs += 60_000
@@ -85,7 +85,7 @@ describe('a steady clock', () => {
     expect(order).toEqual(['first begins', 'first ends', 'moved', 'second at 2026-03-01T12:01:00.000Z'])
   })
 
-  it('resumes where another process left it, and then has the jump still before it', () => {
+  it('resumes with the offset of an earlier process and then reports a jump that happened in between', () => {
     const source = stillClock()
     const left = createServiceClock(source).offsetMs()
     source.wallMs -= 3_600_000

@@ -1,4 +1,4 @@
-// What the operator's collector finds: true numbers after real operations, and nothing about anybody.
+// What the operator’s metrics collector reads: correct numbers after real operations, and no data about users.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeInvite, makeKey, makeSharedTeam, makeUnit } from '../../test/support/make.ts'
@@ -38,9 +38,9 @@ type Sample = { name: string; labels: Record<string, string>; value: number }
 const get = async (path: string, method = 'GET', port = shown.port) =>
   await fetch(`http://127.0.0.1:${port}${path}`, { method })
 
-/** In the text format of Prometheus; a line that is none fails. */
+/** Parses the Prometheus text format; throws for a malformed line. */
 async function scrape(port = shown.port): Promise<Sample[]> {
-  // A scrape within a second gets the answer of the one before.
+  // Metrics are cached for a second.
   service.clock.advance(2000)
   const answer = await get('/metrics', 'GET', port)
   expect(answer.headers.get('content-type')).toContain('text/plain; version=0.0.4')
@@ -54,7 +54,7 @@ async function scrape(port = shown.port): Promise<Sample[]> {
   })
 }
 
-/** The sum of the samples that have these labels; null without any. */
+/** Returns the sum of the samples with these labels, or null if there are none. */
 async function valueOf(name: string, labels: Record<string, string> = {}): Promise<number | null> {
   const found = (await scrape()).filter(
     (sample) =>
@@ -64,7 +64,7 @@ async function valueOf(name: string, labels: Record<string, string> = {}): Promi
 }
 
 describe('the metrics', () => {
-  it('count what has happened, by route, way, class and tier', async () => {
+  it('count API calls by route and unit operations by class and tier', async () => {
     const { key } = team
     const { id } = await makeUnit(service, { key }, { name: 'canary-unit' })
     await makeUnit(service, { key })
@@ -96,7 +96,7 @@ describe('the metrics', () => {
     expect(await valueOf('berth_units', { state: 'sleeping' })).toBe(0)
   })
 
-  it('count a way that comes to nothing as failed', async () => {
+  it('count an operation that fails as a failure', async () => {
     service.engine.fail('start', 'start_failed')
     const body = { spec: { name: 'fails', image: 'node:22' } }
     expect((await service.call('POST', '/v1/units', { key: team.key, body })).status).toBe(502)
@@ -106,7 +106,7 @@ describe('the metrics', () => {
     expect(await valueOf('berth_units', { state: 'error' })).toBe(1)
   })
 
-  it('show how things stand: heartbeat, meters, what waits, loops and the process', async () => {
+  it('report heartbeat age, meter lag, backlogs, job runs and process figures', async () => {
     await reconcileMachines(service.app)
     await chargeMeters(service.app)
     expect(await valueOf('berth_heartbeat_age_seconds')).toBeLessThan(30)
@@ -122,7 +122,7 @@ describe('the metrics', () => {
     expect(await valueOf('berth_backlog', { queue: 'payments' })).toBe(0)
   })
 
-  it('tell of a ledger that does not add up', async () => {
+  it('count differences found in the ledger', async () => {
     const { db } = service.app
     service.clock.advance(2 * DAY)
     await reconcileMachines(service.app)
@@ -134,7 +134,7 @@ describe('the metrics', () => {
     expect(await valueOf('berth_ledger_differences_total')).toBeGreaterThan(before)
   })
 
-  it('have labels of closed sets, and nothing about anybody, whatever is asked for', async () => {
+  it('have labels from closed sets and contain nothing from requests, users or units', async () => {
     const email = 'canary@example.test'
     await makeInvite(service, { ...team, email })
     const { key, teamId } = team
@@ -145,7 +145,7 @@ describe('the metrics', () => {
       await service.fetch('PROPFIND', `/canary-${count}`, { key })
     }
     const samples = await scrape()
-    // The calls above are of routes that were counted before, or of none.
+    // The calls above used known routes or none, so they add few time series.
     expect(samples.length - before).toBeLessThan(40)
     const said = JSON.stringify(samples.map(({ labels }) => labels))
     expect(said).not.toMatch(new RegExp(`canary|${teamId}|unit_|team_|cred_|user_|@|berth_live`))
@@ -168,8 +168,8 @@ describe('the metrics', () => {
   })
 })
 
-describe('where they are shown', () => {
-  it('is an address of its own, where nothing else is', async () => {
+describe('the metrics address', () => {
+  it('serves only /metrics and /healthz, and the API serves neither', async () => {
     for (const path of ['/metrics', '/healthz']) {
       expect((await service.fetch('GET', path)).status).toBe(404)
       expect((await get(path)).status).toBe(200)
@@ -179,7 +179,7 @@ describe('where they are shown', () => {
     expect((await get('/metrics/../v1/me')).status).toBe(404)
   })
 
-  it('shows the health of the parts', async () => {
+  it('reports the health of database, engine and heartbeat', async () => {
     await reconcileMachines(service.app)
     service.clock.advance(2000)
     const answer = await get('/healthz')
@@ -189,7 +189,7 @@ describe('where they are shown', () => {
     ])
   })
 
-  it('goes on showing the process when database and engine are away, and no numbers that were', async () => {
+  it('still reports process figures while database and engine are unavailable, and no stale numbers', async () => {
     const away = createServerMetrics()
     const db = openDatabase('postgresql://127.0.0.1:1/nothing', silentLog)
     const engine = {
@@ -213,7 +213,7 @@ describe('where they are shown', () => {
     }
   })
 
-  it('is unwell once the heart has not beaten for a minute', async () => {
+  it('is unhealthy when the last heartbeat is more than a minute old', async () => {
     const still = createServerMetrics()
     const late = () => new Date(service.clock.now().getTime() + 5 * MINUTE)
     const app = createApp({ ...service.app, clock: { ...service.clock, now: late } })
@@ -224,7 +224,7 @@ describe('where they are shown', () => {
     })
   })
 
-  it('is another one for the gateway, with its connections and visits', async () => {
+  it('of the gateway reports its connections and visits', async () => {
     const metrics = createGatewayMetrics(() => ({ connections: 3, visits: 2 }))
     const gateway = await serveMetrics(own, { metrics, log: silentLog })
     try {

@@ -1,4 +1,4 @@
-// The operator's command about credits: what it gives, what it refuses, and what it leaves in the log.
+// The operator’s command for credits: what it grants, what it refuses, and what it logs.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeTeam } from '../../test/support/make.ts'
@@ -19,7 +19,7 @@ async function run(...args: string[]): Promise<string> {
 }
 
 describe('npm run credits', () => {
-  it('gives whole cents with a note, takes them back, and says what is left', async () => {
+  it('grants and takes back whole cents with a note and prints the balance', async () => {
     const { teamId } = await makeTeam(service)
     expect(await run('show', teamId)).toBe(`${teamId} has 0 euro cents.`)
     expect(await run('grant', teamId, '2500', '--note', 'June')).toBe(`${teamId} has 2500 euro cents.`)
@@ -39,7 +39,7 @@ describe('npm run credits', () => {
     ])
   })
 
-  it.each([[[]], [['--help']], [['grant', '-h']]])('answers %j with its help', async (args) => {
+  it.each([[[]], [['--help']], [['grant', '-h']]])('prints its help for %j', async (args) => {
     expect(await run(...args)).toBe('help')
   })
 
@@ -55,7 +55,7 @@ describe('npm run credits', () => {
     [['grant', 'team', '99999999', '--note', 'x'], 'up to 10000000'],
     [['grant', 'team', '5', '6', '--note', 'x'], 'is not expected'],
     [['show', 'team_nobody'], 'There is no team "team_nobody"'],
-  ])('%j is refused with a sentence', async (args, sentence) => {
+  ])('refuses %j with an explanation', async (args, sentence) => {
     await expect(run(...args)).rejects.toThrow(sentence)
   })
 })

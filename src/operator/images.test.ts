@@ -7,7 +7,7 @@ import { silentLog } from '../lib/log.ts'
 import { parseCommand } from './images-arguments.ts'
 import { perform } from './images.ts'
 
-describe('the command', () => {
+describe('npm run images', () => {
   it.each([
     [[], { kind: 'help' }],
     [['list', '--help'], { kind: 'help' }],
@@ -15,11 +15,11 @@ describe('the command', () => {
     [['check', '--json'], { kind: 'check', json: true }],
     [['remove', 'docker.io/library/app:1'], { kind: 'remove', named: ['docker.io/library/app:1'] }],
     [['remove', '--unused'], { kind: 'remove-unused', json: false }],
-  ])('%j is understood', (args, command) => {
+  ])('parses %j', (args, command) => {
     expect(parseCommand(args)).toEqual(command)
   })
 
-  it('takes a built-in image by its name, with its version, or whole, and all of them', () => {
+  it('accepts a built-in image by name, name and version or full reference, and --all', () => {
     for (const name of ['redis', 'redis:7', 'berth.local/redis:7'])
       expect(parseCommand(['build', name])).toMatchObject({ definitions: [{ name: 'redis' }] })
     expect(parseCommand(['build', '--all'])).toMatchObject({ definitions: { length: 9 } })
@@ -35,7 +35,7 @@ describe('the command', () => {
     [['remove'], 'or --unused'],
     [['remove', 'redis', '--unused'], 'or --unused'],
     [['list', '--all'], '--all goes with build'],
-  ])('%j is refused', (args, words) => {
+  ])('refuses %j with an explanation', (args, words) => {
     expect(() => parseCommand(args)).toThrow(words)
   })
 })
@@ -62,7 +62,7 @@ const remove = (...named: string[]) => run({ kind: 'remove', named })
 const conditions = async () =>
   Object.fromEntries((await inventory.list()).map(({ reference, condition }) => [reference, condition]))
 
-it('images that are missing are built, and then no more', async () => {
+it('missing images are built once', async () => {
   expect(await conditions()).toEqual({
     'berth.local/boat:1': 'not built yet',
     'berth.local/raft:1': 'not built yet',
@@ -74,7 +74,7 @@ it('images that are missing are built, and then no more', async () => {
   expect(await images.store.list()).toHaveLength(2)
 })
 
-it('what Debian has something newer for is said to be out of date, and built when asked', async () => {
+it('an image with newer Debian packages is listed as out of date and rebuilt on request', async () => {
   await build(boat)
   images.debian.version = '1.1'
   expect(await run({ kind: 'check', json: false })).toBe(0)
@@ -87,7 +87,7 @@ it('what Debian has something newer for is said to be out of date, and built whe
   ])
 })
 
-it('a build that fails ends with 1, and the list says why', async () => {
+it('a failed build exits with 1, and the list shows the reason', async () => {
   images.debian.buildsFail = true
   expect(await build(boat)).toBe(1)
   expect((await conditions())['berth.local/boat:1']).toMatch(
@@ -95,7 +95,7 @@ it('a build that fails ends with 1, and the list says why', async () => {
   )
 })
 
-it('without a way to Debian a check ends with 1, and images that are missing are built by what is known', async () => {
+it('without access to Debian, a check exits with 1 and known packages are still used', async () => {
   await build(boat)
   images.debian.isAway = true
   expect(await run({ kind: 'check', json: false })).toBe(1)
@@ -104,7 +104,7 @@ it('without a way to Debian a check ends with 1, and images that are missing are
   expect(await conditions()).toMatchObject({ 'berth.local/boat:1': 'up to date as far as known' })
 })
 
-it('the list is JSON for programs, with every package', async () => {
+it('the JSON list includes every package', async () => {
   await build(boat)
   said = []
   await run({ kind: 'list', json: true })
@@ -116,8 +116,8 @@ it('the list is JSON for programs, with every package', async () => {
   })
 })
 
-describe('removing', () => {
-  it('is refused while a unit is made of it, which is said, and done afterwards', async () => {
+describe('removing an image', () => {
+  it('is refused while a unit uses it, the unit is named, and it succeeds afterwards', async () => {
     await build(boat)
     const digest = (await inventory.list())[0]?.digest ?? ''
     await images.addMachine('unit_1', digest)
@@ -131,7 +131,7 @@ describe('removing', () => {
     expect(await images.store.find(digest)).not.toBeNull()
   })
 
-  it('is refused while somebody is about to make a unit of it', async () => {
+  it('is refused while a unit is about to be made from it', async () => {
     await build(boat)
     const digest = (await inventory.list())[0]?.digest ?? ''
     await images.store.hold(digest, async () =>
@@ -146,11 +146,11 @@ describe('removing', () => {
     expect(await inventory.remove(digest)).toBeNull()
   })
 
-  it('of what is not here ends with 1', async () => {
+  it('that does not exist exits with 1', async () => {
     expect(await remove('docker.io/library/app:1')).toBe(1)
   })
 
-  it('of all that is unused leaves what units are made of and the newest builds', async () => {
+  it('with --unused keeps images in use and the newest builds', async () => {
     const digestOf = (letter: string) => `sha256:${letter.repeat(64)}`
     const old = await images.build(boat)
     images.debian.version = '1.1'
@@ -165,7 +165,7 @@ describe('removing', () => {
     expect(said.at(-1)).toMatch(/^2 images are removed/)
   })
 
-  it('is refused altogether while not all units are known', async () => {
+  it('is refused while an instance’s units are unknown', async () => {
     await images.add('docker.io/library/other:1', `sha256:${'b'.repeat(64)}`)
     await images.addMachine('unit_1', `sha256:${'a'.repeat(64)}`)
     const { imagesDir, clock } = images

@@ -1,4 +1,4 @@
-// The operator's command about teams and people: what it changes, what it refuses, and what it leaves in the log.
+// The operator’s command for teams and users: what it changes, what it refuses, and what it logs.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeKey, makeSession, makeSharedTeam, makeTeam } from '../../test/support/make.ts'
@@ -19,7 +19,7 @@ async function run(...args: string[]): Promise<string[]> {
 }
 
 describe('npm run team', () => {
-  it('lists every team that is there, with its owners', async () => {
+  it('lists all existing teams with their owners', async () => {
     const kept = await makeSharedTeam(service)
     const deleted = await makeSharedTeam(service)
     const headers = { origin: service.baseUrl }
@@ -31,7 +31,7 @@ describe('npm run team', () => {
     expect(rows.join('\n')).not.toContain(deleted.id)
   })
 
-  it('sets plan and payment of a team by id or slug, which holds from the next call on', async () => {
+  it('sets the plan and payment of a team by id or slug, with effect from the next API call', async () => {
     const { teamId, userId } = await makeTeam(service)
     const { secret: key } = await makeKey(service, { teamId, userId })
     const forever = (name: string) => ({ spec: { name, image: 'node:22', sleep: 'never' } })
@@ -48,7 +48,7 @@ describe('npm run team', () => {
     expect(service.logged.join('')).toMatch(`"teamId":"${teamId}","plan":"hobby"`)
   })
 
-  it('says who is an admin, by an address in any case', async () => {
+  it('grants and revokes admin rights by an email address in any case', async () => {
     const person = await makeTeam(service)
     const cookie = await makeSession(service, person)
     const isAdmin = async () => (await service.call('GET', '/v1/me', { cookie })).body
@@ -58,14 +58,14 @@ describe('npm run team', () => {
     expect(await isAdmin()).toMatchObject({ user: { admin: false } })
   })
 
-  it('prints nothing a terminal would obey', async () => {
+  it('replaces terminal control characters in its output', async () => {
     const { teamId } = await makeTeam(service)
     const { db } = service.app
     await db.updateTable('teams').set({ name: 'a\u001b[2Jb' }).where('id', '=', teamId).execute()
     expect((await run('list')).find((row) => row.startsWith(teamId))).toMatch(/a\?\[2Jb$/)
   })
 
-  it.each([[[]], [['--help']], [['set', '-h']]])('answers %j with its help', async (args) => {
+  it.each([[[]], [['--help']], [['set', '-h']]])('prints its help for %j', async (args) => {
     expect(await run(...args)).toEqual(['help'])
   })
 
@@ -84,7 +84,7 @@ describe('npm run team', () => {
     [['set-user', 'a@example.test', '--plan', 'pro'], /use set/],
     [['set-user', 'nobody@example.test', '--admin', 'yes'], /No account has the address/],
     [['set', 'x', '--colour', 'red'], /--colour/],
-  ])('refuses %j with what to type instead', async (args, message) => {
+  ])('refuses %j with an explanation', async (args, message) => {
     await expect(run(...args)).rejects.toThrow(message)
   })
 })

@@ -1,4 +1,4 @@
-// Reliability S28: secrets at rest, and the key of the file they open with.
+// Reliability S28: the key that encrypts secrets at rest, and the key file that decrypts it.
 
 import { copyFile, mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -36,15 +36,15 @@ afterEach(async () => {
   await rm(dir, { recursive: true })
 })
 
-describe('the key that secrets are sealed with', () => {
-  it('is one, however many processes make it at once', async () => {
+describe('the data key', () => {
+  it('is created once by concurrent processes', async () => {
     await db.deleteFrom('data_keys').execute()
     const keys = await Promise.all(Array.from({ length: 8 }, open))
     const value = keys[0]?.seal(Buffer.from('x'), context) ?? Buffer.alloc(0)
     for (const key of keys) expect(key.open(value, context).toString()).toBe('x')
   })
 
-  it('opens what was sealed with the key of the file, before there was another', async () => {
+  it('can read secrets that an older release sealed with the key file itself', async () => {
     await db.deleteFrom('data_keys').execute()
     sealed = (await loadSecretKey(keyFile)).seal(Buffer.from('hidden'), context)
     await insertSecrets(db, [{ owner_id: 'unit', name: 'name', sealed }])
@@ -53,14 +53,14 @@ describe('the key that secrets are sealed with', () => {
     expect(await read()).toBe('hidden')
   })
 
-  it('is not opened by a file that is gone, and none is made in its place', async () => {
+  it('cannot be opened without its key file, and no new file is created', async () => {
     await rm(keyFile)
     await expect(open()).rejects.toThrow(/secret\.key is missing.*put that file back/)
     await expect(rotate()).rejects.toThrow('is missing')
     expect(await readdir(dir)).toEqual([])
   })
 
-  it('is not opened by the file of another backup', async () => {
+  it('cannot be opened with the key file of another backup', async () => {
     await copyFile(keyFile, join(dir, 'backup'))
     await rotate()
     await rename(join(dir, 'backup'), keyFile)
@@ -68,8 +68,8 @@ describe('the key that secrets are sealed with', () => {
   })
 })
 
-describe('a rotation', () => {
-  it('leaves nothing of the key before, and the file to its owner alone', async () => {
+describe('a key rotation', () => {
+  it('removes the old key and leaves a file that only its owner can read', async () => {
     const before = await loadSecretKey(keyFile)
     const { from, to } = await rotate()
     expect(from).toBe(before.id)
@@ -79,7 +79,7 @@ describe('a rotation', () => {
     expect(await read()).toBe('hidden')
   })
 
-  it('fails no process that starts meanwhile, of a thousand, and none of several at once is lost', async () => {
+  it('does not fail concurrent reads, and concurrent rotations leave one valid key file', async () => {
     let over = false
     let reads = 0
     const reading = Promise.all(
@@ -97,7 +97,7 @@ describe('a rotation', () => {
     expect(await readdir(dir)).toEqual(['secret.key'])
   })
 
-  it('that dies before or after it has told the database is gone on from', async () => {
+  it('that was interrupted before or after the database update is completed later', async () => {
     const next = `${keyFile}.next`
     await copyFile(keyFile, join(dir, 'before'))
     await loadSecretKey(next)

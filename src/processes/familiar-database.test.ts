@@ -17,13 +17,13 @@ const begin = async (more: { machines?: string[]; databaseUrl?: string; accepted
   await refuseStrangeDatabase(db, { instanceId: 'abcd', machines, dataDir: '/data', databaseUrl, accepted })
 }
 
-describe('a database that never met the instance', () => {
-  it('is taken while there are no machines, and from then on', async () => {
+describe('a database that does not know the instance', () => {
+  it('is accepted while there are no machines, and from then on', async () => {
     await begin()
     await begin({ machines: ['unit_1'] })
   })
 
-  it('is refused while there are machines, by its name and without its password', async () => {
+  it('is refused if there are machines, and the message omits the password', async () => {
     await expect(begin({ machines: ['unit_1'] })).rejects.toThrow(
       /in \/data\/postgres does not know .*\(abcd\)/,
     )
@@ -34,7 +34,7 @@ describe('a database that never met the instance', () => {
     await expect(begin({ machines: ['unit_1'], accepted: 'abce' })).rejects.toThrow('does not know')
   })
 
-  it('is taken where the operator names the instance, or where it knows one of the machines', async () => {
+  it('is accepted if the operator names the instance or the database knows one of the machines', async () => {
     await begin({ machines: ['unit_1'], accepted: 'abcd' })
     await begin({ machines: ['unit_1'] })
     await db.deleteFrom('instances').execute()

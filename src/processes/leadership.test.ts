@@ -1,5 +1,5 @@
-// Fencing (reliability F16): of several servers on one database the newest alone can write and act, wherever the
-// others were when it took over.
+// Fencing (reliability F16): when several servers use one database, only the newest can write and act, whatever the
+// others were doing when it took over.
 
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -44,7 +44,7 @@ afterEach(async () => await domain.close())
 
 type Server = { app: App; db: Kysely<Database>; epoch: number; onLost: ReturnType<typeof vi.fn<() => void>> }
 
-/** What the role does as it starts (server.ts). */
+/** Does what server.ts does at start. */
 async function startServer(holder = 'abcd boot'): Promise<Server> {
   const above = await askEngineEpoch(socketPath)
   const epoch = await acquireLeadership(domain.app.db, { holder, above, clock: domain.clock })
@@ -61,8 +61,8 @@ const failureOf = async (work: Promise<unknown>): Promise<unknown> =>
     (error: unknown) => error,
   )
 
-describe('a server that another one has taken over from', () => {
-  it('can write and act no more, and neither can a transaction that was open', async () => {
+describe('a server that has lost its leadership', () => {
+  it('can neither write nor act, not even in an open transaction', async () => {
     const caller = await domain.makeCaller()
     const old = await startServer()
     const unit = await makeUnit(old.app, caller, { sleep: 'never' })
@@ -98,7 +98,7 @@ describe('a server that another one has taken over from', () => {
     expect(await findUnsettled(next.app, domain.engine)).toEqual([])
   })
 
-  it('does nothing with what it had read before, in any of its loops', async () => {
+  it('does not act on data it has read before, in any of its jobs', async () => {
     const caller = await domain.makeCaller()
     const old = await startServer()
     await makeUnit(old.app, caller, { sleep: '1m' })
@@ -117,7 +117,7 @@ describe('a server that another one has taken over from', () => {
     expect(domain.engine.calls).toHaveLength(calls)
   })
 
-  it('notices by itself when nobody asks it for anything', async () => {
+  it('notices the loss on its own even without requests', async () => {
     const old = await startServer()
     const hold = { epoch: old.epoch, onLost: old.onLost, clock: domain.clock, log: silentLog }
     const holding = holdLeadership(old.db, hold)
@@ -130,7 +130,7 @@ describe('a server that another one has taken over from', () => {
     expect(await findLeader(next.db)).toMatchObject({ epoch: next.epoch, holder: 'abcd boot' })
   })
 
-  it('whatever it wrote before is there, and whatever is not there never comes, under load', async () => {
+  it('has completed its writes or never will: none appears later, under load', async () => {
     const old = await startServer()
     await sql`create table marks (n integer)`.execute(domain.app.db)
     const answered = new Set<number>()
@@ -154,7 +154,7 @@ describe('a server that another one has taken over from', () => {
   })
 })
 
-describe('the lead', () => {
+describe('leadership', () => {
   const take = (holder: string, above = 0) =>
     acquireLeadership(domain.app.db, {
       holder,
@@ -163,17 +163,17 @@ describe('the lead', () => {
     })
   const silentFor = async (seconds: number) =>
     await sql`update leaders set renewed_at = now() - ${seconds} * interval '1 second'`.execute(domain.app.db)
-  /** What the other Berth does while somebody looks on. */
+  /** What the other Berth does while its silence is observed. */
   let renew: () => Promise<unknown> = async () => {}
   beforeEach(() => {
     renew = async () => {}
   })
 
-  it('goes to a server of the same host and directory at once', async () => {
+  it('is given at once to a server of the same host and data directory', async () => {
     expect([await take('abcd boot'), await take('abcd boot')]).toEqual([1, 2])
   })
 
-  it('of a Berth that is alive is not given to another one, which is told why', async () => {
+  it('of a live Berth is refused to another one with an explanation', async () => {
     await take('abcd boot')
     await silentFor(4)
     renew = () => silentFor(0)
@@ -181,7 +181,7 @@ describe('the lead', () => {
     expect(await findLeader(domain.app.db)).toMatchObject({ epoch: 1, holder: 'abcd boot' })
   })
 
-  it('of a Berth that is silent goes to another one, as that of a host that was started anew', async () => {
+  it('of a silent Berth is given to another one, also after a restart of the host', async () => {
     await take('abcd boot')
     renew = () => silentFor(15)
     expect(await take('efgh boot')).toBe(2)
@@ -189,7 +189,7 @@ describe('the lead', () => {
     expect(await take('efgh later')).toBe(3)
   })
 
-  it('that was given back is free', async () => {
+  it('that was released is available at once', async () => {
     const epoch = await take('abcd boot')
     await holdLeadership(domain.app.db, {
       epoch,
@@ -200,12 +200,12 @@ describe('the lead', () => {
     expect(await take('efgh boot')).toBe(2)
   })
 
-  it('is later than anything the engine has seen, also over a database that was restored', async () => {
+  it('gets an epoch above all that the engine has seen, even with a restored database', async () => {
     await take('abcd boot')
     expect(await take('abcd boot', 41)).toBe(42)
   })
 
-  it('is given to each of many in turn, and they agree who was last', async () => {
+  it('is given to concurrent servers one after the other, and the last one is recorded', async () => {
     const epochs = await Promise.all(Array.from({ length: 8 }, () => take('abcd boot')))
     expect(epochs.toSorted((a, b) => a - b)).toEqual([1, 2, 3, 4, 5, 6, 7, 8])
     expect((await findLeader(domain.app.db))?.epoch).toBe(8)

@@ -11,7 +11,7 @@ beforeAll(async () => {
 })
 afterAll(async () => await database.drop())
 
-it('a connection that Postgres ends, idle or in a transaction, fails its own query and no other', async () => {
+it('a connection closed by Postgres fails only its own query, idle or in a transaction', async () => {
   const db = openDatabase(database.url, silentLog)
   const endOthers = sql`
     select pg_terminate_backend(pid) from pg_stat_activity
@@ -27,14 +27,14 @@ it('a connection that Postgres ends, idle or in a transaction, fails its own que
   await db.destroy()
 })
 
-it('money comes back as bigint', async () => {
+it('a bigint column is read as bigint', async () => {
   const db = openDatabase(database.url, silentLog)
   const { rows } = await sql<{ big: bigint }>`select 9007199254740993::bigint as big`.execute(db)
   expect(rows[0]?.big).toBe(9_007_199_254_740_993n)
   await db.destroy()
 })
 
-it('migrations can run again, and by several at once', async () => {
+it('migrations can run repeatedly and concurrently', async () => {
   const db = openDatabase(database.url, silentLog)
   await Promise.all([migrate(db), migrate(db), migrate(db)])
   await db.destroy()

@@ -1,4 +1,4 @@
-// What the gateway's role may see of endpoints and their units, and that it is enough for routing.
+// Which columns of endpoints and units the gateway’s database role can read, and that they suffice for routing.
 
 import { type Kysely, sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
@@ -12,7 +12,7 @@ import { type Database, openDatabase } from './db.ts'
 import { findEndpointRoutes } from './endpoints.ts'
 
 let domain: TestDomain
-/** The same database, as the gateway sees it. */
+/** The same database with the gateway’s role. */
 let db: Kysely<Database>
 
 beforeAll(async () => {
@@ -35,8 +35,8 @@ async function publish(mode: 'public' | 'private') {
   return { caller, unit, label }
 }
 
-describe('a name, to the gateway', () => {
-  it('leads to the run of its unit, and brings the hash of its secret', async () => {
+describe('the route of an endpoint', () => {
+  it('has the run of its unit and the hash of its secret', async () => {
     const { unit, label } = await publish('private')
     const other = await publish('public')
     const address = domain.engine.machines().find(({ id }) => id === unit.id)?.address
@@ -61,14 +61,14 @@ describe('a name, to the gateway', () => {
     expect(both.find(({ name }) => name === other.label.name)?.secretHash).toBeNull()
   })
 
-  it('leads nowhere once its unit is destroyed', async () => {
+  it('is gone once its unit is destroyed', async () => {
     const { caller, unit, label } = await publish('public')
     await destroyUnit(domain.app, caller, unit.id)
     expect(await findEndpointRoutes(db, [label.name])).toEqual([])
   })
 })
 
-describe('the gateway', () => {
+describe('the gateway’s database role', () => {
   it.each([
     'select sealed_secret from endpoints',
     'select team_id from endpoints',
@@ -80,7 +80,7 @@ describe('the gateway', () => {
     'select 1 from secrets',
     'select 1 from boot_files',
     'select 1 from credentials',
-  ])('may not: %s', async (statement) => {
+  ])('is denied: %s', async (statement) => {
     await expect(sql.raw(statement).execute(db)).rejects.toThrow(/permission denied/)
   })
 })

@@ -1,5 +1,5 @@
-// What is charged equals what was counted, to the nano-cent, whatever comes between (reliability B1, B2, B7, B8): random
-// histories on a real Postgres beside an integral that is reckoned in whole numbers alone.
+// What is charged equals what was metered, to the nano-cent, under random events (reliability B1, B2, B7, B8). Random
+// histories on a real Postgres are compared with an integral computed in whole numbers.
 
 import fc from 'fast-check'
 import { sql } from 'kysely'
@@ -45,13 +45,13 @@ const event: fc.Arbitrary<Event> = fc.oneof(
   fc.record({ kind: fc.constant('charge twice' as const), isBroken: fc.boolean() }),
 )
 
-/** What has been counted, in nano-cents times milliseconds of an hour. */
+/** The expected cost, in nano-cents times milliseconds of an hour. */
 type Counted = { price: bigint | null; sinceMs: number; chargedMs: number; sum: bigint }
 
-/** One unit of a team, whose state does not matter here. */
+/** One unit of a team. Its state does not matter here. */
 class History {
   readonly #id: string
-  /** By the clock that is set now and then. */
+  /** Time of the wall clock, which can be set. */
   #now = Date.UTC(2027, 2, 1)
   #beatAt = this.#now
   readonly #meters = new Map<MeterKind, Counted>(
@@ -83,7 +83,7 @@ class History {
         await this.#open(event.meter, event.price)
         break
       case 'close':
-        // What has ended was seen alive at every heartbeat before (domain/units/lifecycle/reconcile.ts).
+        // A run that has ended was seen alive at every earlier heartbeat (domain/units/lifecycle/reconcile.ts).
         await this.#close(event.meter, Math.max(this.#beatAt, this.#now - event.lateMs))
         break
       case 'beat':
@@ -133,7 +133,7 @@ class History {
     }
   }
 
-  /** Two meter, beside each other; one of them dies before its commit. */
+  /** Two meter jobs run concurrently; one of them may fail before its commit. */
   async #chargeTwice(isBroken: boolean): Promise<void> {
     await Promise.allSettled([
       this.#charge(),
@@ -142,7 +142,7 @@ class History {
         if (isBroken) throw new Error('it dies')
       }),
     ])
-    // Whatever the other had taken for itself.
+    // Charge what the failed job had locked.
     await this.#charge()
   }
 
@@ -168,7 +168,7 @@ class History {
     await saveHeartbeat(domain.app.db, { at: new Date(this.#beatAt), boot: 'boot', offsetMs: 0 })
   }
 
-  /** It is never more than what was counted, never taken back, and all of it once the meter is closed. */
+  /** The cost equals the metered time that is proven, and never decreases. */
   async #checkCost(): Promise<void> {
     const { costNanoCents } = await this.#unit()
     const owed = meterKinds.map((kind) => {
@@ -187,7 +187,7 @@ class History {
     await this.#checkLedger()
   }
 
-  /** What a unit has cost, its charges and the sums by day and by team are one and the same. */
+  /** The cost of a unit, its charges, and the sums by day and by team are all equal. */
   async #checkLedger(): Promise<void> {
     const { rows } = await sql<{ charged: bigint; used: bigint; balance: bigint; overlaps: bigint }>`
       select
@@ -217,8 +217,8 @@ class History {
   }
 }
 
-describe('whatever happens to a unit', () => {
-  it('its charges are the integral of its prices over its time, to the nano-cent', async () => {
+describe('under random events', () => {
+  it('the charges of a unit equal the integral of its prices over time, to the nano-cent', async () => {
     const { id } = await makeUnit(domain.app, caller)
     let charged = 0
     await fc.assert(
@@ -236,8 +236,8 @@ describe('whatever happens to a unit', () => {
   }, 120_000)
 })
 
-describe('what is left of a nano-cent at the end of a run', () => {
-  it('is counted with the next one', async () => {
+describe('the fraction of a nano-cent at the end of a run', () => {
+  it('is carried over to the next run', async () => {
     const { id } = await makeUnit(domain.app, caller, { name: 'halves' })
     await sql`truncate meters, charges, usage_days, balances, heartbeats`.execute(domain.app.db)
     const history = new History(id)
@@ -257,8 +257,8 @@ describe('what is left of a nano-cent at the end of a run', () => {
   })
 })
 
-describe('a charge', () => {
-  it('of a million seconds, one after the other, is that of all of them at once', async () => {
+describe('charges', () => {
+  it('of a million single seconds add up to the charge of the whole period', async () => {
     const { rows } = await sql<{ apart: bigint; together: bigint }>`
       select
         sum(counted(0, 250000000, (second + 1) * 1000) - counted(0, 250000000, second * 1000))::bigint as apart,
@@ -268,7 +268,7 @@ describe('a charge', () => {
     expect(rows).toEqual([{ apart: 69_444_444_444n, together: 69_444_444_444n }])
   })
 
-  it('belongs to the day of UTC that it is for', async () => {
+  it('are split at midnight UTC', async () => {
     const { rows } = await sql<{ day: string; from_ms: bigint; nano_cents: bigint }>`
       select day::text, from_ms, nano_cents
       from charges_between('2027-03-01T22:00:00Z', 0, 3600000, 1000, ${26 * HOUR})
@@ -279,7 +279,7 @@ describe('a charge', () => {
     ])
   })
 
-  it('is only ever added', async () => {
+  it('cannot be changed or deleted', async () => {
     const { id } = await makeUnit(domain.app, caller, { name: 'once' })
     await saveHeartbeat(domain.app.db, { at: new Date(Date.now() + DAY), boot: 'boot', offsetMs: 0 })
     await chargeOpenMeters(domain.app.db, { now: new Date(Date.now() + HOUR), limit: 1000 })

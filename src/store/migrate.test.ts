@@ -11,7 +11,7 @@ beforeAll(async () => {
 })
 afterAll(async () => await database.drop())
 
-it('a database of a newer release is refused with what to do, and is as it was', async () => {
+it('migrate refuses the database of a newer release with an explanation and leaves it unchanged', async () => {
   const db = openDatabase(database.url, silentLog)
   const steps = () => sql`select name from kysely_migration order by name`.execute(db)
   await sql`insert into kysely_migration (name, timestamp) values ('9999-later', now())`.execute(db)

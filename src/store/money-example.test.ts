@@ -1,4 +1,4 @@
-// The worked example of docs/money.md is what the code computes: its numbers are read from the page.
+// The worked example in docs/money.md matches the code: its numbers are read from the page.
 
 import { readFile } from 'node:fs/promises'
 import { sql } from 'kysely'
@@ -22,7 +22,7 @@ beforeAll(async () => {
 })
 afterAll(async () => await domain.close())
 
-/** The rows of the table whose first columns are these, without the spaces that part thousands. */
+/** Returns the rows of the table with this heading, without thousands separators. */
 function tableOf(heading: string): string[][] {
   const table = page.slice(page.indexOf(`| ${heading}`)).split('\n\n')[0] ?? ''
   const rows = table.split('\n').slice(2)
@@ -41,7 +41,7 @@ function numberAfter(words: RegExp): number {
   return Number(found)
 }
 
-it('the page’s example of a unit that runs over midnight is what the ledger charges', async () => {
+it('the ledger charges what docs/money.md says for a unit that runs past midnight', async () => {
   const { app } = domain
   const caller = await domain.makeCaller()
   const { id } = await makeUnit(app, caller)
@@ -99,7 +99,7 @@ it('the page’s example of a unit that runs over midnight is what the ledger ch
   expect((await getUnit(app, caller, id)).costCentsSoFar).toBe(numberAfter(/its `costCentsSoFar` is/))
 })
 
-it('the exact costs of the page’s example are price times time', () => {
+it('the exact costs in docs/money.md equal price times time', () => {
   let before = 0n
   for (const [, run, , toMs, exact, counted] of tableOf('day | run')) {
     if (run === '2' && before === 0n) before = 90_500n

@@ -1,5 +1,5 @@
-// The database of an older release, as recorded with it (test/support/recorded-installation.ts), under the migrations of
-// this one.
+// The recorded database of an older release (test/support/recorded-installation.ts) after the migrations of this
+// release.
 
 import pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -42,11 +42,11 @@ async function ask<T>(url: string, work: (client: pg.Client) => Promise<T>): Pro
   }
 }
 
-it('has every row that the older release had, with the same values', async () => {
+it('an upgraded database keeps every row of the older release with the same values', async () => {
   await ask(older.url, async (client) => {
     for (const [table, rows] of Object.entries(recorded.tables)) {
       if (table.startsWith('kysely_')) continue
-      // A row may have columns by now that it did not have; what it had is as it was.
+      // A row may have gained columns; its old values must be unchanged.
       const { rows: missing } = await client.query<{ row: string }>(
         `select row from unnest($1::text[]) as row
          where not exists (select from "${table}" t where to_jsonb(t) @> row::jsonb)`,
@@ -58,13 +58,13 @@ it('has every row that the older release had, with the same values', async () =>
   })
 })
 
-it('has the schema that a new installation has', async () => {
+it('an upgraded database has the same schema as a new installation', async () => {
   const [upgraded, made] = await Promise.all([older, fresh].map(({ url }) => ask(url, schemaOf)))
   expect(upgraded).toEqual(made)
   expect(made?.length).toBeGreaterThan(300)
 })
 
-it('has a ledger that adds up, for every team', async () => {
+it('an upgraded database has a correct ledger for every team', async () => {
   const db = openDatabase(older.url, silentLog)
   const teams = await db.selectFrom('teams').select('id').execute()
   expect(teams).toHaveLength(1)

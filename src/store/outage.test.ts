@@ -11,13 +11,13 @@ const failure = async (work: Promise<unknown>): Promise<unknown> =>
     (error: unknown) => error,
   )
 
-test('a socket nobody listens on is an outage', async () => {
+test('a socket without a listener is an outage', async () => {
   const db = openDatabase('postgresql://berth@/berth?host=/nonexistent', silentLog)
   expect(isOutage(await failure(sql`select 1`.execute(db)))).toBe(true)
   await db.destroy()
 })
 
-test('a server that ends the connection is an outage', async () => {
+test('a connection closed by the server is an outage', async () => {
   const database = await createTestDatabase()
   const db = openDatabase(database.url, silentLog)
   const waiting = failure(sql`select pg_sleep(30) /* victim */`.execute(db))
@@ -32,7 +32,7 @@ test('a server that ends the connection is an outage', async () => {
   await database.drop()
 })
 
-test('a server that ends the connection in the middle of a transaction is an outage, whichever statement finds out', async () => {
+test('a connection closed during a transaction is an outage, whichever statement notices it', async () => {
   const database = await createTestDatabase()
   const db = openDatabase(database.url, silentLog)
   const broken = await failure(
@@ -49,7 +49,7 @@ test('a server that ends the connection in the middle of a transaction is an out
   await database.drop()
 })
 
-test('a mistake in the statement is no outage, and an error that only sounds like one neither', async () => {
+test('an error in the statement is not an outage, nor is an error of another type with a similar message', async () => {
   const database = await createTestDatabase()
   const db = openDatabase(database.url, silentLog)
   expect(isOutage(await failure(sql`select nonsense`.execute(db)))).toBe(false)

@@ -1,4 +1,4 @@
-// Statements that are prepared: what they are given, and that Postgres plans them once.
+// Prepared statements: their parameters, and that Postgres plans them only once.
 
 import { type Kysely, sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -29,7 +29,7 @@ const both = prepare<{ text: string; sum: bigint }, { text: string; least: bigin
   },
 )
 
-test('each call is answered with its own values, side by side and in a transaction', async () => {
+test('a prepared statement returns the right rows for concurrent calls and in a transaction', async () => {
   const asked = Array.from({ length: 50 }, (_, n) => ({ text: `'; ${n} --`, least: BigInt(n) }))
   const answers = await Promise.all(asked.map(async (values) => await both(db, values)))
   expect(answers).toEqual(asked.map(({ text, least }) => [{ text, sum: 2n * least + 1n }]))
@@ -38,7 +38,7 @@ test('each call is answered with its own values, side by side and in a transacti
   expect(timesWritten).toBe(1)
 })
 
-test('a connection knows the statement by its name, and plans it once it has been used often', async () => {
+test('a connection prepares the statement by name once and eventually uses a generic plan', async () => {
   await db.connection().execute(async (connection) => {
     for (let times = 0; times < 10; times += 1) await both(connection, { text: 'a', least: 1n })
     const { rows } = await sql`
@@ -48,7 +48,7 @@ test('a connection knows the statement by its name, and plans it once it has bee
   })
 })
 
-test('it fails as any other does, and works again', async () => {
+test('a prepared statement that fails can be used again', async () => {
   const failing = prepare<unknown, { by: number }>(
     'that_fails',
     ['by'],

@@ -1,4 +1,4 @@
-// The functions in the database are those of sql/ledger.sql, wherever the database comes from.
+// The functions in the database are those of sql/ledger.sql, in a new database and in an upgraded one.
 
 import { readFile } from 'node:fs/promises'
 import { type Kysely, sql } from 'kysely'
@@ -8,7 +8,7 @@ import { silentLog } from '../lib/log.ts'
 import { type Database, openDatabase } from './db.ts'
 import { createMigrator, migrate } from './migrate.ts'
 
-/** The last release whose functions were in its migrations. */
+/** The last release that defined its functions in migrations. */
 const LAST_WITHOUT = '0028-order-of-env'
 
 const databases: TestDatabase[] = []
@@ -31,7 +31,7 @@ afterAll(async () => {
   await Promise.all(databases.map((each) => each.drop()))
 })
 
-/** A database as an installation of that release has it. */
+/** Creates a database as that release had it. */
 async function makeOld(): Promise<Kysely<Database>> {
   const old = await open()
   await sql`drop schema public cascade; create schema public`.execute(old)
@@ -54,7 +54,7 @@ async function definitionsOf(database: Kysely<Database>): Promise<Definition[]> 
   return rows
 }
 
-/** Postgres gives a row that is written again another one of these. */
+/** Returns a version that changes whenever Postgres rewrites the row. */
 async function versionOfCounted(database: Kysely<Database>): Promise<string | undefined> {
   const { rows } = await sql<{ version: string }>`
     select xmin::text || ' ' || ctid::text as version from pg_proc where proname = 'counted'
@@ -67,14 +67,14 @@ const spoil = sql`
   language sql return 0
 `
 
-it('a database of an older release has the functions of a fresh one once it is upgraded', async () => {
+it('an upgraded database has the same functions as a new one', async () => {
   const old = await makeOld()
   await spoil.execute(old)
   await migrate(old)
   expect(await definitionsOf(old)).toEqual(await definitionsOf(db))
 })
 
-it('a file in sql/ defines every function and trigger there is', async () => {
+it('every function and trigger is defined in sql/ledger.sql', async () => {
   const text = await readFile(new URL('sql/ledger.sql', import.meta.url), 'utf8')
   const defined = [...text.matchAll(/^create or replace (?:function|trigger) (\w+)/gm)].map(
     ([, name]) => name,
@@ -84,7 +84,7 @@ it('a file in sql/ defines every function and trigger there is', async () => {
   expect(new Set(names)).toEqual(new Set(defined))
 })
 
-it('functions are replaced when their text has changed, and left alone when not', async () => {
+it('migrate replaces functions whose text has changed and leaves others alone', async () => {
   const before = await definitionsOf(db)
   const version = await versionOfCounted(db)
   await migrate(db)
@@ -96,7 +96,7 @@ it('functions are replaced when their text has changed, and left alone when not'
   expect(await definitionsOf(db)).toEqual(before)
 })
 
-it('an upgrade that fails leaves the database as it was', async () => {
+it('a failed upgrade leaves the database unchanged', async () => {
   const old = await makeOld()
   const before = await definitionsOf(old)
   await sql`drop table credits cascade`.execute(old)

@@ -12,7 +12,7 @@ import { type Database, openDatabase } from './db.ts'
 import { findAddressOfName } from './unit-names.ts'
 
 let domain: TestDomain
-/** The same database, as the gateway sees it. */
+/** The same database with the gateway’s role. */
 let db: Kysely<Database>
 
 beforeAll(async () => {
@@ -29,8 +29,8 @@ const addressOf = (unit: Unit) =>
   domain.engine.machines().find((machine) => machine.id === unit.id)?.address ?? 'no machine'
 const ask = (asker: Unit, name: string) => findAddressOfName(db, { askerAddress: addressOf(asker), name })
 
-describe('a name, to the unit that asks', () => {
-  it('means the unit of its stack when bare, and of its team when whole', async () => {
+describe('the internal name of a unit', () => {
+  it('resolves within its stack if it is short and within its team if it is qualified', async () => {
     const caller = await domain.makeCaller()
     const app = await makeUnit(domain.app, caller, { name: 'app' }, { stack: 'shop' })
     const data = await makeUnit(domain.app, caller, { name: 'db' }, { stack: 'shop' })
@@ -42,7 +42,7 @@ describe('a name, to the unit that asks', () => {
     expect(await ask(other, 'app.shop.internal')).toBe(addressOf(app))
   })
 
-  it('means nothing of another team, whatever stacks are called', async () => {
+  it('does not resolve for another team, even with equal stack names', async () => {
     const [mine, theirs] = [await domain.makeCaller(), await domain.makeCaller()]
     const asker = await makeUnit(domain.app, mine, { name: 'app' }, { stack: 'shop' })
     await makeUnit(domain.app, theirs, { name: 'db' }, { stack: 'shop' })
@@ -50,7 +50,7 @@ describe('a name, to the unit that asks', () => {
     expect(await ask(asker, 'db.shop.internal')).toBeNull()
   })
 
-  it('means nothing once its unit is destroyed', async () => {
+  it('does not resolve once the unit is destroyed', async () => {
     const caller = await domain.makeCaller()
     const asker = await makeUnit(domain.app, caller, { name: 'app' }, { stack: 'shop' })
     const gone = await makeUnit(domain.app, caller, { name: 'db' }, { stack: 'shop' })
@@ -58,7 +58,7 @@ describe('a name, to the unit that asks', () => {
     expect(await ask(asker, 'db')).toBeNull()
   })
 
-  it('means the copy to copies, and the source to its siblings', async () => {
+  it('resolves to the copy in a forked stack and to the source in the original stack', async () => {
     const caller = await domain.makeCaller()
     const app = await makeUnit(domain.app, caller, { name: 'app' }, { stack: 'shop' })
     const data = await makeUnit(domain.app, caller, { name: 'db' }, { stack: 'shop' })
@@ -72,7 +72,7 @@ describe('a name, to the unit that asks', () => {
     expect(await ask(appCopy, 'db.shop.internal')).toBe(addressOf(data))
   })
 
-  it('means the unit of the newer stack while an older one of that name is being destroyed', async () => {
+  it('resolves to the unit of the newer stack while an older stack of that name is being destroyed', async () => {
     const caller = await domain.makeCaller()
     const asker = await makeUnit(domain.app, caller, { name: 'app' }, { stack: 'blog' })
     await makeUnit(domain.app, caller, { name: 'db' }, { stack: 'shop' })
@@ -85,13 +85,13 @@ describe('a name, to the unit that asks', () => {
     await deleting
   })
 
-  it('means nothing to an address that is no unit', async () => {
+  it('does not resolve for an address that is not a unit’s', async () => {
     const caller = await domain.makeCaller()
     await makeUnit(domain.app, caller, { name: 'app' }, { stack: 'shop' })
     expect(await findAddressOfName(db, { askerAddress: '203.0.113.1', name: 'app.shop.internal' })).toBeNull()
   })
 
-  it('has one form when whole', async () => {
+  it('has exactly one qualified form', async () => {
     const caller = await domain.makeCaller()
     const app = await makeUnit(domain.app, caller, { name: 'app' }, { stack: 'shop' })
     for (const name of ['app.shop.example', 'app.shop', 'x.app.shop.internal', '.internal', '']) {
@@ -100,8 +100,8 @@ describe('a name, to the unit that asks', () => {
   })
 })
 
-describe('the gateway in the database', () => {
-  it('can read neither secrets nor keys, and change nothing', async () => {
+describe('the gateway’s database role', () => {
+  it('can read neither secrets nor keys and cannot write', async () => {
     await expect(sql`select * from secrets`.execute(db)).rejects.toThrow(/permission denied/)
     await expect(sql`select * from credentials`.execute(db)).rejects.toThrow(/permission denied/)
     await expect(sql`select spec from units`.execute(db)).rejects.toThrow(/permission denied/)

@@ -1,4 +1,4 @@
-// The compare-and-set and the bill that goes with it, on a real Postgres.
+// The compare-and-set of a unit’s state and the meters that change with it, on a real Postgres.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestDomain, makeUnit, type TestDomain } from '../../test/support/domain.ts'
@@ -28,14 +28,14 @@ const change = (id: string, rest: Partial<StateChange> = {}): StateChange => ({
 const runsOf = async (id: string) =>
   await domain.app.db.selectFrom('meters').selectAll().where('unit_id', '=', id).execute()
 
-describe('a change of state', () => {
-  it('has one winner of twenty', async () => {
+describe('a state change', () => {
+  it('succeeds for exactly one of twenty concurrent attempts', async () => {
     const { id } = await makeUnit(domain.app, caller)
     const won = await Promise.all(Array.from({ length: 20 }, () => changeState(domain.app.db, change(id))))
     expect(won.filter(Boolean)).toHaveLength(1)
   })
 
-  it('of a unit that has changed since it was read changes nothing, and bills nothing', async () => {
+  it('with an outdated revision changes no state and no meters', async () => {
     const { id } = await makeUnit(domain.app, caller)
     for (const revision of [1n, 3n]) {
       const from = { state: 'running', revision } as const
@@ -48,7 +48,7 @@ describe('a change of state', () => {
     expect(await runsOf(id)).toMatchObject([{ ended_at: null, price_nano_cents_per_hour: 500_000_000n }])
   })
 
-  it('out of running ends the run, never before it began', async () => {
+  it('from running closes the meter, never before it was opened', async () => {
     const { id } = await makeUnit(domain.app, caller)
     const [run] = await runsOf(id)
     await changeState(domain.app.db, change(id, { endedAt: new Date(0) }))

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { findInstance, freeSubnets, loadInstance, nameserversIn } from './instance.ts'
 
 describe('freeSubnets', () => {
-  it('leaves out what a route, a wider network or an address of the host covers', () => {
+  it('excludes subnets that overlap a route, a wider network or an address of the host', () => {
     const free = freeSubnets(['default', '10.1.2.0/24', '10.8.0.0/13', '10.200.0.7', '172.17.0.0/16'])
     expect(free).not.toContain('10.1.0.0/16')
     expect(free).not.toContain('10.8.0.0/16')
@@ -15,13 +15,13 @@ describe('freeSubnets', () => {
     expect(free).toHaveLength(256 - 1 - 8 - 1)
   })
 
-  it('is empty where all of 10.0.0.0/8 is routed', () => {
+  it('returns none if all of 10.0.0.0/8 is routed', () => {
     expect(freeSubnets(['10.0.0.0/8'])).toEqual([])
   })
 })
 
 describe('nameserversIn', () => {
-  it('returns the addresses by which the host resolves names, so that no machine gets theirs', () => {
+  it('returns the host’s resolver addresses, so that no machine gets one of them', () => {
     const file =
       '# nameserver 10.9.9.9\nsearch example\nnameserver 10.255.255.53\n nameserver\t10.3.0.2 \nnameserver ::1\n'
     expect(nameserversIn(file)).toEqual(['10.255.255.53', '10.3.0.2'])
@@ -36,20 +36,20 @@ describe('loadInstance', () => {
   })
   afterAll(() => rm(dir, { recursive: true }))
 
-  it('makes an instance once and keeps it', async () => {
+  it('creates an instance once and keeps it', async () => {
     const first = await loadInstance(join(dir, 'new'))
     expect(first.id).toMatch(/^[a-z0-9]{4}$/)
     expect(first.subnet).toMatch(/^10\.\d+\.0\.0\/16$/)
     expect(await loadInstance(join(dir, 'new'))).toEqual(first)
   })
 
-  it('refuses a damaged file instead of becoming another instance', async () => {
+  it('throws for a damaged file instead of creating a new instance', async () => {
     await writeFile(join(dir, 'instance.json'), '{"id":"../x","subnet":"10.1.0.0/16"}')
     await expect(loadInstance(dir)).rejects.toThrow(/is damaged/)
   })
 
   it.each(['machines/unit_1', 'aside/unit_1', 'pool.btrfs'])(
-    'refuses to become another instance where the file is missing and %s is there',
+    'throws if the file is missing but %s exists',
     async (left) => {
       const lost = join(dir, `lost-${left.replace('/', '-')}`)
       await mkdir(join(lost, left), { recursive: true })

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { silentLog } from '../lib/log.ts'
 import { startPostgres, type Postgres } from './postgres.ts'
 
-// A directory that only root can enter: what BERTH_DATA_DIR below /root is.
+// A directory that only root can enter, like a BERTH_DATA_DIR below /root.
 let dir = ''
 let socketDir = ''
 const start = () => startPostgres({ dataDir: join(dir, 'data'), socketDir, log: silentLog })
@@ -22,7 +22,7 @@ afterAll(async () => {
 })
 
 describe('the embedded Postgres', () => {
-  it('starts in a directory only root can enter, and keeps its rows over a restart', async () => {
+  it('starts in a directory that only root can enter and keeps its rows across a restart', async () => {
     await using first = await started()
     await query(first.postgres, 'CREATE TABLE kept (n int)')
     await query(first.postgres, 'INSERT INTO kept VALUES (7)')
@@ -31,7 +31,7 @@ describe('the embedded Postgres', () => {
     expect(await query(second.postgres, 'SELECT n FROM kept')).toEqual([{ n: 7 }])
   })
 
-  it('is owned by its own user and listens on no network address', async () => {
+  it('runs as its own user and listens on no network address', async () => {
     await using running = await started()
     const rows = await query(
       running.postgres,
@@ -43,7 +43,7 @@ describe('the embedded Postgres', () => {
     expect(pgdata.mode & 0o777).toBe(0o700)
   })
 
-  it('starts again after a SIGKILL that left its pid file, with its last words in the log', async () => {
+  it('starts again after a SIGKILL, and its last log line is reported', async () => {
     const logged = vi.spyOn(silentLog, 'error')
     await using killed = await started()
     process.kill(await postmasterPid(killed.postgres), 'SIGKILL')
@@ -55,14 +55,14 @@ describe('the embedded Postgres', () => {
     expect(await query(next.postgres, 'SELECT 1 AS one')).toEqual([{ one: 1 }])
   })
 
-  it('ends a server that an earlier supervisor left running', async () => {
+  it('stops a server left running by an earlier supervisor', async () => {
     await using orphan = await started()
     await using next = await started()
     await orphan.postgres.exited
     expect(await query(next.postgres, 'SELECT 1 AS one')).toEqual([{ one: 1 }])
   })
 
-  it('maps each system user to its own role and to no other', async () => {
+  it('lets each system user log in only with its own role', async () => {
     await using running = await started()
     expect(loginAs('berth', running.postgres.url('berth'))).toBe('berth')
     expect(loginAs('berth-gateway', running.postgres.url('berth_gateway'))).toBe('berth_gateway')
@@ -71,7 +71,7 @@ describe('the embedded Postgres', () => {
     expect(loginAs('nobody', running.postgres.url('berth'))).toMatch(/Peer authentication failed/)
   })
 
-  it('says so when its socket path is longer than the kernel allows', async () => {
+  it('throws if its socket path exceeds the kernel’s limit', async () => {
     const long = `/run/${'x'.repeat(100)}`
     await expect(startPostgres({ dataDir: dir, socketDir: long, log: silentLog })).rejects.toThrow(/too long/)
   })
@@ -100,7 +100,7 @@ async function postmasterPid(postgres: Postgres): Promise<number> {
   return Number.parseInt(rows[0]?.pid ?? '', 10)
 }
 
-/** The role a login of that system user gets, or the refusal. */
+/** Returns the role that a login of this system user gets, or the error. */
 function loginAs(user: string, url: string): string {
   const script = `
     const pg = (await import(${JSON.stringify(import.meta.resolve('pg'))})).default

@@ -4,7 +4,7 @@ import type { Clock } from '../lib/clock.ts'
 import { silentLog } from '../lib/log.ts'
 import { superviseService, type Service, type Running, waitAfter } from './restart-policy.ts'
 
-/** Time that passes only as far as it is slept or told to, at once. */
+/** A clock whose sleeps return at once and advance it. */
 function sleeplessClock(): Clock & { slept: number[]; pass: (ms: number) => void } {
   let now = 0
   const slept: number[] = []
@@ -26,7 +26,7 @@ function sleeplessClock(): Clock & { slept: number[]; pass: (ms: number) => void
 
 type Attempt = { end: (how: string) => void; stopped: boolean }
 
-/** A part whose starts succeed or throw as told, one after the other. */
+/** A service whose starts succeed or throw in the given order. */
 function scriptedPart(outcomes: ('starts' | 'fails')[]): {
   part: Service
   attempts: Attempt[]
@@ -55,15 +55,15 @@ function scriptedPart(outcomes: ('starts' | 'fails')[]): {
 
 const { signal } = new AbortController()
 
-describe('a part that is kept running', () => {
-  it('fails at once when its first start does', async () => {
+describe('a supervised service', () => {
+  it('throws if its first start fails', async () => {
     const { part } = scriptedPart(['fails'])
     await expect(superviseService(part, { clock: sleeplessClock(), log: silentLog, signal })).rejects.toThrow(
       'no socket',
     )
   })
 
-  it('is started again when it ends, after a wait that doubles while it fails', async () => {
+  it('is restarted when it ends, with delays that double while starts fail', async () => {
     const clock = sleeplessClock()
     const { part, attempts, next } = scriptedPart(['starts', 'fails', 'fails', 'starts'])
     const kept = await superviseService(part, { clock, log: silentLog, signal })
@@ -75,7 +75,7 @@ describe('a part that is kept running', () => {
     expect(attempts.map(({ stopped }) => stopped)).toEqual([expect.any(Boolean), true])
   })
 
-  it('is given up with its reason when it fails ten times in a row', async () => {
+  it('is given up with a reason after ten failed starts in a row', async () => {
     const clock = sleeplessClock()
     const { part, attempts } = scriptedPart(['starts', ...Array.from({ length: 10 }, () => 'fails' as const)])
     const kept = await superviseService(part, { clock, log: silentLog, signal })
@@ -85,13 +85,13 @@ describe('a part that is kept running', () => {
     await kept.stop()
   })
 
-  it('is started again at once when it has run for a while', async () => {
+  it('is restarted without a growing delay once it has run for ten seconds', async () => {
     const clock = sleeplessClock()
     const { part, attempts, next } = scriptedPart(['starts', 'starts', 'starts', 'starts'])
     const kept = await superviseService(part, { clock, log: silentLog, signal })
     for (const ranMs of [10_000, 9_000, 10_000]) {
       const again = next()
-      // Its keeper has taken note of when it began.
+      // Let the supervisor record the start time.
       await setImmediate()
       clock.pass(ranMs)
       attempts.at(-1)?.end('was ended by SIGKILL')
@@ -101,7 +101,7 @@ describe('a part that is kept running', () => {
     await kept.stop()
   })
 
-  it('is not given up for a failed start, however often it has been killed', async () => {
+  it('is not given up because of kills: only failed starts count', async () => {
     const clock = sleeplessClock()
     const lives = Array.from({ length: 12 }, () => 'starts' as const)
     const { part, attempts, next } = scriptedPart([...lives, 'fails', 'starts'])
@@ -115,7 +115,7 @@ describe('a part that is kept running', () => {
     await kept.stop()
   })
 
-  it('is not started again once it is stopped', async () => {
+  it('is not restarted after stop()', async () => {
     const { part, attempts } = scriptedPart(['starts', 'starts'])
     const kept = await superviseService(part, { clock: sleeplessClock(), log: silentLog, signal })
     await kept.stop()
@@ -124,7 +124,7 @@ describe('a part that is kept running', () => {
 })
 
 describe('waitAfter', () => {
-  it('doubles and stays at half a minute', () => {
+  it('doubles the delay up to 30 seconds', () => {
     expect([0, 1, 2, 7, 8, 100].map(waitAfter)).toEqual([250, 500, 1000, 30_000, 30_000, 30_000])
   })
 })

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { runOrThrow } from '../lib/process.ts'
 import { type Sandbox, sandboxed } from './sandbox.ts'
 
-// A directory that only root can enter, as the project may lie in one.
+// A directory that only root can enter, as the project may be in one.
 let closed = ''
 let secret = ''
 let target = ''
@@ -39,8 +39,8 @@ function runConfined(script: string, change: Partial<Sandbox> = {}): string {
   return (result.stdout + result.stderr).trim()
 }
 
-describe('a confined process', () => {
-  it('is its user, without groups, capabilities or a way to gain any', () => {
+describe('a sandboxed process', () => {
+  it('runs as its user without groups, capabilities or a way to gain privileges', () => {
     expect(runConfined('id --user --name; id --groups | wc --words')).toBe('berth\n1')
     const status = runConfined(
       'grep --extended-regexp "Cap(Inh|Prm|Eff|Bnd|Amb)|NoNewPrivs" /proc/self/status',
@@ -49,24 +49,24 @@ describe('a confined process', () => {
     expect(status).toContain('NoNewPrivs:\t1')
   })
 
-  it('sees what is bound into its place, read-only', () => {
+  it('sees bind mounts read-only by default', () => {
     expect(runConfined(`cat ${secret}/file`)).toMatch(/Permission denied/)
     expect(runConfined(`cat ${target}/file`)).toBe('seen')
     expect(runConfined(`echo changed > ${target}/file`)).toMatch(/Read-only file system/)
   })
 
-  it('writes where a bind says so', () => {
+  it('can write to a bind mount in mode rw', () => {
     const binds: Sandbox['binds'] = [{ mode: 'rw', from: secret, to: target }]
     expect(runConfined(`echo -n seen > ${target}/file && cat ${target}/file`, { binds })).toBe('seen')
   })
 
-  it('writes nowhere that is open to all', () => {
+  it('cannot write to world-writable directories of the host', () => {
     for (const dir of ['/tmp', '/var/tmp', '/dev/shm']) {
       expect(runConfined(`touch ${dir}/berth-confine-test`)).toMatch(/Read-only file system/)
     }
   })
 
-  it('leaves no mark on the host’s mounts, and holds none of a pool or a network namespace', async () => {
+  it('does not affect the host’s mounts and holds no network namespace mounts', async () => {
     const name = `berth-conf-${process.pid}`
     await runOrThrow('ip', ['netns', 'add', name], { timeoutMs: 10_000 })
     try {
@@ -77,15 +77,15 @@ describe('a confined process', () => {
     }
   })
 
-  it('may listen on low ports only when it is told so', () => {
+  it('can listen on low ports only if it is allowed to', () => {
     const listen = `${process.execPath} --eval 'require("net").createServer().on("error", (e) => console.log(e.code)).listen(0x3ff, "127.0.0.1", function () { console.log("listening"); this.close() })'`
     expect(runConfined(listen)).toBe('EACCES')
     expect(runConfined(listen, { lowPorts: true })).toBe('listening')
   })
 
-  it('ends when the process that started it is killed', async () => {
+  it('ends when its parent process is killed', async () => {
     const [command, args] = sandboxed({ user: 'berth', deathSignal: 'SIGKILL', binds: [] }, ['sleep', '600'])
-    // Not before it runs: until then it has nobody to tell it.
+    // Wait until it runs, because before that the death signal is not set.
     const parent = `const { spawn } = require('node:child_process')
       const { readFileSync } = require('node:fs')
       const child = spawn(${JSON.stringify(command)}, ${JSON.stringify(args)}, { detached: true, stdio: 'ignore' })

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { createWatchdog } from './watchdog.ts'
 
-/** A watchdog and how often it has barked. */
+/** Returns a watchdog and the number of silences it has reported. */
 function watchdog(limitMs: number) {
   const heard = { silences: 0 }
   const dog = createWatchdog(limitMs, () => {
@@ -13,7 +13,7 @@ function watchdog(limitMs: number) {
   return { dog, heard }
 }
 
-it('silence is noticed once, and not before its limit', async () => {
+it('the watchdog reports silence once, and only after its limit', async () => {
   const { dog, heard } = watchdog(60)
   for (let reports = 0; reports < 5; reports++) {
     await delay(20)
@@ -23,7 +23,7 @@ it('silence is noticed once, and not before its limit', async () => {
   await expect.poll(() => heard.silences, { timeout: 5_000 }).toBe(1)
 })
 
-it('nobody is watched any more after the watch was ended', async () => {
+it('the watchdog reports nothing once its limit is null', async () => {
   const { dog, heard } = watchdog(10)
   dog.limit(null)
   dog.reset()
@@ -31,7 +31,7 @@ it('nobody is watched any more after the watch was ended', async () => {
   expect(heard.silences).toBe(0)
 })
 
-it('what was said while the watching process stood still is no silence', async () => {
+it('the watchdog does not report silence if its own event loop was blocked', async () => {
   const { dog, heard } = watchdog(100)
   const server = createServer((socket) => socket.on('data', () => dog.limit(null))).listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -40,7 +40,7 @@ it('what was said while the watching process stood still is no silence', async (
   const speaker = connect(address.port)
   await once(speaker, 'connect')
   dog.reset()
-  // After this the event loop comes to timers that are due first, and then to what there is to read.
+  // After this the event loop runs due timers first and then reads from sockets.
   await new Promise((resolve) => setImmediate(resolve))
   speaker.write('alive')
   standStill(300)

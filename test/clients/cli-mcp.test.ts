@@ -1,4 +1,5 @@
-// `berth mcp`: programs that only start servers reach /mcp of the service, by the published clients of both eras.
+// `berth mcp` connects programs that can only start local servers to /mcp of the service. Tested with published MCP
+// clients of both protocol versions.
 
 import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
@@ -17,7 +18,7 @@ const server = () => ({
 const made = { name: 'create_unit', arguments: { name: 'by-stdio', image: 'node:22' } }
 const gone = { name: 'destroy_unit', arguments: { unit: 'by-stdio', confirm: 'by-stdio' } }
 
-it('a client of 2026 makes a unit by it', async () => {
+it('an MCP client of 2026 creates and destroys a unit through berth mcp', async () => {
   const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode: 'auto' } })
   await client.connect(new StdioClientTransport(server()))
   expect((await client.listTools()).tools.map(({ name }) => name)).toContain('run_command')
@@ -26,7 +27,7 @@ it('a client of 2026 makes a unit by it', async () => {
   await client.close()
 })
 
-it('a client of 2025 makes a unit by it', async () => {
+it('an MCP client of 2025 creates and destroys a unit through berth mcp', async () => {
   const client = new OldClient({ name: 'test', version: '1' })
   await client.connect(new OldTransport(server()))
   expect((await client.callTool(made)).structuredContent).toMatchObject({ units: [{ state: 'running' }] })
@@ -34,7 +35,7 @@ it('a client of 2025 makes a unit by it', async () => {
   await client.close()
 })
 
-it('a request is answered with an error where the service is away, or the key is none', async () => {
+it('berth mcp responds with a JSON-RPC error if the service is unreachable or the key is wrong', async () => {
   const line = `${JSON.stringify({ jsonrpc: '2.0', id: 7, method: 'tools/list', params: {} })}\n`
   for (const env of [{ BERTH_URL: 'http://127.0.0.1:9' }, { BERTH_API_KEY: 'berth_live_wrong' }]) {
     const { stdout } = await runCli(setup.program, ['mcp'], { ...server().env, ...env }, line)

@@ -1,4 +1,4 @@
-// Signing the CLI in: by a key, and by a browser in which somebody decides; what is kept, and how it is given back.
+// berth login with a key and with a browser: what is stored, and how berth logout removes it.
 
 import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -18,7 +18,7 @@ type Kept = {
 const keptIn = async (home: { XDG_CONFIG_HOME: string }) =>
   JSON.parse(await readFile(configOf(home), 'utf8')) as Kept
 
-it('a key is kept in a file for its owner alone, and used from then on', async () => {
+it('berth login --key stores the key in a file that only its owner can read, and later commands use it', async () => {
   const home = homeOf('key')
   const login = await runCli(
     setup.program,
@@ -36,7 +36,7 @@ it('a key is kept in a file for its owner alone, and used from then on', async (
   expect((await runCli(setup.program, ['ls'], home)).code).toBe(4)
 })
 
-it('a wrong key is not kept, and a file that is no JSON is said to be none', async () => {
+it('berth login does not store a wrong key, and a corrupt config file is reported', async () => {
   const home = homeOf('wrong')
   const login = await runCli(
     setup.program,
@@ -52,7 +52,7 @@ it('a wrong key is not kept, and a file that is no JSON is said to be none', asy
   )
 })
 
-/** Somebody signs in with the browser and decides; answers the page that the computer of the CLI shows at the end. */
+/** Signs in and decides in the browser; returns the final page that the CLI serves. */
 async function decide(address: string, decision: 'connect' | 'refuse'): Promise<Response> {
   const browser = signedInBrowser(setup.service, await makeSession(setup.service, setup.team))
   const { pathname, search } = new URL(address)
@@ -67,7 +67,7 @@ async function loginByBrowser(home: Record<string, string>, decision: 'connect' 
   await expect.poll(cli.stderr, { timeout: 60_000 }).toContain('/oauth/authorize?')
   const address = /(http\S+)/.exec(cli.stderr())?.[1] ?? ''
   const redirect = new URL(new URL(address).searchParams.get('redirect_uri') ?? '')
-  // Somebody else's answer changes nothing.
+  // A response with a wrong state is refused.
   expect((await fetch(`${redirect.href}?code=stolen&state=guessed&iss=http%3A%2F%2Fberth.test`)).status).toBe(
     400,
   )
@@ -75,7 +75,7 @@ async function loginByBrowser(home: Record<string, string>, decision: 'connect' 
   return await cli.end()
 }
 
-it('by a browser it gets tokens, renews them before they end, and gives them back', async () => {
+it('berth login with a browser gets tokens, refreshes them when they expire, and logout revokes them', async () => {
   const home = homeOf('browser')
   expect(await loginByBrowser(home, 'connect')).toMatchObject({
     code: 0,
@@ -104,7 +104,7 @@ it('by a browser it gets tokens, renews them before they end, and gives them bac
   })
 })
 
-it('what is refused in the browser is told, and nothing is kept', async () => {
+it('berth login reports a refusal in the browser and stores nothing', async () => {
   const home = homeOf('refused')
   expect(await loginByBrowser(home, 'refuse')).toMatchObject({
     code: 4,

@@ -1,4 +1,4 @@
-// `berth shell` and `berth exec -t` in a real terminal, which script(1) makes.
+// `berth shell` and `berth exec -t` in a real terminal, provided by script(1).
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -14,7 +14,7 @@ const environment = () => ({
   HOME: setup.directory,
 })
 
-/** Starts the CLI in a terminal of its own. */
+/** Starts the CLI in its own terminal. */
 function inTerminal(words: string) {
   const line = `stty cols 90 rows 20; exec '${process.execPath}' '${setup.program}' ${words}`
   const child = spawn('script', ['--quiet', '--return', '--flush', '--command', line, '/dev/null'], {
@@ -33,7 +33,7 @@ function inTerminal(words: string) {
 }
 
 describe('in a terminal', () => {
-  it('berth shell types into the unit, has the size of its own terminal, and ends with the code of the shell', async () => {
+  it('berth shell runs a shell in the unit with the terminal’s size and exits with its code', async () => {
     const unit = await makeUnit(setup.service, setup.team)
     const shell = inTerminal(`shell ${unit.name}`)
     await shell.shows('$ ')
@@ -45,7 +45,7 @@ describe('in a terminal', () => {
     expect(await shell.ended).toBe(9)
   })
 
-  it('berth exec -it passes Ctrl-C on to the command', async () => {
+  it('berth exec -it passes Ctrl-C to the command', async () => {
     const unit = await makeUnit(setup.service, setup.team)
     const exec = inTerminal(`exec -it ${unit.name} -- cat`)
     exec.type('to and fro\r')
@@ -54,14 +54,14 @@ describe('in a terminal', () => {
     expect(await exec.ended).toBe(130)
   })
 
-  it('an error is told as of any command', async () => {
+  it('an unknown unit is reported like in any other command', async () => {
     const shell = inTerminal('shell nobody')
     await shell.shows('There is no unit "nobody".')
     expect(await shell.ended).toBe(125)
   })
 })
 
-it('without a terminal, berth shell says what to type instead', async () => {
+it('without a terminal, berth shell says what to run instead', async () => {
   const unit = await makeUnit(setup.service, setup.team)
   expect(await runCli(setup.program, ['shell', unit.name], environment())).toMatchObject({
     code: 125,

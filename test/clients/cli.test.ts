@@ -1,4 +1,4 @@
-// The CLI as a person starts it, against the real service.
+// The CLI run as a process against the real service.
 
 import { randomBytes } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
@@ -18,15 +18,15 @@ const berth = async (
   args: string[],
   { env = {}, input = '' }: { env?: Record<string, string>; input?: string } = {},
 ) => await runCli(setup.program, args, { ...environment(), ...env }, input)
-/** A process may take its time to start on a machine that does other things besides. */
+/** Polls with a long timeout, because a process starts slowly on a busy machine. */
 const until = <T>(look: () => T) => expect.poll(look, { timeout: 60_000 })
 const unitsThere = async () =>
   (await setup.service.call<{ units: { state: string }[] }>('GET', '/v1/units', { key: setup.team.key })).body
     .units
 const jsonOf = async (args: string[]) => JSON.parse((await berth([...args, '--json'])).stdout) as unknown
 
-describe('units', () => {
-  it('are made, listed, worked in and destroyed', async () => {
+describe('the CLI', () => {
+  it('creates, lists, executes in, forks, stops and removes units', async () => {
     const made = await berth([
       'run',
       'node:22',
@@ -69,7 +69,7 @@ describe('units', () => {
     expect(await berth(['ls', '-q'])).toEqual({ code: 0, stdout: '', stderr: '' })
   })
 
-  it('are made for one command and leave nothing, however it ends', async () => {
+  it('removes a unit of run --rm when its command ends or is interrupted', async () => {
     expect(await berth(['run', '--rm', 'node:22', '--', 'sh', '-c', 'echo 42; exit 3'])).toEqual({
       code: 3,
       stdout: '42\n',
@@ -92,7 +92,7 @@ describe('units', () => {
     await until(unitsThere).toEqual([])
   })
 
-  it('take and give files, whole or not at all', async () => {
+  it('copies files to and from a unit', async () => {
     const unit = await makeUnit(setup.service, setup.team)
     const [local, copy] = [join(setup.directory, 'with a space.txt'), join(setup.directory, 'copy.txt')]
     await writeFile(local, 'content\n')
@@ -108,7 +108,7 @@ describe('units', () => {
     await berth(['rm', unit.name])
   })
 
-  it('take and give files beyond 1 MB, and leave nothing of one that breaks off', async () => {
+  it('copies files above 1 MB and leaves the old file in place when a copy fails', async () => {
     const unit = await makeUnit(setup.service, setup.team)
     const [local, copy] = [join(setup.directory, 'large file'), join(setup.directory, 'large copy')]
     const content = randomBytes(5_000_001)
@@ -131,7 +131,7 @@ describe('units', () => {
     await berth(['rm', unit.name])
   })
 
-  it('have their names completed, and nothing where the service is away', async () => {
+  it('completes unit names, and nothing if the service is unreachable', async () => {
     const unit = await makeUnit(setup.service, setup.team, { name: 'completed' })
     expect((await berth(['__complete', '--', 'exec', 'compl'])).stdout).toBe('completed\n')
     expect((await berth(['__complete', '--', 'sta'])).stdout.split('\n').toSorted()).toEqual([
@@ -153,8 +153,8 @@ describe('units', () => {
   })
 })
 
-describe('a stream', () => {
-  it('of a log whose reader leaves early ends quietly', async () => {
+describe('streaming output', () => {
+  it('of logs -f ends quietly when its reader closes the pipe', async () => {
     const unit = await makeUnit(setup.service, setup.team, {
       cmd: ['sh', '-c', 'head -c 1000000 /dev/zero; echo end; sleep infinity'],
     })
@@ -164,7 +164,7 @@ describe('a stream', () => {
     await berth(['rm', unit.name])
   })
 
-  it('of a log is followed to the end of the run', async () => {
+  it('of logs -f ends with the run', async () => {
     const unit = await makeUnit(setup.service, setup.team, {
       cmd: ['sh', '-c', 'echo one; echo two >&2; sleep infinity'],
     })
@@ -176,7 +176,7 @@ describe('a stream', () => {
     await berth(['rm', unit.name])
   })
 
-  it('of a command that never ends is bounded by its reader, and Ctrl-C ends it in the unit', async () => {
+  it('of exec stops when its reader closes the pipe, and Ctrl-C ends the command in the unit', async () => {
     const unit = await makeUnit(setup.service, setup.team)
     const endless = startCli(setup.program, ['exec', unit.name, 'yes'], environment())
     endless.child.stdout?.once('data', () => endless.child.stdout?.destroy())
@@ -203,7 +203,7 @@ describe('a stream', () => {
     await berth(['rm', unit.name])
   })
 
-  it('runs out of its time with a code of its own', async () => {
+  it('of exec --timeout ends with exit code 124', async () => {
     const unit = await makeUnit(setup.service, setup.team)
     const running = berth(['exec', '--timeout', '5s', unit.name, 'sleep', 'infinity'])
     await expect
@@ -219,8 +219,8 @@ describe('a stream', () => {
   })
 })
 
-describe('records', () => {
-  it('stacks, recipes, usage, quota, audit and keys are shown, and as JSON as the service says them', async () => {
+describe('the commands for stacks, recipes, usage and records', () => {
+  it('print tables and the JSON of the service', async () => {
     const unit = await makeUnit(setup.service, setup.team, { name: 'shown' })
     setup.service.engine.onExec(({ argv }) => (argv[0] === 'pg_isready' ? { exitCode: 0 } : null))
     setup.service.engine.onExec(({ argv }) =>
@@ -263,7 +263,7 @@ describe('records', () => {
   })
 })
 
-describe('trouble is one sentence with what to type next', () => {
+describe('an error is one sentence with a hint', () => {
   it.each<[string, string[], Record<string, string>, number, RegExp]>([
     [
       'no server',
@@ -293,27 +293,27 @@ describe('trouble is one sentence with what to type next', () => {
       1,
       /^error: There is no home directory .*\ntry: set XDG_CONFIG_HOME.*\n$/,
     ],
-    ['no home and a key', ['quota', '-h'], { HOME: '' }, 0, /^$/],
+    ['a key but no home directory', ['quota', '-h'], { HOME: '' }, 0, /^$/],
     ['no unit', ['logs', 'two words'], {}, 1, /^error: There is no unit "two words"\.\ntry: berth ls\n$/],
     ['no unit to run in', ['exec', 'nobody', 'true'], {}, 125, /^error: There is no unit "nobody"/],
     ['an unknown command', ['lss'], {}, 2, /^error: There is no command "lss"\.\ntry: berth help\n$/],
     ['an unknown option', ['ls', '--al'], {}, 2, /^error: Unknown option '--al'\ntry: berth ls --help\n$/],
-    ['too little', ['exec'], {}, 2, /^error: Something is missing: berth exec UNIT/],
-    ['a time that is none', ['exec', '--timeout', 'soon', 'x', 'y'], {}, 125, /./],
+    ['a missing argument', ['exec'], {}, 2, /^error: Something is missing: berth exec UNIT/],
+    ['an invalid timeout', ['exec', '--timeout', 'soon', 'x', 'y'], {}, 125, /./],
     [
-      'a profile that is not there',
+      'an unknown profile',
       ['ls', '--profile', 'none'],
       {},
       1,
       /^error: There is no profile "none"\.\ntry: berth profiles\n$/,
     ],
-  ])('%s', async (_what, args, env, code, stderr) => {
+  ])('for %s', async (_what, args, env, code, stderr) => {
     const ended = await berth(args, { env })
     expect(ended.stderr).toMatch(stderr)
     expect(ended.code).toBe(code)
   })
 
-  it('a key that has ended, and a cap that is reached', async () => {
+  it('for an expired key and for a reached limit', async () => {
     const expiresAt = new Date(setup.service.clock.now().getTime() - 1000).toISOString()
     const ended = await makeKey(setup.service, { ...setup.team, policy: { expiresAt } })
     expect(await berth(['ls'], { env: { BERTH_API_KEY: ended.secret } })).toMatchObject({
@@ -327,7 +327,7 @@ describe('trouble is one sentence with what to type next', () => {
     })
   })
 
-  it('as JSON where JSON is asked for', async () => {
+  it('in JSON if --json is given', async () => {
     const { stderr } = await berth(['logs', 'nobody', '--json'])
     expect(JSON.parse(stderr)).toMatchObject({
       error: { message: 'There is no unit "nobody".', hint: 'berth ls' },

@@ -1,5 +1,5 @@
-// Every block of the documentation that is marked `run` is run against the real service, page by page, in the order of the
-// page; a block that is not is in the list below, with the reason.
+// Runs every code block marked `run` in the documentation against the real service, page by page. All other blocks are
+// listed below with the reason why they are not run.
 
 import { execFile } from 'node:child_process'
 import { glob, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
@@ -14,7 +14,7 @@ import { type Service, startService } from '../support/service.ts'
 
 const run = promisify(execFile)
 
-/** Languages that could be run, by how a block of theirs begins. */
+/** Blocks that are not run, by their first words, with the reason. */
 const notRun = new Map([
   ['docs/quick-start.md: export BERTH_URL', 'the test has a service and a key of its own'],
   [
@@ -44,7 +44,7 @@ let directory: string
 let cli: string
 beforeAll(async () => {
   service = await startService()
-  // Programs that the fake engine does not have.
+  // Programs that the fake engine does not provide.
   const programs = ['python3', 'pg_isready', 'psql', 'cat', 'sh', 'true', 'echo']
   service.engine.onExec(({ argv }) =>
     programs.includes(argv[0] ?? '') ? { exitCode: 0, stdout: '42\n' } : null,
@@ -73,13 +73,13 @@ async function runBlock({ language, text }: Block): Promise<void> {
   await run(process.execPath, ['block.ts'], { cwd: directory, env })
 }
 
-describe('the pages', () => {
-  it.each([...pages])('%s says what can be done as it says', { timeout: 240_000 }, async (_file, blocks) => {
+describe('the documentation', () => {
+  it.each([...pages])('has only working examples in %s', { timeout: 240_000 }, async (_file, blocks) => {
     team = await makeTeam(service)
     for (const block of blocks.filter(({ isRun }) => isRun)) await runBlock(block)
   })
 
-  it('have no block that nobody runs and nobody has a reason for', () => {
+  it('has no unmarked code block without a reason in the list', () => {
     const left = [...pages].flatMap(([file, blocks]) =>
       blocks
         .filter(({ language, isRun }) => !isRun && ['sh', 'ts', 'python'].includes(language))
@@ -89,7 +89,7 @@ describe('the pages', () => {
     expect(left).toHaveLength(notRun.size)
   })
 
-  it('have examples in TypeScript that compile, those of the reference too', {
+  it('has TypeScript examples that compile, also in the reference', {
     timeout: 120_000,
   }, async () => {
     const blocks = [...pages.values()].flat().filter(({ language, isRun }) => isRun && language === 'ts')
@@ -107,7 +107,7 @@ describe('the pages', () => {
   })
 })
 
-/** Each example of the reference in a function of its own, with what it takes for granted. */
+/** Wraps each example of the reference in a function with the variables it assumes. */
 function referenceProgram(): string {
   const head = [
     "import type { Berth, Process, Stack, Unit } from '@berth/sdk'",

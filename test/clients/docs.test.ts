@@ -1,4 +1,4 @@
-// Every snippet of docs/sdk.md compiles and runs against the real service, and so does every command of docs/cli.md.
+// Every snippet of docs/sdk.md compiles and runs against the real service, as does every command of docs/cli.md.
 
 import { execFile } from 'node:child_process'
 import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
@@ -21,7 +21,7 @@ let directory: string
 beforeAll(async () => {
   service = await startService()
   team = await makeTeam(service)
-  // Programs that the fake engine does not have.
+  // Programs that the fake engine does not provide.
   service.engine.onExec(({ argv }) => (argv[0] === 'python3' ? { exitCode: 0, stdout: '42\n' } : null))
   service.engine.onExec(({ argv }) => (argv[0] === 'pg_isready' ? { exitCode: 0 } : null))
   directory = await mkdtemp(join(tmpdir(), 'berth-docs-'))
@@ -36,14 +36,14 @@ afterAll(async () => {
   await rm(directory, { recursive: true })
 })
 
-it('the snippets of the SDK compile and run, one after the other', { timeout: 120_000 }, async () => {
+it('the snippets of docs/sdk.md compile and run in order', { timeout: 120_000 }, async () => {
   const page = await readFile(join(project, 'docs/sdk.md'), 'utf8')
   const snippets = [...page.matchAll(/^```ts\n([^]*?)^```$/gm)].map(([, text = '']) => text)
   expect(snippets.length).toBeGreaterThan(7)
   const imports = new Set(snippets.flatMap((text) => text.match(/^import .*$/gm) ?? []))
   const names = [...imports].flatMap((line) => /\{ (.*) \}/.exec(line)?.[1]?.split(', ') ?? [])
   const [first = '', ...others] = snippets.map((text) => text.replaceAll(/^import .*\n/gm, ''))
-  // The first one makes what the others go on with; each of those stands for itself.
+  // The first snippet creates what the others use; each other snippet runs in its own block.
   const program = [
     `import { ${[...new Set(names)].join(', ')} } from '@berth/sdk'`,
     first,
@@ -63,7 +63,7 @@ it('the snippets of the SDK compile and run, one after the other', { timeout: 12
   expect(left.body.units).toEqual([])
 })
 
-it('the commands of the CLI run, one after the other', { timeout: 120_000 }, async () => {
+it('the commands of docs/cli.md run in order', { timeout: 120_000 }, async () => {
   const page = await readFile(join(project, 'docs/cli.md'), 'utf8')
   const blocks = [...page.matchAll(/^```sh\n([^]*?)^```$/gm)].map(([, text = '']) => text)
   expect(blocks.length).toBeGreaterThan(2)
@@ -76,18 +76,18 @@ it('the commands of the CLI run, one after the other', { timeout: 120_000 }, asy
   expect(stdout).toContain('DATABASE_URL=postgres://')
 })
 
-it('the reference of the CLI is what its help says; else run npm run gen', async () => {
+it('docs/cli-reference.md matches the help texts; otherwise run npm run gen', async () => {
   const path = 'docs/cli-reference.md'
   expect(await readFile(join(project, path), 'utf8')).toBe(writtenFiles()[path])
 })
 
-/** As a shell would cut it. */
+/** Splits a line into words like a shell. */
 const wordsOf = (line: string) =>
   (line.replace(/ (?:<|>>?|\|) .*$/, '').match(/"[^"]*"|\S+/g) ?? []).map((word) => word.replaceAll('"', ''))
 
 it.each(
   Object.values(commands).flatMap((command) => command.examples.map(([line]) => [line, command] as const)),
-)('berth %s is a call that it understands', (line, command) => {
+)('the example berth %s is parsed by its command', (line, command) => {
   expect(line.startsWith(command.name)).toBe(true)
   const words = wordsOf(line.slice(command.name.length))
   expect(() => readArgs(command, words)).not.toThrow()

@@ -1,4 +1,4 @@
-// What lies under examples/, against the real service.
+// The files under examples/ against the real service.
 
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ import { project, useCli } from '../support/clients.ts'
 const setup = useCli()
 const example = async (path: string) => await readFile(join(project, 'examples', path), 'utf8')
 
-it('the configuration of Claude Code reaches the tools that its instructions name', async () => {
+it('the Claude Code configuration connects to the tools that its instructions name', async () => {
   const text = (await example('claude-code/.mcp.json'))
     .replaceAll(/\$\{BERTH_URL\}/g, setup.service.baseUrl)
     .replaceAll(/\$\{BERTH_API_KEY\}/g, setup.team.key)
@@ -29,7 +29,7 @@ it('the configuration of Claude Code reaches the tools that its instructions nam
   await client.close()
 })
 
-it('the steps for GitHub Actions run the tests in a unit, end with their code, and leave nothing', async () => {
+it('the GitHub Actions steps run tests in a unit, exit with their code and remove the unit', async () => {
   const workflow = await example('github-actions/berth.yml')
   const steps = [...workflow.matchAll(/^ {6}- name: (.*)\n(?: {8}if: .*\n)?((?: {8}.*\n)+)/gm)].map(
     ([, name = '', body = '']) => ({ name, script: body.replace(/^ {8}run: (?:\|\n)?/, '') }),

@@ -24,7 +24,7 @@ let server: Server
 let socket: Socket
 let calls: JsonLinesClient<Question, Answer>
 let callers: JsonLinesServer[]
-/** What the answering side said that was no answer. */
+/** Lines from the server that are not responses. */
 let heard: string[]
 
 const sleep = async (ms: number) => await new Promise((resolve) => setTimeout(resolve, ms))
@@ -74,12 +74,12 @@ function answer(line: string): Promise<Answer> | null {
 }
 
 describe('a call', () => {
-  test('is answered, though the connection was not there yet', async () => {
+  test('is answered even if it was made before the connection was established', async () => {
     expect(socket.connecting).toBe(true)
     expect(await calls.call({ say: 'a', afterMs: 0 }, 1000)).toEqual({ id: 1, said: 'a' })
   })
 
-  test('gets its own answer, whatever is said and in whatever order answers come', async () => {
+  test('gets its own response in whatever order responses arrive', async () => {
     let overtaken = 0
     await fc.assert(
       fc.asyncProperty(
@@ -99,12 +99,12 @@ describe('a call', () => {
     expect(overtaken).toBeGreaterThan(50)
   })
 
-  test('that is not answered in time fails in its own words, and its late answer is nobody else’s', async () => {
+  test('that times out throws its own error, and its late response is ignored', async () => {
     await expect(calls.call({ say: 'slow', afterMs: 50 }, 10)).rejects.toThrow('late: slow')
     expect(await calls.call({ say: 'next', afterMs: 80 }, 1000)).toMatchObject({ said: 'next' })
   })
 
-  test('fails when the connection breaks, and so does every other', async () => {
+  test('fails when the connection breaks, together with all other pending calls', async () => {
     const both = [1, 2].map(async (n) => await calls.call({ say: `${n}`, afterMs: 10_000 }, 20_000))
     const failing = Promise.allSettled(both)
     await sleep(20)
@@ -116,7 +116,7 @@ describe('a call', () => {
     expect(calls.isOver()).toBe(true)
   })
 
-  test('that nobody listens for fails', async () => {
+  test('fails if nothing listens at the socket', async () => {
     const nowhere = openJsonLinesClient(connect(`${path}.not`), {
       mostBytes: MAX_BYTES,
       hear: () => null,
@@ -127,8 +127,8 @@ describe('a call', () => {
   })
 })
 
-describe('the side that answers', () => {
-  test('says what nobody asked, too', async () => {
+describe('the server side', () => {
+  test('can also send lines that are not responses', async () => {
     await calls.call({ say: 'a', afterMs: 0 }, 1000)
     callers[0]?.say('')
     callers[0]?.say('by the way')
@@ -136,7 +136,7 @@ describe('the side that answers', () => {
     expect(heard).toEqual(['', 'by the way'])
   })
 
-  test('is left when it says what nobody understands', async () => {
+  test('has its connection closed when it sends an invalid line', async () => {
     const asked = calls.call({ say: 'a', afterMs: 10_000 }, 20_000)
     const failed = expect(asked).rejects.toThrow('sent an invalid line')
     await sleep(20)
@@ -144,7 +144,7 @@ describe('the side that answers', () => {
     await failed
   })
 
-  test('answers what it was asked before it ends, and nothing after', async () => {
+  test('answers pending calls before it closes and refuses later ones', async () => {
     const before = calls.call({ say: 'before', afterMs: 50 }, 1000)
     await sleep(20)
     callers[0]?.end()
@@ -154,13 +154,13 @@ describe('the side that answers', () => {
     await refused
   })
 
-  test('ends at once when nothing was asked', async () => {
+  test('closes at once if no call is pending', async () => {
     await calls.call({ say: 'a', afterMs: 0 }, 1000)
     callers[0]?.end()
     await once(socket, 'close')
   })
 
-  test('hangs up on what is no call, on a line too long, and on more calls than it takes', async () => {
+  test('disconnects a client for an invalid call, an overlong line and too many calls', async () => {
     const hungUpOn = async (said: string) => {
       const other = connect(path)
       other.on('error', () => {})
@@ -174,7 +174,7 @@ describe('the side that answers', () => {
     await hungUpOn(call.repeat(MAX_CALLS + 1))
   })
 
-  test('cuts off who does not read its answers', async () => {
+  test('disconnects a client that does not read its responses', async () => {
     const deaf = connect(path)
     deaf.on('error', () => {})
     deaf.pause()

@@ -194,7 +194,7 @@ describe('on a connection without TLS, a server', () => {
     Buffer.concat([Buffer.from([0xfe]), Buffer.from(`${plugin}\0${'s'.repeat(20)}\0`)])
 
   it.each(['mysql_native_password', 'caching_sha2_password', 'client_ed25519'])(
-    'may go on by %s',
+    'may use the plugin %s',
     (plugin) => {
       expect(asksForPassword(switchTo(plugin))).toBe(false)
       expect(asksForPassword(Buffer.from([0x01, 0x03]))).toBe(false)
