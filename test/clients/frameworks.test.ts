@@ -1,4 +1,4 @@
-// The examples for agent frameworks: each with its framework itself, a model in memory, and units of the real service.
+// The examples for agent frameworks, each with the real framework, a fake model, and units of the real service.
 
 import { run, setTracingDisabled } from '@openai/agents-core'
 import { SandboxAgent, shell } from '@openai/agents-core/sandbox'
@@ -26,8 +26,8 @@ beforeAll(async () => {
 })
 afterAll(async () => await service.close())
 
-describe('the provider of ComputeSDK', () => {
-  it('makes, finds, lists and destroys sandboxes, and tells of them', async () => {
+describe('the ComputeSDK provider', () => {
+  it('creates, finds, describes, lists and destroys sandboxes', async () => {
     const { sandbox } = provider({ ...account, image: IMAGE })
     expect(await sandbox.list()).toEqual([])
     const made = await sandbox.create({ name: 'box', envs: { COLOUR: 'blue' } })
@@ -45,7 +45,7 @@ describe('the provider of ComputeSDK', () => {
     expect(await sandbox.getById(made.sandboxId)).toBeNull()
   })
 
-  it('runs commands to their end, with a directory, an environment, a time, and as output comes', async () => {
+  it('runs commands with a directory and environment, in the background and with streamed output', async () => {
     const { sandbox } = provider({ ...account, image: IMAGE })
     const made = await sandbox.create()
     expect(await made.runCommand('pwd', { cwd: '/tmp', env: { A: '1' } })).toMatchObject({ stdout: '/tmp\n' })
@@ -74,7 +74,7 @@ describe('the provider of ComputeSDK', () => {
     await destroy()
   })
 
-  it('takes snapshots and makes sandboxes of them', async () => {
+  it('creates snapshots and starts sandboxes from them', async () => {
     const { sandbox, snapshot } = provider({ ...account, image: IMAGE })
     if (!snapshot) throw new Error('the provider has no snapshots')
     const made = await sandbox.create()
@@ -91,7 +91,7 @@ describe('the provider of ComputeSDK', () => {
   })
 })
 
-it('the tools for the AI SDK run, write, read and publish as a model asks, and tell it what failed', async () => {
+it('the AI SDK tools run the model’s tool calls and report errors to the model', async () => {
   await using unit = await berth.units.create(IMAGE)
   const asked: [string, object][] = [
     ['write_file', { path: '/root/a.txt', text: 'written by a model' }],
@@ -135,7 +135,7 @@ it('the tools for the AI SDK run, write, read and publish as a model asks, and t
   ])
 })
 
-it('the tools for LangChain do what the calls of a model say', async () => {
+it('the LangChain tools run the model’s tool calls', async () => {
   await using unit = await berth.units.create(IMAGE)
   const tools = toolsOfLangChain(unit)
   const model = fakeModel().respondWithTools([
@@ -160,7 +160,7 @@ it('the tools for LangChain do what the calls of a model say', async () => {
   ])
 })
 
-it('an agent of the OpenAI Agents SDK has the unit for its shell', async () => {
+it('an agent of the OpenAI Agents SDK runs its shell commands in the unit', async () => {
   setTracingDisabled(true)
   service.engine.onExec(({ argv }) => (argv[0] === 'mkdir' ? { exitCode: 0 } : null))
   await using unit = await berth.units.create(IMAGE)

@@ -1,5 +1,5 @@
-// The sign-in of the published clients that the npm registry has, each by the way its users take: from the address of /mcp alone to
-// a tool call, with a person who agrees between. They are some 260 MB, so only the deep tier installs them.
+// OAuth sign-in with the published clients of the npm registry, as their users do it: from the address of /mcp alone to
+// a tool call, with a person who consents. The clients take up about 260 MB, so only the deep tier installs them.
 
 import { execFile } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -39,7 +39,7 @@ const url = () => `${service.app.config.publicUrl}/mcp`
 const load = async (name: string): Promise<unknown> =>
   (await import(createRequire(join(dir, 'package.json')).resolve(name))) as unknown
 
-/** An attempt to connect, and what list_units answered, as one text. A client without tokens fails once it has asked for the browser. */
+/** Connects and returns the result of list_units as text. Without tokens it throws after it has asked for the browser. */
 type Attempt = (authProvider: Provider) => Promise<string>
 
 type Authorize = (
@@ -114,26 +114,30 @@ test.each<[string, Attempt, () => Promise<Authorize>]>([
   ['@ai-sdk/mcp', aiSdk, async () => ((await load('@ai-sdk/mcp')) as { auth: Authorize }).auth],
   ['@openai/agents', openAiAgents, sdkAuth],
   ['@langchain/mcp-adapters', langChain, sdkAuth],
-])('%s signs in by its own flow, and calls a tool', { timeout: 120_000 }, async (_name, attempt, authOf) => {
-  const team = await makeTeam(service)
-  const cookie = await makeSession(service, team)
-  const kept: Kept = { verifier: '', opened: [] }
-  const provider = providerOf(kept)
-  await expect(attempt(provider)).rejects.toThrow()
-  const asked = kept.opened.at(-1)
-  if (!asked) throw new Error('no browser was opened')
-  const code = (await agreeAt(service, asked, cookie)).searchParams.get('code') ?? ''
-  const authorize = await authOf()
-  expect(await authorize(provider, { serverUrl: url(), authorizationCode: code })).toBe('AUTHORIZED')
-  await expectConnected(team, await attempt(provider))
-})
+])(
+  '%s signs in with its own OAuth flow and calls a tool',
+  { timeout: 120_000 },
+  async (_name, attempt, authOf) => {
+    const team = await makeTeam(service)
+    const cookie = await makeSession(service, team)
+    const kept: Kept = { verifier: '', opened: [] }
+    const provider = providerOf(kept)
+    await expect(attempt(provider)).rejects.toThrow()
+    const asked = kept.opened.at(-1)
+    if (!asked) throw new Error('no browser was opened')
+    const code = (await agreeAt(service, asked, cookie)).searchParams.get('code') ?? ''
+    const authorize = await authOf()
+    expect(await authorize(provider, { serverUrl: url(), authorizationCode: code })).toBe('AUTHORIZED')
+    await expectConnected(team, await attempt(provider))
+  },
+)
 
-/** Both are built on it, and leave it to the program to bring the code. */
+/** Both clients are based on this SDK and leave it to the program to pass the code. */
 async function sdkAuth(): Promise<Authorize> {
   return ((await load('@modelcontextprotocol/sdk/client/auth.js')) as { auth: Authorize }).auth
 }
 
-test('mcp-remote signs in by the browser and its loopback redirect, and passes a tool call on', {
+test('mcp-remote signs in with the browser and its loopback redirect and forwards a tool call', {
   timeout: 120_000,
 }, async () => {
   const team = await makeTeam(service)

@@ -1,4 +1,4 @@
-// The Python library: what is written of it, its types, and its own tests against the real service.
+// The Python library: its generated files, its types, and its own tests against the real service.
 
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -25,10 +25,10 @@ afterAll(async () => {
   await rm(directory, { recursive: true })
 })
 
-/** `npm test` brings them (scripts/setup.sh); `npm run check` does without. */
+/** `npm test` installs these packages (scripts/setup.sh); `npm run check` runs without them. */
 const itWith = (...packages: string[]) => it.skipIf(!hasPythonPackages(...packages))
 
-it('what is written of it is what the API and its other half say; else run npm run gen', async () => {
+it('the generated files of the Python library are up to date; otherwise run npm run gen', async () => {
   const written = Object.entries(writtenFiles()).filter(([path]) => path.startsWith('packages/python/'))
   for (const [path, text] of written) expect(await readFile(join(project, path), 'utf8'), path).toBe(text)
   const there = (await readdir(join(project, 'packages/python/src/berth/_sync'))).filter((name) =>
@@ -37,16 +37,20 @@ it('what is written of it is what the API and its other half say; else run npm r
   expect(there).toHaveLength(written.length - 1)
 })
 
-itWith('httpx', 'pytest')('it keeps what its own tests say', { timeout: 300_000 }, async () => {
-  const env = { BERTH_TEST_URL: service.baseUrl, BERTH_TEST_KEY: team.key }
-  expect(await runPython(['-m', 'pytest'], { env })).toMatch(/^\d+ passed/m)
-})
+itWith('httpx', 'pytest')(
+  'the Python library passes its own tests against the service',
+  { timeout: 300_000 },
+  async () => {
+    const env = { BERTH_TEST_URL: service.baseUrl, BERTH_TEST_KEY: team.key }
+    expect(await runPython(['-m', 'pytest'], { env })).toMatch(/^\d+ passed/m)
+  },
+)
 
-itWith('mypy')('its types hold as strictly as they can', { timeout: 300_000 }, async () => {
+itWith('mypy')('the Python library passes mypy', { timeout: 300_000 }, async () => {
   expect(await runPython(['-m', 'mypy', '--cache-dir', join(directory, 'mypy')])).toContain('no issues found')
 })
 
-itWith('httpx')('the snippets of its page run, one after the other', { timeout: 120_000 }, async () => {
+itWith('httpx')('the snippets of docs/python.md run in order', { timeout: 120_000 }, async () => {
   const page = await readFile(join(project, 'docs/python.md'), 'utf8')
   const snippets = [...page.matchAll(/^```python\n([^]*?)^```$/gm)].map(([, text = '']) => text)
   expect(snippets.length).toBeGreaterThan(7)
@@ -62,7 +66,7 @@ itWith('httpx')('the snippets of its page run, one after the other', { timeout: 
 })
 
 itWith('hatchling')(
-  'its wheel is the same twice, and is imported without an HTTP library',
+  'the Python wheel is reproducible and can be imported without an HTTP library',
   { timeout: 120_000 },
   async () => {
     const [first, second] = [

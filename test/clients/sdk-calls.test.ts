@@ -1,5 +1,5 @@
-// What the SDK does with a call that fails on its way: sent again where that cannot do it twice, with the same key, and
-// never else.
+// What the SDK does when a call fails in transit: it retries only what is safe to repeat, with the same idempotency
+// key.
 
 import { once } from 'node:events'
 import { createServer } from 'node:http'
@@ -19,7 +19,7 @@ afterAll(async () => await service.close())
 
 type Sent = { method: string; path: string; key: string | null }
 
-/** A client whose first calls meet `trouble`; it is told of every attempt. */
+/** A client whose calls meet `trouble`; records every attempt. */
 function through(
   trouble: (sent: Sent, attempt: number) => 'lost' | Response | null,
   options: BerthOptions = {},
@@ -51,7 +51,7 @@ const codeOf = async (promise: Promise<unknown>) =>
     (error: { code: string }) => error.code,
   )
 
-it('a create whose answer is lost is sent again with its key, and makes one unit', async () => {
+it('a create whose response is lost is retried with the same key and creates one unit', async () => {
   const { berth, sent } = through((_sent, attempt) => (attempt === 1 ? 'lost' : null))
   const unit = await berth.units.create({ image: 'node:22', name: 'once', stack: 'once' })
   expect(sent).toHaveLength(2)
@@ -60,13 +60,13 @@ it('a create whose answer is lost is sent again with its key, and makes one unit
   expect((await berth.units.list({ stack: 'once' }).all()).map(({ id }) => id)).toEqual([unit.id])
 })
 
-it('the key of a call can be given', async () => {
+it('a caller can set the idempotency key of a call', async () => {
   const { berth, sent } = through(() => null)
   await berth.units.create({ image: 'node:22', idempotencyKey: 'my-own' })
   expect(sent.map(({ key }) => key)).toEqual(['my-own'])
 })
 
-it('a command whose answer is lost is not sent again', async () => {
+it('a command whose response is lost is not retried', async () => {
   const { berth, sent } = through(({ path }) => (path.endsWith('/exec') ? 'lost' : null))
   const unit = await berth.units.create('node:22')
   expect(await codeOf(unit.exec('echo x >> /tmp/ran'))).toBe('connection_failed')
@@ -74,7 +74,7 @@ it('a command whose answer is lost is not sent again', async () => {
   expect(await unit.files.readText('/tmp/ran')).toBe('x\n')
 })
 
-it('a command that a rate refused is sent again when its time has come', async () => {
+it('a command refused by a rate limit is retried after the Retry-After time', async () => {
   const { berth, sent } = through(({ path }, attempt) =>
     path.endsWith('/exec') && attempt === 2 ? refused(429, { 'retry-after': '0' }) : null,
   )
@@ -83,13 +83,13 @@ it('a command that a rate refused is sent again when its time has come', async (
   expect(sent.filter(({ path }) => path.endsWith('/exec'))).toHaveLength(2)
 })
 
-it('a time to wait that is too long is thrown', async () => {
+it('a Retry-After that is too long is thrown to the caller instead of waited for', async () => {
   const { berth, sent } = through(() => refused(429, { 'retry-after': '40' }))
   await expect(berth.quota()).rejects.toMatchObject({ status: 429, retryAfterMs: 40_000 })
   expect(sent).toHaveLength(1)
 })
 
-it('reads are sent again a bounded number of times, and none of it after the caller is gone', async () => {
+it('reads are retried at most twice, and not at all after the caller has aborted', async () => {
   const { berth, sent } = through(() => refused(503, { 'retry-after': '0' }))
   expect(await codeOf(berth.quota())).toBe('unavailable')
   expect(sent).toHaveLength(3)
@@ -103,13 +103,13 @@ it('reads are sent again a bounded number of times, and none of it after the cal
   expect(gone.sent).toHaveLength(1)
 })
 
-it('an answer of a proxy in between is an error with its status', async () => {
+it('an error page of a proxy becomes an error with its HTTP status', async () => {
   const page = () => new Response('<html>Bad gateway</html>', { status: 502 })
   const { berth } = through(page, { retries: 0 })
   await expect(berth.quota()).rejects.toMatchObject({ code: 'provider_error', status: 502 })
 })
 
-it('a key is not sent where a redirect leads', async () => {
+it('the API key is not sent to the target of a redirect', async () => {
   const arrived: string[] = []
   const elsewhere = createServer((request, response) => {
     arrived.push(request.url ?? '')

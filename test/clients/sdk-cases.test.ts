@@ -1,4 +1,4 @@
-// What every library of ours does alike: the table cases.json, which packages/python/tests runs as well.
+// What all our client libraries have in common: the table cases.json, which packages/python/tests uses as well.
 
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -35,7 +35,7 @@ const answering = (status: number, body: string, headers: Record<string, string>
   new Response(body, { status, headers })
 
 it.each(cases.errors)(
-  'an answer $status of $body is an error with its code',
+  'the response $status $body becomes an error with its code',
   async ({ status, body, code }) => {
     const berth = new Berth({
       ...place,
@@ -46,14 +46,14 @@ it.each(cases.errors)(
   },
 )
 
-it('the codes of the table are those of the service, but for one of tomorrow', () => {
+it('the error codes in the table are those of the service plus one unknown code', () => {
   const known: readonly string[] = errorCodes
   expect(cases.errors.filter(({ code }) => !known.includes(code)).map(({ code }) => code)).toEqual([
     'of_tomorrow',
   ])
 })
 
-it.each(cases.retries)('a $call that meets $status is sent $attempts times', async (each) => {
+it.each(cases.retries)('a $call that fails with $status is sent $attempts times', async (each) => {
   const made = '{"units":[{"id":"unit_1","name":"one","state":"running"}],"outputs":{},"costLine":""}'
   const trouble = () => {
     if (each.status === null) throw new TypeError('fetch failed')
@@ -80,7 +80,7 @@ it.each(cases.retries)('a $call that meets $status is sent $attempts times', asy
   expect(attempts).toBe(each.attempts)
 })
 
-it.each(cases.events)('events are read however their bytes are cut: $chunks', async ({ chunks, events }) => {
+it.each(cases.events)('events are parsed for any split into chunks: $chunks', async ({ chunks, events }) => {
   const bytes = new TextEncoder().encode(chunks.join(''))
   const cuts = [
     chunks.map((chunk) => new TextEncoder().encode(chunk)),
@@ -100,7 +100,7 @@ it.each(cases.events)('events are read however their bytes are cut: $chunks', as
   }
 })
 
-describe('the service and its key', () => {
+describe('the service URL and API key', () => {
   let directory: string
   beforeAll(async () => {
     directory = await mkdtemp(join(tmpdir(), 'berth-cases-'))
@@ -110,7 +110,7 @@ describe('the service and its key', () => {
   afterAll(async () => await rm(directory, { recursive: true }))
   afterEach(() => vi.unstubAllEnvs())
 
-  it.each(cases.settings)('are found with $env and $options', async ({ env, options, file, sent, says }) => {
+  it.each(cases.settings)('are found for $env and $options', async ({ env, options, file, sent, says }) => {
     const all = { BERTH_DATA_DIR: file ? directory : '/nowhere', BERTH_URL: '', BERTH_API_KEY: '', ...env }
     for (const [name, value] of Object.entries(all)) vi.stubEnv(name, value)
     const calls: string[] = []
@@ -133,7 +133,7 @@ describe('a command', () => {
   })
   afterAll(async () => await service.close())
 
-  it('has its output and its code, and whatever is put into a line is a word', async () => {
+  it('returns its output and exit code, and interpolated values are quoted as single words', async () => {
     const berth = new Berth({ url: service.baseUrl, apiKey: team.key })
     await using unit = await berth.units.create('node:22')
     for (const { command, result, ...options } of cases.commands)

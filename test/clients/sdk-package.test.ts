@@ -1,4 +1,4 @@
-// The package of the SDK as others get it: built, packed, installed somewhere else, and small.
+// The SDK package as users get it: built, packed, installed in another directory, and small.
 
 import { execFile } from 'node:child_process'
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
@@ -21,12 +21,12 @@ let directory: string
 beforeAll(async () => void (directory = await mkdtemp(join(tmpdir(), 'berth-sdk-package-'))))
 afterAll(async () => await rm(directory, { recursive: true }))
 
-it('its types are those of the API and the recipes; else run npm run gen', async () => {
+it('the generated types of the SDK are up to date; otherwise run npm run gen', async () => {
   const path = 'packages/sdk/src/contract.ts'
   expect(await readFile(join(project, path), 'utf8')).toBe(writtenFiles()[path])
 })
 
-it('is packed, installed in a fresh directory, imported and checked by a compiler there', {
+it('the SDK package can be installed, imported and type-checked in a fresh directory', {
   timeout: 120_000,
 }, async () => {
   const npm = async (args: string[], cwd: string) =>
@@ -66,7 +66,7 @@ console.log(code, errorCodes.length, Symbol.asyncDispose in Object.getPrototypeO
   expect(stdout).toMatch(/^connection_failed \d+ none\n$/)
 })
 
-it('is under 15 kB as one file, minified and compressed, and asks for no module of a runtime', async () => {
+it('the SDK is under 15 kB as one minified and compressed file and imports no runtime module', async () => {
   const bundle = await rolldown({ input: join(project, 'packages/sdk/src/index.ts') })
   const { output } = await bundle.generate({ format: 'esm', minify: true })
   await bundle.close()
@@ -75,7 +75,7 @@ it('is under 15 kB as one file, minified and compressed, and asks for no module 
   expect(gzipSync(code).length).toBeLessThan(15_000)
 })
 
-/** What people do on the pages of the service, with their session; and what no program of theirs asks for. */
+/** Operations for people on the web pages with their session, which no program with a key uses. */
 const notForKeys = (
   'keyCreate keyChange keyRevoke agentChange agentDryRun agentRevoke meRead meChange teamCreate teamChange teamDelete ' +
   'memberList memberChangeRole memberRemove inviteCreate inviteRevoke inviteRead inviteAccept ' +
@@ -84,7 +84,7 @@ const notForKeys = (
 /** PUT does the same without base64. */
 const doneByAnother = ['unitFileWrite']
 
-/** A WebSocket that is open as soon as somebody listens, and connects to nothing. */
+/** A WebSocket that reports to be open and is connected to nothing. */
 function openingAtOnce(onMade: (url: string) => void): typeof WebSocket {
   class Opening extends EventTarget {
     constructor(url: string) {
@@ -96,7 +96,7 @@ function openingAtOnce(onMade: (url: string) => void): typeof WebSocket {
   return Opening as unknown as typeof WebSocket
 }
 
-it('has a method for every operation that a key may use', async () => {
+it('the SDK has a method for every operation that a key may use', async () => {
   const called = new Set<string>()
   const berth = new Berth({
     url: 'http://berth.test',

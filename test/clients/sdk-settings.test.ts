@@ -1,4 +1,4 @@
-// Where the SDK finds the service and its key.
+// Where the SDK finds the URL of the service and the API key.
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -26,7 +26,7 @@ beforeEach(() => {
 })
 afterAll(() => vi.unstubAllEnvs())
 
-/** What it sends a first call with. */
+/** Returns the key and URL of the first request. */
 async function placeOf(options: BerthOptions = {}): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>()
   const berth = new Berth({
@@ -40,7 +40,7 @@ async function placeOf(options: BerthOptions = {}): Promise<string> {
   return await promise
 }
 
-it('what is given comes before the environment, and that before the file of the operator', async () => {
+it('options override environment variables, which override the operator’s credentials file', async () => {
   vi.stubEnv('BERTH_DATA_DIR', directory)
   expect(await placeOf()).toBe('Bearer berth_live_file to http://127.0.0.1:7070/v1/quota')
   vi.stubEnv('BERTH_URL', 'https://berth.example/')
@@ -51,13 +51,13 @@ it('what is given comes before the environment, and that before the file of the 
   )
 })
 
-it('a key can come anew for each call', async () => {
+it('the API key can be a function that is called for each request', async () => {
   expect(await placeOf({ url: 'https://given.example', apiKey: async () => 'fresh' })).toBe(
     'Bearer fresh to https://given.example/v1/quota',
   )
 })
 
-it('the key of the file is sent to no other service', () => {
+it('the key of the credentials file is not sent to another service', () => {
   vi.stubEnv('BERTH_DATA_DIR', directory)
   expect(() => new Berth({ url: 'https://stranger.example' })).toThrow('Set BERTH_API_KEY')
 })
@@ -65,8 +65,8 @@ it('the key of the file is sent to no other service', () => {
 it.each<[string, BerthOptions, string]>([
   ['nothing is set', {}, 'Set BERTH_URL'],
   ['there is no key', { url: 'https://berth.example' }, 'Set BERTH_API_KEY'],
-  ['the URL is none', { url: 'berth.example', apiKey: 'a' }, 'is no URL of a service'],
-  ['the key was copied with a line break', { url: 'https://berth.example', apiKey: 'a\nb' }, 'copied whole'],
-])('it says what to do when %s', (_what, options, message) => {
+  ['the URL is invalid', { url: 'berth.example', apiKey: 'a' }, 'is no URL of a service'],
+  ['the key contains a line break', { url: 'https://berth.example', apiKey: 'a\nb' }, 'copied whole'],
+])('the constructor explains what to do when %s', (_what, options, message) => {
   expect(() => new Berth(options)).toThrow(message)
 })

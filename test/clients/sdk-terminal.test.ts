@@ -1,4 +1,4 @@
-// Terminals by the SDK, against the real service.
+// Terminals of the SDK against the real service.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Berth, type Terminal, type Unit } from '../../packages/sdk/src/index.ts'
@@ -23,7 +23,7 @@ async function textOf(terminal: Terminal): Promise<{ stdout: string; stderr: str
 }
 
 describe('a terminal', () => {
-  it('takes what is typed, and has its output and its end', async () => {
+  it('takes input, streams output, can be resized and returns its exit code', async () => {
     const terminal = await unit.terminal({ columns: 70, rows: 7 })
     terminal.write('stty size\r')
     let shown = ''
@@ -38,7 +38,7 @@ describe('a terminal', () => {
     expect(await terminal.wait()).toEqual({ exitCode: 4, timedOut: false })
   })
 
-  it('without a tty has two outputs, an environment, and the end of its input', async () => {
+  it('without a TTY has separate stdout and stderr, an environment and an end of input', async () => {
     const terminal = await unit.terminal({
       tty: false,
       command: 'echo $A; echo err >&2',
@@ -53,7 +53,7 @@ describe('a terminal', () => {
     expect(await cat.wait()).toMatchObject({ exitCode: 0 })
   })
 
-  it('ends by a signal, and by the signal of its caller', async () => {
+  it('ends by a signal and when its caller aborts', async () => {
     const interrupted = await unit.terminal({ command: ['sleep', '1000'] })
     interrupted.signal('INT')
     expect(await interrupted.wait()).toMatchObject({ exitCode: 130 })
@@ -64,8 +64,8 @@ describe('a terminal', () => {
   })
 })
 
-describe('what is refused is thrown in words', () => {
-  it('whether before it opens or behind that', async () => {
+describe('an error of a terminal', () => {
+  it('is thrown with its code, before and after the connection is open', async () => {
     await expect(unit.terminal({ columns: 5000 })).rejects.toMatchObject({ code: 'validation', status: 400 })
     const gone = await makeUnit(service, team)
     const mine = await new Berth({ url: service.baseUrl, apiKey: team.key }).units.get(gone.id)

@@ -25,7 +25,7 @@ const thrownBy = async (promise: Promise<unknown>): Promise<unknown> =>
   )
 
 describe('a unit', () => {
-  it('is made of an image alone, runs a command, and is destroyed at the end of its block', async () => {
+  it('is created from an image name, runs a command and is destroyed at the end of its block', async () => {
     let id: string
     {
       await using unit = await berth.units.create(IMAGE)
@@ -39,7 +39,7 @@ describe('a unit', () => {
     expect((await berth.units.get(id)).state).toBe('destroyed')
   })
 
-  it('is made of a whole description, with its secrets told once', async () => {
+  it('is created from a full description, and its generated secrets are returned once', async () => {
     const unit = await berth.units.create({
       name: 'whole',
       image: IMAGE,
@@ -57,7 +57,7 @@ describe('a unit', () => {
     expect(unit.state).toBe('destroyed')
   })
 
-  it('stops, starts, changes its window and is copied', async () => {
+  it('stops, starts, changes its sleep window and is forked', async () => {
     await using unit = await berth.units.create(IMAGE)
     expect((await unit.stop()).state).toBe('stopped')
     expect((await unit.start()).state).toBe('running')
@@ -67,7 +67,7 @@ describe('a unit', () => {
     expect(['memory', 'disk', 'config']).toContain(copy.copied)
   })
 
-  it('is found by its name, and said to be ambiguous where two stacks have one', async () => {
+  it('is found by its name, which is an error if two stacks have one', async () => {
     await using one = await berth.units.create({ image: IMAGE, name: 'twin', stack: 'left' })
     expect((await berth.units.find('twin'))?.id).toBe(one.id)
     expect(await berth.units.find('nobody')).toBeNull()
@@ -78,7 +78,7 @@ describe('a unit', () => {
     expect((await berth.units.find('twin', { stack: 'right' }))?.id).toBe(other.id)
   })
 
-  it('that nobody waited for is waited for afterwards', async () => {
+  it('created with wait: false can be awaited later', async () => {
     const release = service.engine.hang('start')
     const unit = await berth.units.create({ image: IMAGE, wait: false })
     expect(unit.state).toBe('creating')
@@ -89,8 +89,8 @@ describe('a unit', () => {
   })
 })
 
-describe('a line for the shell', () => {
-  it('has whatever is put in as one word, and an array as one each', async () => {
+describe('a shell template', () => {
+  it('quotes each interpolated value as one word and each element of an array', async () => {
     await using unit = await berth.units.create(IMAGE)
     const words = ['a b', '$(id)', ';', '&& false', '"', '`x`', '\\', '*', "it's", '']
     for (const word of words) expect((await unit.sh`echo -n ${word}`).stdout).toBe(word)
@@ -100,7 +100,7 @@ describe('a line for the shell', () => {
 })
 
 describe('a command', () => {
-  it('that fails throws where it is to be checked, with its output', async () => {
+  it('that fails throws with its output if check is set', async () => {
     await using unit = await berth.units.create(IMAGE)
     const error = await thrownBy(unit.exec('echo broken >&2; false', { check: true }))
     expect(error).toBeInstanceOf(CommandError)
@@ -108,7 +108,7 @@ describe('a command', () => {
     expect((error as Error).message).toContain('ended with 1: broken')
   })
 
-  it('is read as it runs, and told with its end', async () => {
+  it('can be read while it runs, and returns its exit code', async () => {
     await using unit = await berth.units.create(IMAGE)
     const command = unit.spawn('echo out; echo err >&2; false')
     const heard: string[] = []
@@ -117,7 +117,7 @@ describe('a command', () => {
     expect(await command.wait()).toMatchObject({ exitCode: 1, timedOut: false })
   })
 
-  it('that prints without end is cut off by its reader, and ends in the unit', async () => {
+  it('that prints endlessly stops when its reader breaks off', async () => {
     await using unit = await berth.units.create(IMAGE)
     let bytes = 0
     for await (const piece of unit.spawn(['yes']).output) if ((bytes += piece.bytes.length) > 1_000_000) break
@@ -129,7 +129,7 @@ describe('a command', () => {
     expect(await thrownBy(command.wait())).toMatchObject({ name: 'AbortError' })
   })
 
-  it('ends with the signal of its caller', async () => {
+  it('ends when its caller aborts', async () => {
     await using unit = await berth.units.create(IMAGE)
     const controller = new AbortController()
     const waiting = thrownBy(unit.exec(['sleep', 'infinity'], { signal: controller.signal }))
@@ -138,7 +138,7 @@ describe('a command', () => {
     expect(await waiting).toBe(why)
   })
 
-  it('may run longer than a client waits for a silent answer', async () => {
+  it('can have a longer timeout than the client waits for a response without data', async () => {
     await using unit = await berth.units.create(IMAGE)
     const { stdout, exitCode, truncated } = await unit.exec(['head', '-c', '2000000', '/dev/zero'], {
       timeoutMs: 600_000,
@@ -146,7 +146,7 @@ describe('a command', () => {
     expect([stdout.length, exitCode, truncated]).toEqual([1_048_576, 0, true])
   })
 
-  it('gives bytes that are no text as they are', async () => {
+  it('returns binary output unchanged', async () => {
     await using unit = await berth.units.create(IMAGE)
     const bytes = new Uint8Array([0xff, 0x00, 0xfe, 0x80])
     await unit.files.write('/tmp/bytes', bytes)
@@ -187,7 +187,7 @@ describe('a directory', () => {
 })
 
 describe('events', () => {
-  it('tell of what changes, until nobody listens', async () => {
+  it('report changes until the caller aborts', async () => {
     const controller = new AbortController()
     const heard: string[] = []
     const listening = (async () => {
@@ -226,7 +226,7 @@ describe('a log', () => {
     expect(followed).toEqual(['one', 'two'])
   })
 
-  it('goes on behind the last line when its connection is lost', async () => {
+  it('is followed across a lost connection without duplicates or gaps', async () => {
     await using unit = await berth.units.create({
       image: IMAGE,
       cmd: ['sh', '-c', 'echo one; echo two; sleep infinity'],
@@ -242,7 +242,7 @@ describe('a log', () => {
   })
 })
 
-/** The first stream breaks after its first event, as a connection does. */
+/** Breaks the first event stream after its first event, like a lost connection. */
 function cutAfterFirstEvent(): Fetch {
   let isCut = false
   return async (url, init) => {
@@ -266,7 +266,7 @@ function cutAfterFirstEvent(): Fetch {
 }
 
 describe('a background process', () => {
-  it('is started, followed, given a signal and forgotten', async () => {
+  it('is started, followed, signalled and deleted', async () => {
     await using unit = await berth.units.create(IMAGE)
     const short = await unit.processes.start('echo out; echo err >&2; exit 3')
     const heard: string[] = []
@@ -295,8 +295,8 @@ describe('a background process', () => {
   })
 })
 
-describe('stacks, recipes and records', () => {
-  it('a stack is made, found, forked whole and destroyed', async () => {
+describe('the SDK', () => {
+  it('creates, finds, forks and destroys a stack', async () => {
     const stack = await berth.stacks.create('whole-stack')
     await berth.units.create({ image: IMAGE, name: 'web', stack: stack.name })
     expect((await stack.refresh()).units.map(({ name }) => name)).toEqual(['web'])
@@ -307,7 +307,7 @@ describe('stacks, recipes and records', () => {
     for (const name of ['whole-fork', 'whole-stack']) await (await berth.stacks.find(name))?.destroy()
   })
 
-  it('a recipe tells its outputs, by their names', async () => {
+  it('returns the outputs of a recipe by name', async () => {
     service.engine.onExec(({ argv }) => (argv[0] === 'pg_isready' ? { exitCode: 0 } : null))
     const { unit, outputs } = await berth.recipes.run('postgres', { params: { database: 'shop' } })
     const url: string = outputs.DATABASE_URL
@@ -318,7 +318,7 @@ describe('stacks, recipes and records', () => {
     await unit.destroy()
   })
 
-  it('lists walk through their pages', async () => {
+  it('iterates over all pages of a list', async () => {
     const other = await makeTeam(service)
     const alone = new Berth({ url: service.baseUrl, apiKey: other.key })
     for (const name of ['a', 'b', 'c']) await alone.units.create({ image: IMAGE, name, stack: 'paged' })
@@ -331,7 +331,7 @@ describe('stacks, recipes and records', () => {
     expect(audit[0]).toMatchObject({ agentName: 'berth-sdk', agentVersion: '0.1.0' })
   })
 
-  it('quota, usage, prices, agents and keys are read', async () => {
+  it('reads quota, usage, prices, agents and keys', async () => {
     expect((await berth.quota()).units.max).toBeGreaterThan(0)
     expect((await berth.usage({ days: 3 })).days).toHaveLength(3)
     expect((await berth.pricing()).sizes.map(({ size }) => size)).toContain('small')
@@ -341,7 +341,7 @@ describe('stacks, recipes and records', () => {
 })
 
 describe('an error', () => {
-  it('has the code, the status and the id of the call', async () => {
+  it('has a code, an HTTP status and a request id', async () => {
     const error = await thrownBy(berth.units.get('unit_nobody'))
     expect(error).toBeInstanceOf(BerthError)
     expect(isBerthError(error, 'not_found')).toBe(true)
@@ -352,7 +352,7 @@ describe('an error', () => {
     })
   })
 
-  it('of a wrong key is told apart from a service that is not there', async () => {
+  it('distinguishes a wrong key, an unreachable service and a timeout', async () => {
     const wrong = new Berth({ url: service.baseUrl, apiKey: 'berth_live_wrong' })
     expect(await thrownBy(wrong.quota())).toMatchObject({ code: 'unauthorized', status: 401 })
     const nobody = new Berth({ url: 'http://127.0.0.1:9', apiKey: team.key, retries: 0 })

@@ -60,7 +60,7 @@ async function faultsOf(page: Page): Promise<string[]> {
 
 const widths = { wide: 1280, narrow: 390 } as const
 
-it('no page breaks a rule of accessibility, light or dark, wide or narrow', async () => {
+it('no dashboard page violates the axe-core rules in light or dark mode, on a wide or narrow screen', async () => {
   const team = await makeTeam(dashboard.service)
   const { page, context } = await dashboard.open(team, '/t')
   const found: Record<string, string[]> = {}

@@ -13,7 +13,7 @@ beforeAll(async () => {
 }, 240_000)
 afterAll(async () => await dashboard.close())
 
-it('a key is made with a cap, shown once, changed by two people, and revoked', async () => {
+it('the agents page creates a key with a cap, shows it once, merges concurrent changes and revokes it', async () => {
   const team = await makeTeam(dashboard.service)
   const agents = async () =>
     (await dashboard.service.call<AgentList>('GET', '/v1/agents', { key: team.key })).body.agents

@@ -31,7 +31,7 @@ async function openUnit(tab: string) {
   return { page, context, faults, read, write, call }
 }
 
-it('a terminal runs what is typed, is not frozen by endless output, says how it ended, and opens again', async () => {
+it('the terminal tab runs input, survives endless output, shows the exit code and reconnects', async () => {
   const { page, context, faults } = await openUnit('terminal')
   const screen = page.locator('.xterm-rows')
   const shows = async (text: string) => await screen.getByText(text).last().waitFor()
@@ -52,7 +52,7 @@ it('a terminal runs what is typed, is not frozen by endless output, says how it 
   await context.close()
 }, 180_000)
 
-it('the log is followed, searched and paused', async () => {
+it('the logs tab follows, searches and pauses the log', async () => {
   const { page, context, faults } = await openUnit('logs')
   await page.getByRole('log').getByText('begun').waitFor()
   await page.getByRole('searchbox').fill('nothing like it')
@@ -65,7 +65,7 @@ it('the log is followed, searched and paused', async () => {
   await context.close()
 }, 120_000)
 
-it('what it uses is sampled while somebody looks, read with the keys, and told of one that sleeps or is stopped', async () => {
+it('the metrics tab samples usage, can be read by keyboard, and shows that a unit sleeps or is stopped', async () => {
   const { page, context, faults, read, call } = await openUnit('metrics')
   await page.getByText('Every two seconds').waitFor()
   const memory = page.getByRole('slider', { name: 'Memory over five minutes' })
@@ -85,7 +85,7 @@ it('what it uses is sampled while somebody looks, read with the keys, and told o
   await context.close()
 }, 120_000)
 
-it('files are walked through, read as text, brought, taken home and deleted', async () => {
+it('the files tab browses, shows, uploads, downloads and deletes files', async () => {
   const { page, context, faults, write } = await openUnit('settings')
   await write('/srv/page.html', '<img src=x onerror=alert(1)>')
   await page.goto(page.url().replace(/\/[^/]+$/, '/files'))
@@ -112,7 +112,7 @@ it('files are walked through, read as text, brought, taken home and deleted', as
   await context.close()
 }, 120_000)
 
-it('its sleep is changed, its fork is in the tree, and what was done is in its activity', async () => {
+it('the settings, forks and activity tabs change the sleep window, show a fork and list past calls', async () => {
   const { page, context, faults, read } = await openUnit('settings')
   await page.getByLabel('Sleeps after').fill('45m')
   await page.getByRole('button', { name: 'Save' }).click()

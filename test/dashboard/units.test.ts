@@ -11,7 +11,7 @@ beforeAll(async () => {
 }, 240_000)
 afterAll(async () => await dashboard.close())
 
-it('the bare address leads a person to their units, which are live, and from there into one of them', async () => {
+it('the dashboard opens with a live list of units, from which a unit can be opened and used', async () => {
   const team = await makeTeam(dashboard.service)
   const { page, context, faults } = await dashboard.open(team)
   await page.waitForURL(/\/t\/[^/]+\/units$/)

@@ -1,6 +1,6 @@
-// The engine is killed before and after each of its effects (reliability F1), and started again. Each time it
-// finds itself right: the host has exactly what it lists, nothing is torn or left over, the caller's next try
-// succeeds, and another machine has gone on running. `npm test` does so at a part of the effects.
+// Kills the engine before and after each of its effects (reliability F1) and starts it again. Each time the host must
+// match what the engine lists, nothing may be torn or left over, the caller’s retry must succeed, and another machine
+// must have kept running. `npm test` covers a part of the effects.
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -13,7 +13,7 @@ import { after, createScenario, stepOf } from './failpoint-steps.ts'
 import { IMAGE, openHostEngine } from './host-engine.ts'
 import { createSuite, kindOf } from './suite.ts'
 
-/** One class is enough: what differs is the runtime's own, which does not die with the engine. */
+/** One class is enough: the classes differ only in the runtime, which does not die with the engine. */
 const isolation = 'runc'
 const runtimes = { ...runtimeDefaults, runsc: '/nowhere/runsc' }
 
@@ -41,11 +41,11 @@ afterAll(async () => {
 
 describe('a crash of the engine', () => {
   const bystander = suite.shared()
-  /** In memory: it would be gone if the machine's processes were. */
+  /** In memory, so it would be lost with the machine’s processes. */
   const mark = async () => (await suite.sh(bystander(), 'echo x >> /dev/shm/mark; cat /dev/shm/mark')).stdout
 
   it.each(partOf(reachedFailpoints, 10))(
-    'before and after %s is made good by the next engine',
+    'before or after %s is repaired by the next engine',
     async (name) => {
       onTestFailed(async () => await suite.reopen())
       const step = stepOf(name)
@@ -57,7 +57,7 @@ describe('a crash of the engine', () => {
         expect([when, await kindOf(scenario.take(step))]).toEqual([when, 'engine_away'])
 
         await suite.reopen()
-        // What is to be destroyed nobody wants any more.
+        // A machine that is being destroyed is no longer wanted.
         const wanted = step === 'destroy' ? [bystander().id] : [bystander().id, scenario.id]
         await host.engine().recover(wanted)
         await host.expectAsListed()

@@ -1,5 +1,5 @@
-// Sudden deaths of what a run consists of (reliability F7, I16), while it runs and while it is frozen: the end
-// is told, nothing is left, and the next run starts on the same disk.
+// Kills single processes of a run (reliability F7, I16), while it is running and while it is frozen. The end must be
+// reported, nothing may be left, and the next run must start on the same disk.
 
 import { readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -12,7 +12,7 @@ import { kernelTellsDeaths } from '../support/kill.ts'
 import { IMAGE, openHostEngine } from './host-engine.ts'
 import { createSuite, eventually, kindOf } from './suite.ts'
 
-/** What reliability F7 allows. */
+/** The limit of reliability F7. */
 const TOLD_WITHIN_MS = 5000
 
 const parts = { runc: ['init', 'monitor'], gvisor: ['sandbox', 'gofer', 'monitor'] } as const
@@ -54,7 +54,7 @@ describe.each(['runc', 'gvisor'] as const)('with %s', (isolation) => {
     process.kill(found, 'SIGKILL')
   }
 
-  /** It writes all the time, so that a death interrupts something. */
+  /** Writes all the time, so that the kill interrupts a write. */
   const writing = 'i=0; while :; do i=$((i+1)); echo $i >> /root/log; done'
 
   async function running(): Promise<MachineRef> {
@@ -69,7 +69,7 @@ describe.each(['runc', 'gvisor'] as const)('with %s', (isolation) => {
     expect(stdout).toBe('whole\n')
   }
 
-  it.each(parts[isolation])('the death of its %s is the end of a run, and is told', async (part) => {
+  it.each(parts[isolation])('the death of its %s ends the run and is reported', async (part) => {
     const ref = await running()
     await kill(ref, part)
     const byHost = part === 'monitor' || kernelTellsDeaths()
@@ -78,7 +78,7 @@ describe.each(['runc', 'gvisor'] as const)('with %s', (isolation) => {
     await expectNextRun(ref)
   })
 
-  it.each(parts[isolation])('files are not refused as such because of the death of its %s', async (part) => {
+  it.each(parts[isolation])('file writes succeed or fail with not_running when its %s dies', async (part) => {
     const ref = await running()
     const content = Buffer.alloc(900_000, 'x')
     const writes = Array.from({ length: 8 }, (_, index) =>
@@ -87,7 +87,7 @@ describe.each(['runc', 'gvisor'] as const)('with %s', (isolation) => {
         .writeFile(ref, `/root/file-${index}`, content)
         .then(
           () => 'written',
-          // Anything else says why.
+          // Any other error fails the test with its message.
           (error: unknown) =>
             isEngineError(error, 'not_running')
               ? 'not_running'
@@ -104,12 +104,12 @@ describe.each(['runc', 'gvisor'] as const)('with %s', (isolation) => {
   })
 
   it.each(parts[isolation])(
-    'the death of its %s while it is frozen is told once it is thawed at the latest',
+    'the death of its %s while frozen is reported at the latest when it is thawed',
     async (part) => {
       const ref = await running()
       await suite.engine().freeze(ref)
       await kill(ref, part)
-      // Version 1 of the freezer keeps what is killed until the thaw; nobody is to find it alive for an instant.
+      // The freezer of cgroup version 1 delays the kill until the thaw. The run must not appear to be alive even then.
       if (part === 'monitor') await suite.exitOf(ref, TOLD_WITHIN_MS)
       else expect(await kindOf(suite.engine().thaw(ref))).toBe('not_running')
       expect(await suite.exitOf(ref, TOLD_WITHIN_MS)).toMatchObject({ code: 137, oomKilled: false })
@@ -117,7 +117,7 @@ describe.each(['runc', 'gvisor'] as const)('with %s', (isolation) => {
     },
   )
 
-  it('a frozen machine of which something died is stopped, destroyed and started anew without a thaw', async () => {
+  it('a frozen machine with a dead process can be stopped, restarted and destroyed without a thaw', async () => {
     const part = isolation === 'runc' ? 'init' : 'sandbox'
     const ref = await running()
     await suite.engine().freeze(ref)
@@ -135,9 +135,9 @@ describe.each(['runc', 'gvisor'] as const)('with %s', (isolation) => {
     expect(await suite.status(ref.id)).toBeUndefined()
   })
 
-  it('its own end is told as such, whatever number it has', async () => {
+  it('a run that ends itself is not reported as killed by the host, whatever its exit code', async () => {
     const ends = {
-      // The first process spares itself its own signals in the one class, and not in the other.
+      // The kernel ignores signals of process 1 to itself in one class and not in the other.
       'by a signal to itself': 'kill -KILL $$; exit 137',
       'by a child that was killed': "sh -c 'kill -KILL $$'; exit $?",
       'by a number': 'exit 137',
@@ -151,7 +151,7 @@ describe.each(['runc', 'gvisor'] as const)('with %s', (isolation) => {
     }
   })
 
-  it('a death under a new engine is told as that of the host, too', async () => {
+  it('a death under a new engine is also reported as caused by the host', async () => {
     const ref = await running()
     await suite.reopen()
     await kill(ref, isolation === 'runc' ? 'init' : 'sandbox')
@@ -159,13 +159,13 @@ describe.each(['runc', 'gvisor'] as const)('with %s', (isolation) => {
     expect(await suite.exitOf(ref, TOLD_WITHIN_MS)).toMatchObject({ code: 137, byHost })
   })
 
-  it('an end that was asked for is not told as the host’s', async () => {
+  it('a requested stop is not reported as caused by the host', async () => {
     const ref = await running()
     await suite.engine().stop(ref, 0)
     expect(await suite.exitOf(ref)).toMatchObject({ code: 137, byHost: false })
   })
 
-  it('ends of ten machines at once are all told', async () => {
+  it('the ends of ten machines at once are all reported', async () => {
     const refs = await Promise.all(Array.from({ length: 10 }, async () => await suite.running()))
     await Promise.all(
       refs.map(async (ref, i) => await kill(ref, parts[isolation][i % parts[isolation].length] ?? 'monitor')),

@@ -1,6 +1,6 @@
-// Trouble at every effect of the engine (reliability F2, F3): it fails, before it happened or after, and it
-// happens twice. Each time the operation is taken back or done, the next try succeeds, and the host has exactly
-// what the engine lists. `npm test` does so at a part of the effects.
+// Injects a fault at every effect of the engine (reliability F2, F3): it fails before or after it happens, or happens
+// twice. Each time the operation must be undone or done, the next attempt must succeed, and the host must match what the
+// engine lists. `npm test` covers a part of the effects.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { EngineFailpoint } from '../../src/engine/oci/failpoints.ts'
@@ -11,7 +11,7 @@ import { after, createScenario, stepOf } from './failpoint-steps.ts'
 import { IMAGE, openHostEngine } from './host-engine.ts'
 import { createSuite } from './suite.ts'
 
-/** Where gVisor takes another way than runc. */
+/** Effects that differ between gVisor and runc. */
 const throughRuntime = [
   'engine.start.monitor',
   'engine.start.go',
@@ -43,31 +43,34 @@ describe.each(['runc', 'gvisor'] as const)('with %s', (isolation) => {
 
   const names = reachedFailpoints.filter((name) => isolation === 'runc' || throughRuntime.includes(name))
 
-  it.each(partOf(names, 10))('%s may fail and happen twice', async (name: EngineFailpoint) => {
-    const step = stepOf(name)
-    const scenario = createScenario(host.engine, suite.specOf({ volume: { mount: '/data', gb: 1 } }), name)
-    const troubles = [
-      { place: `${name}.before`, trouble: 'error' },
-      { place: `${name}.after`, trouble: 'error' },
-      { place: name, trouble: 'twice' },
-    ] as const
-    for (const trouble of troubles) {
-      await scenario.before(step)
-      wish = { ...trouble }
-      const error = await scenario.take(step).then(
-        () => null,
-        (thrown: unknown) => thrown,
-      )
-      expect([trouble, wish]).toEqual([trouble, null])
-      if (trouble.trouble === 'twice') expect(error).toBeNull()
-      if (error) expect(error).toBeInstanceOf(FailpointError)
-      // Half a machine is one that is to be destroyed again.
-      if (error === null || step !== 'destroy') await host.expectAsListed()
-      if (error) await scenario.take(step)
-      expect([trouble, await scenario.says(step)]).toEqual([trouble, after[step]])
-    }
-    await host.engine().destroy(scenario.id)
-    expect(await scenario.status()).toBeUndefined()
-    await host.expectAsListed()
-  })
+  it.each(partOf(names, 10))(
+    '%s can fail before or after its effect or happen twice, and the next attempt succeeds',
+    async (name: EngineFailpoint) => {
+      const step = stepOf(name)
+      const scenario = createScenario(host.engine, suite.specOf({ volume: { mount: '/data', gb: 1 } }), name)
+      const troubles = [
+        { place: `${name}.before`, trouble: 'error' },
+        { place: `${name}.after`, trouble: 'error' },
+        { place: name, trouble: 'twice' },
+      ] as const
+      for (const trouble of troubles) {
+        await scenario.before(step)
+        wish = { ...trouble }
+        const error = await scenario.take(step).then(
+          () => null,
+          (thrown: unknown) => thrown,
+        )
+        expect([trouble, wish]).toEqual([trouble, null])
+        if (trouble.trouble === 'twice') expect(error).toBeNull()
+        if (error) expect(error).toBeInstanceOf(FailpointError)
+        // A half-destroyed machine is allowed until it is destroyed again.
+        if (error === null || step !== 'destroy') await host.expectAsListed()
+        if (error) await scenario.take(step)
+        expect([trouble, await scenario.says(step)]).toEqual([trouble, after[step]])
+      }
+      await host.engine().destroy(scenario.id)
+      expect(await scenario.status()).toBeUndefined()
+      await host.expectAsListed()
+    },
+  )
 })

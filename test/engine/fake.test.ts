@@ -1,5 +1,5 @@
-// The engine in memory: what it honours of the contract, so that tests above it stand on the same promises
-// as the real one; and what a test can make it do.
+// The fake engine keeps the same contract as the real one, so that tests can rely on it. The second part tests what a
+// test can make it do.
 
 import { describe, expect, test } from 'vitest'
 import { createFakeEngine } from '../support/fake-engine/fake-engine.ts'
@@ -17,7 +17,7 @@ describeEngineContract(
   fakeOptions,
 )
 
-describe('scripted trouble', () => {
+describe('the fake engine', () => {
   const size = { cpus: 1, memoryMb: 64, pids: 8, diskGb: 1 }
   const run = {
     hostname: 'a',
@@ -46,7 +46,7 @@ describe('scripted trouble', () => {
     return { fake, ref, create, start: async () => await fake.start(ref, run) }
   }
 
-  test('an operation fails as often as it was told, before or after its effect', async () => {
+  test('fails an operation as often as requested, before or after its effect', async () => {
     const { fake, start } = await withMachine()
     fake.fail('start', 'host_full', { times: 2 })
     expect(await kindOf(start())).toBe('host_full')
@@ -58,7 +58,7 @@ describe('scripted trouble', () => {
     await start()
   })
 
-  test('a crash rejects what is in flight and leaves the machines as they are', async () => {
+  test('rejects pending calls in a simulated crash and keeps its machines', async () => {
     const { fake, ref, start } = await withMachine()
     await start()
     fake.hang('list')
@@ -72,7 +72,7 @@ describe('scripted trouble', () => {
     expect(await fake.list()).toMatchObject([{ state: 'running' }])
   })
 
-  test('what hangs goes on when it is let go', async () => {
+  test('continues a hanging call when the test releases it', async () => {
     const { fake } = await withMachine()
     const letGo = fake.hang('list')
     const listing = fake.list()
@@ -80,7 +80,7 @@ describe('scripted trouble', () => {
     expect(await listing).toHaveLength(1)
   })
 
-  test('a process ends and a machine is lost when a test says so', async () => {
+  test('ends a process and loses a machine on request', async () => {
     const { fake, ref, start } = await withMachine()
     await start()
     fake.endProcess(ref.id, { code: 137, oomKilled: true })
@@ -93,7 +93,7 @@ describe('scripted trouble', () => {
     expect(fake.machines()).toMatchObject([{ generation: 3, state: 'running' }])
   })
 
-  test('memory is kept by a suspension, used once, and lost when a test says so', async () => {
+  test('keeps the memory of a suspended machine for one start, or loses it on request', async () => {
     const { fake, ref, start } = await withMachine()
     const shell = async (generation: number, script: string) => {
       const lines: string[] = []
@@ -118,7 +118,7 @@ describe('scripted trouble', () => {
     expect(await fake.suspend({ ...ref, generation: 4 }, 0)).toBe(false)
   })
 
-  test('commands can be answered by the test', async () => {
+  test('lets a test define the result of commands', async () => {
     const { fake, ref, start } = await withMachine()
     await start()
     fake.onExec(({ argv }) => (argv[0] === 'pg_isready' ? { exitCode: 2, stdout: 'no response' } : null))
@@ -134,7 +134,7 @@ describe('scripted trouble', () => {
     expect(output).toEqual(['no response', 'hi\n'])
   })
 
-  test('the log of calls names operations and machines, and holds no secret', async () => {
+  test('records operations and machine ids, but no secrets', async () => {
     const { fake, start } = await withMachine()
     await start()
     expect(fake.calls.at(-1)).toEqual({ operation: 'start', id: 'unit_1', generation: 1 })

@@ -1,5 +1,5 @@
-// Images made to hurt the host that their units are started on (reliability I1; what unpacking them does is
-// images-hostile.host.test.ts). Each starts and harms itself alone, or is refused in words that tell nothing of the host.
+// Images built to attack the host when their units start (reliability I1; attacks during unpacking are in
+// images-hostile.host.test.ts). Each start harms only its own unit or is refused, and the error does not reveal host paths.
 
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ const MAX_GROWTH_BYTES = 200 * 1024 ** 2
 
 type Shape = { script?: (canaries: string) => string; config?: Partial<ImageConfig> }
 
-/** What was somebody's trick against some engine of containers. */
+/** Known attacks on container engines. */
 const shapes: Record<string, Shape> = {
   'a link for /dev, to the descriptors of the process that opens it': {
     script: () => 'rm -rf dev; ln -s proc/self/fd dev',
@@ -74,7 +74,7 @@ afterAll(async () => {
   await rm(canaries, { recursive: true })
 })
 
-/** What came of a start: `started`, or why not. What is said of a refusal names nothing of the host. */
+/** Returns `started` or the kind of the error. Checks that the error message contains no host paths. */
 async function startOf(ref: MachineRef, cmd: string[] | null): Promise<string> {
   try {
     await suite.start(ref, { cmd })
@@ -86,29 +86,32 @@ async function startOf(ref: MachineRef, cmd: string[] | null): Promise<string> {
   }
 }
 
-describe.each(partOf(isolationClasses, 1, testSeed))('in the class %s', (isolation) => {
-  it.each(Object.keys(shapes))('%s', async (name) => {
-    const { script, config } = shapes[name] ?? {}
-    const before = process.memoryUsage().rss
-    const imageDigest = await deriveImage(host.engine(), [IMAGES_DIR, IMAGE], {
-      // Another one for each run: canaries lie elsewhere.
-      reference: `berth.local/hostile-start-${canaries.slice(-6)}:1`,
-      ...(script ? { script: script(canaries) } : {}),
-      ...(config ? { config } : {}),
-    })
-    const neighbour = await suite.running({}, { isolation, networkGroup: 2 })
-    const { id } = await suite.create({ isolation, imageDigest })
-    const ref = { id, generation: 1 }
-    const outcome = await startOf(ref, config?.entrypoint ? null : ['/usr/bin/sleep', 'infinity'])
-    expect(['started', 'start_failed', 'image_invalid']).toContain(outcome)
-    if (outcome === 'started' && (await suite.status(id))?.state === 'running')
-      await suite.exec(ref, ['/usr/bin/ls', '/']).catch(() => {})
-    expect((await suite.sh(neighbour, 'echo fine')).stdout).toBe('fine\n')
-    await host.engine().destroy(id)
+describe.each(partOf(isolationClasses, 1, testSeed))(
+  'a hostile image in a %s machine does not harm the host',
+  (isolation) => {
+    it.each(Object.keys(shapes))('with %s', async (name) => {
+      const { script, config } = shapes[name] ?? {}
+      const before = process.memoryUsage().rss
+      const imageDigest = await deriveImage(host.engine(), [IMAGES_DIR, IMAGE], {
+        // A new image in each run, because the canaries are elsewhere each time.
+        reference: `berth.local/hostile-start-${canaries.slice(-6)}:1`,
+        ...(script ? { script: script(canaries) } : {}),
+        ...(config ? { config } : {}),
+      })
+      const neighbour = await suite.running({}, { isolation, networkGroup: 2 })
+      const { id } = await suite.create({ isolation, imageDigest })
+      const ref = { id, generation: 1 }
+      const outcome = await startOf(ref, config?.entrypoint ? null : ['/usr/bin/sleep', 'infinity'])
+      expect(['started', 'start_failed', 'image_invalid']).toContain(outcome)
+      if (outcome === 'started' && (await suite.status(id))?.state === 'running')
+        await suite.exec(ref, ['/usr/bin/ls', '/']).catch(() => {})
+      expect((await suite.sh(neighbour, 'echo fine')).stdout).toBe('fine\n')
+      await host.engine().destroy(id)
 
-    expect(await readdir(canaries)).toEqual(['kept'])
-    expect(await readFile(join(canaries, 'kept'), 'utf8')).toBe('kept:x:0:0::/:/bin/sh\n')
-    expect(process.memoryUsage().rss - before).toBeLessThan(MAX_GROWTH_BYTES)
-    await host.expectAsListed()
-  })
-})
+      expect(await readdir(canaries)).toEqual(['kept'])
+      expect(await readFile(join(canaries, 'kept'), 'utf8')).toBe('kept:x:0:0::/:/bin/sh\n')
+      expect(process.memoryUsage().rss - before).toBeLessThan(MAX_GROWTH_BYTES)
+      await host.expectAsListed()
+    })
+  },
+)

@@ -1,5 +1,5 @@
-// Units and images whose files lie in wait for the host: links where it mounts and writes, programs under the names of
-// ours. It reads and writes within their trees alone, and runs nothing of theirs outside their sandbox
+// Units and images with traps in their files: links where the host mounts and writes, and programs with the names of
+// ours. The host must only read and write within their trees, and never run their programs outside the sandbox
 // (reliability I24 for volumes).
 
 import { existsSync } from 'node:fs'
@@ -21,7 +21,7 @@ const suite = createSuite(
   { isolation: 'runc', image: IMAGE, imageEnv: { name: 'LANG', value: 'C.UTF-8' } },
 )
 
-/** A program that leaves a mark in the tree it runs in, under each name that something of ours might have there. */
+/** A program under each name that one of ours might have. It leaves a mark in the tree in which it runs. */
 const TROJANS = `
 for at in newroot/q newroot/q/berth q q/berth newroot/q/helper; do
   mkdir -p ./$at
@@ -41,7 +41,7 @@ beforeAll(async () => {
   const derive = async (reference: string, script: string) =>
     await deriveImage(host.engine(), [IMAGES_DIR, IMAGE], { reference, script })
   hostileImage = await derive('berth.local/hostile:1', `${TROJANS}\nrm -rf run\nln -s /newroot/q run`)
-  // What an image has of a directory cannot be moved away: with this one, /run is the unit's own.
+  // A directory of the image cannot be moved away by its unit. Without /run in the image, the unit owns it.
   imageWithoutRun = await derive('berth.local/without-run:1', `${TROJANS}\nrm -rf run`)
 })
 afterEach(async () => {
@@ -61,8 +61,8 @@ const bootFiles = [
 const bash = async (ref: MachineRef, script: string) =>
   await suite.exec(ref, ['/usr/bin/bash', '-euc', script])
 
-describe.each<IsolationClass>(['runc', 'gvisor'])('in the class %s', (isolation) => {
-  it('an image that puts its own programs where ours are mounted has them run by nobody', async () => {
+describe.each<IsolationClass>(['runc', 'gvisor'])('the engine with a %s machine', (isolation) => {
+  it('never runs programs that an image puts in the place of its own helper', async () => {
     const ref = await suite.running({ files: bootFiles }, { isolation, imageDigest: hostileImage })
     expect(await bash(ref, 'cat /srv/boot; ls /')).toMatchObject({
       exitCode: 0,
@@ -72,7 +72,7 @@ describe.each<IsolationClass>(['runc', 'gvisor'])('in the class %s', (isolation)
     expect((await bash(ref, 'cat /root/file; ls /')).stdout).toMatch(/^written(?!.*pwned)/s)
   })
 
-  it('a unit that plants links for its next start leads nothing of ours out of its tree, or to a program of its own', async () => {
+  it('stays in the unit’s tree and runs no program of the unit despite links planted before a restart', async () => {
     const shapes = [
       'mv /run /run.old; ln -s /newroot/q /run',
       `mv /run /run.old; mkdir -p ${canaries} /oldroot${canaries}; ln -s /oldroot${canaries} /run`,
@@ -91,7 +91,7 @@ describe.each<IsolationClass>(['runc', 'gvisor'])('in the class %s', (isolation)
     }
   })
 
-  it('a volume lies where the links of its unit lead, and not over the devices', async () => {
+  it('mounts a volume at the target of the unit’s links, but not over /dev', async () => {
     const volume = { mount: '/a/dev', gb: 1 }
     const ref = await suite.running({}, { isolation, volume })
     await bash(ref, 'ln -s /proc/sys/kernel/core_pattern /a/dev/null; mv /a /a.old; ln -s ../../srv /a')
@@ -108,7 +108,7 @@ describe.each<IsolationClass>(['runc', 'gvisor'])('in the class %s', (isolation)
     })
   })
 
-  it('a copy of a unit that made a link of a name in its /etc is told who it is in its own tree', async () => {
+  it('writes the host name of a forked unit into its own tree even if its /etc is a link', async () => {
     const source = await suite.running({}, { isolation })
     await bash(
       source,
@@ -120,7 +120,7 @@ describe.each<IsolationClass>(['runc', 'gvisor'])('in the class %s', (isolation)
   })
 })
 
-it('a machine is destroyed with all subvolumes in its volume and its disk, and nothing else goes with it', async () => {
+it('destroying a machine removes all subvolumes in its volume and disk and nothing else', async () => {
   const volume = { mount: '/data', gb: 1 }
   const [spec, other] = [await suite.create({ volume }), await suite.create({ volume })]
   const machine = host.paths.machine(spec.id)

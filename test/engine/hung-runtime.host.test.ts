@@ -1,5 +1,5 @@
-// Runtimes and monitors that hang, sandboxes that stand still (reliability F8): every call comes to an end, a
-// machine is destroyed whatever hangs for it, other machines notice nothing, and nothing is left over.
+// Hanging runtimes and monitors, and stopped sandboxes (reliability F8): every call ends, a machine can always be
+// destroyed, other machines are not affected, and nothing is left over.
 
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
@@ -11,7 +11,7 @@ import { IMAGE, openHostEngine } from './host-engine.ts'
 import { createSuite, eventually, kindOf } from './suite.ts'
 
 const DEADLINE_MS = 4000
-/** What reliability F8 allows a destruction; the test's own limit. */
+/** The limit for a destroy in reliability F8, used as the timeout of the test. */
 const DESTROY_MS = 30_000
 
 describe.each(['runc', 'gvisor'] as const)('with %s', (isolation) => {
@@ -22,13 +22,13 @@ describe.each(['runc', 'gvisor'] as const)('with %s', (isolation) => {
     { isolation, image: IMAGE, imageEnv: { name: 'LANG', value: 'C.UTF-8' } },
   )
   const engine = suite.engine
-  /** What is the same code for both classes is tried with the quicker one alone. */
+  /** Code that both classes share is tested with the faster class only. */
   const verbs: RuntimeVerb[] = isolation === 'runc' ? ['create', 'start'] : ['create']
   const once = it.skipIf(isolation === 'gvisor')
 
   beforeAll(async () => {
     runtimes = await makeHangingRuntimes(DEADLINE_MS)
-    // Its exec is among what hangs.
+    // With runsc for commands, because its exec is one of the calls that hang.
     host = await openHostEngine({ isolation, runtimes: { ...runtimes.options, gvisorCommands: 'runsc' } })
     await suite.open()
   })
@@ -52,18 +52,21 @@ describe.each(['runc', 'gvisor'] as const)('with %s', (isolation) => {
     expect(await suite.status(id)).toBeUndefined()
   }
 
-  it.each(verbs)('a start whose %s hangs fails at its deadline, and the next one runs', async (verb) => {
-    const { id } = await suite.create()
-    await runtimes.hang(verb, id)
-    expect(await kindOf(suite.start({ id, generation: 1 }))).toBe('start_failed')
-    await host.expectAsListed()
-    expect(await runtimes.hung()).toEqual([])
-    await runtimes.heal()
-    const ref = await suite.start({ id, generation: 2 })
-    expect(await suite.sh(ref, 'echo up')).toMatchObject({ stdout: 'up\n' })
-  })
+  it.each(verbs)(
+    'a start whose runtime %s hangs fails at its deadline, and the next start succeeds',
+    async (verb) => {
+      const { id } = await suite.create()
+      await runtimes.hang(verb, id)
+      expect(await kindOf(suite.start({ id, generation: 1 }))).toBe('start_failed')
+      await host.expectAsListed()
+      expect(await runtimes.hung()).toEqual([])
+      await runtimes.heal()
+      const ref = await suite.start({ id, generation: 2 })
+      expect(await suite.sh(ref, 'echo up')).toMatchObject({ stdout: 'up\n' })
+    },
+  )
 
-  once('a machine that dies while it starts fails the start, and the next one runs', async () => {
+  once('a machine that dies during its start fails the start, and the next start succeeds', async () => {
     const ref = { id: (await suite.create()).id, generation: 1 }
     await runtimes.hang('start', ref.id)
     const start = kindOf(suite.start(ref))
@@ -76,7 +79,7 @@ describe.each(['runc', 'gvisor'] as const)('with %s', (isolation) => {
   })
 
   it.each(verbs)(
-    'a machine whose %s hangs is destroyed at once, with the start and one that waits behind it',
+    'a machine whose runtime %s hangs can be destroyed at once, which fails its pending starts',
     async (verb) => {
       const { id } = await suite.create()
       await runtimes.hang(verb, id)
@@ -88,7 +91,7 @@ describe.each(['runc', 'gvisor'] as const)('with %s', (isolation) => {
     DESTROY_MS,
   )
 
-  once('a stop whose SIGTERM hangs ends the machine after its grace', async () => {
+  once('a stop whose SIGTERM hangs kills the machine after its grace period', async () => {
     const ref = await suite.running()
     await runtimes.hang('kill', ref.id)
     await engine().stop(ref, 500)
@@ -100,7 +103,7 @@ describe.each(['runc', 'gvisor'] as const)('with %s', (isolation) => {
   })
 
   once(
-    'a machine is destroyed while a stop with a long grace waits for it',
+    'a machine can be destroyed during a stop with a long grace period',
     async () => {
       const ref = await suite.running({
         entrypoint: ['bash', '-c', 'trap "" TERM; while :; do sleep 1; done'],
@@ -114,7 +117,7 @@ describe.each(['runc', 'gvisor'] as const)('with %s', (isolation) => {
     DESTROY_MS,
   )
 
-  it('a command whose runtime hangs times out, and its machine goes on', async () => {
+  it('a command whose runtime hangs times out, and its machine continues to run', async () => {
     const ref = await suite.running()
     await runtimes.hang('exec', ref.id)
     const result = await suite.sh(ref, 'echo never', { timeoutMs: 1000 })
@@ -123,7 +126,7 @@ describe.each(['runc', 'gvisor'] as const)('with %s', (isolation) => {
     expect(await suite.sh(ref, 'echo up')).toMatchObject({ stdout: 'up\n' })
   })
 
-  once('a command whose runtime hangs ends with its machine', async () => {
+  once('a command whose runtime hangs ends when its machine is destroyed', async () => {
     const ref = await suite.running()
     await runtimes.hang('exec', ref.id)
     const command = kindOf(suite.sh(ref, 'echo never', { timeoutMs: 600_000 }))
@@ -132,7 +135,7 @@ describe.each(['runc', 'gvisor'] as const)('with %s', (isolation) => {
     expect(await command).toBe('run_ended')
   })
 
-  once('other machines are made, started, used and destroyed while one hangs in every way', async () => {
+  once('other machines are created, used and destroyed while every call for one machine hangs', async () => {
     const [hung, other] = [await suite.running(), await suite.running()]
     const { id: starting } = await suite.create()
     for (const verb of ['exec', 'kill'] as const) await runtimes.hang(verb, hung.id)
@@ -156,7 +159,7 @@ describe.each(['runc', 'gvisor'] as const)('with %s', (isolation) => {
     await Promise.all(calls)
   })
 
-  it('a sandbox that stands still times out its commands, can be frozen and thawed, and is stopped', async () => {
+  it('a stopped sandbox lets commands time out and can be frozen, thawed and stopped', async () => {
     const ref = await suite.running()
     const before = suite.sh(ref, 'sleep 600', { timeoutMs: 1500 })
     await delay(500)
@@ -180,7 +183,7 @@ describe.each(['runc', 'gvisor'] as const)('with %s', (isolation) => {
   })
 
   it(
-    'a sandbox that stands still is destroyed, with the command that waits for it',
+    'a stopped sandbox can be destroyed, which ends its pending command',
     async () => {
       const ref = await suite.running()
       const command = kindOf(suite.sh(ref, 'sleep 600', { timeoutMs: 600_000 }))
@@ -192,7 +195,7 @@ describe.each(['runc', 'gvisor'] as const)('with %s', (isolation) => {
     DESTROY_MS,
   )
 
-  describe('a monitor that stands still', () => {
+  describe('a stopped monitor', () => {
     const stopMonitor = async ({ id, generation }: MachineRef) => {
       const { container } = host.paths.run(id, generation)
       const [monitor] = await processesOf([`--cid ${container} `])
@@ -200,15 +203,15 @@ describe.each(['runc', 'gvisor'] as const)('with %s', (isolation) => {
       process.kill(monitor.pid, 'SIGSTOP')
     }
 
-    it('does not keep an end from being told', async () => {
+    it('does not prevent the end of the run from being reported', async () => {
       const ref = await suite.running({ cmd: ['sh', '-c', 'sleep 1; exit 3'] })
       await stopMonitor(ref)
-      // The code is known to the monitor alone.
+      // Only the monitor knows the exit code.
       expect(await suite.exitOf(ref)).toMatchObject({ code: 137, oomKilled: false })
       await suite.start({ id: ref.id, generation: 2 })
     })
 
-    once('does not keep a machine from being stopped, started again and destroyed', async () => {
+    once('does not prevent its machine from being stopped, restarted and destroyed', async () => {
       const ref = await suite.running()
       await stopMonitor(ref)
       await engine().stop(ref, 500)

@@ -1,5 +1,5 @@
-// Built-in images, built for real from Debian packages. The directory is kept between runs, so that only the
-// first one builds.
+// Builds the built-in images from Debian packages. The directory is kept between test runs, so only the first run
+// builds.
 
 import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -41,7 +41,9 @@ async function rootOf(reference: string): Promise<string> {
   return (await images.find(digest))?.rootfs ?? ''
 }
 
-test('debian:12 is a Debian with apt, and nothing of this host in it', { timeout: 600_000 }, async () => {
+test('debian:12 is a Debian with apt and contains nothing of the build host', {
+  timeout: 600_000,
+}, async () => {
   const rootfs = await rootOf('berth.local/debian:12')
   expect(await readFile(join(rootfs, 'etc/debian_version'), 'utf8')).toMatch(/^12\./)
   expect(await readFile(join(rootfs, 'etc/apt/sources.list'), 'utf8')).toContain('deb.debian.org')
@@ -59,7 +61,7 @@ test('debian:12 is a Debian with apt, and nothing of this host in it', { timeout
   expect((await runOrThrow('du', ['-sm', rootfs], { timeoutMs: 60_000 })).split('\t')[0]).toMatch(/^1\d\d$/)
 })
 
-test('python:3.11 runs Python, with pip and venv', { timeout: 600_000 }, async () => {
+test('python:3.11 runs Python with pip and venv', { timeout: 600_000 }, async () => {
   const { digest, config } = await images.pull('berth.local/python:3.11')
   const stored = await images.find(digest)
   expect(config.cmd).toEqual(['sleep', 'infinity'])
@@ -71,7 +73,7 @@ test('python:3.11 runs Python, with pip and venv', { timeout: 600_000 }, async (
   expect(python.stdout).toBe('(3, 11)\n')
 })
 
-test('what is built has no device nodes, setuid bits or file capabilities', {
+test('a built image has no device nodes, setuid bits or file capabilities', {
   timeout: 600_000,
 }, async () => {
   const rootfs = await rootOf('berth.local/python:latest')
@@ -95,7 +97,7 @@ test('what is built has no device nodes, setuid bits or file capabilities', {
   expect(await runOrThrow('getcap', ['-r', rootfs], { timeoutMs: 60_000 })).toBe('')
 })
 
-test('the second pull builds nothing', async () => {
+test('the second pull of a built-in image builds nothing', async () => {
   await images.pull('berth.local/debian:12')
   progress.length = 0
   const again = await images.pull('berth.local/debian:latest')
@@ -110,7 +112,7 @@ test.each(['berth.local/debian:11', 'berth.local/windows:latest', 'berth.local/c
   },
 )
 
-test('a build that takes too long is ended and leaves nothing', async () => {
+test('a build that exceeds its time limit is ended and leaves nothing behind', async () => {
   const imagesDir = join(directory, 'slow')
   const slow = await open({ imagesDir, caps: { buildMs: 3000 } })
   await expect(slow.pull('berth.local/etcd:3.4')).rejects.toMatchObject({
@@ -123,7 +125,7 @@ test('a build that takes too long is ended and leaves nothing', async () => {
   await slow.close()
 })
 
-test('closing ends a build', async () => {
+test('closing the images aborts a build', async () => {
   const imagesDir = join(directory, 'closing')
   const closing = await open({ imagesDir })
   const pull = expect(closing.pull('berth.local/redis:7')).rejects.toMatchObject({
@@ -135,8 +137,8 @@ test('closing ends a build', async () => {
   expect(await processesNaming(imagesDir)).toEqual([])
 })
 
-describe('definitions', () => {
-  test('every one has a digest of its own, which changes with it', async () => {
+describe('the definitions of built-in images', () => {
+  test('have unique digests that change with the definition', async () => {
     const digests = await Promise.all(builtIns.map(definitionDigest))
     expect(new Set(digests).size).toBe(builtIns.length)
     const [first] = builtIns
@@ -144,7 +146,7 @@ describe('definitions', () => {
     expect(await definitionDigest({ ...first, cmd: ['other'] })).not.toBe(await definitionDigest(first))
   })
 
-  test('are the nine that the design names', () => {
+  test('are the nine images named in the design', () => {
     expect(builtIns.map(({ name, version }) => `${name}:${version}`)).toEqual([
       'debian:12',
       'python:3.11',

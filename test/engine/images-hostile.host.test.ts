@@ -1,5 +1,5 @@
-// Images made to hurt the host they are unpacked on (reliability I1, I17): each is refused or made harmless,
-// nothing outside the images directory changes, and nothing half made stays.
+// Images built to attack the host when they are unpacked (reliability I1, I17): each is refused or made harmless,
+// nothing outside the images directory changes, and nothing incomplete remains.
 
 import { lstat, readdir, readFile, readlink, stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -51,7 +51,7 @@ afterEach(async () => {
   expect(await leftoversOf(lab)).toEqual([])
 })
 
-/** Each image has a tag of its own, so that none is served from an earlier pull. */
+/** Pulls the image after the cached tag has expired. */
 async function pull(image: TestImage): Promise<string> {
   registry.add('library/evil', '1', image)
   const fresh = await lab.openAnother()
@@ -75,8 +75,8 @@ async function expectRefused(pulling: Promise<unknown>, reason: RegExp): Promise
 
 const fileCapability = Buffer.from('0100000200200000000000000000000000000000', 'hex')
 
-describe('what an image brings is made harmless', () => {
-  test('device nodes, FIFOs, setuid and setgid bits and file capabilities are gone', async () => {
+describe('unpacking an image', () => {
+  test('removes device nodes, FIFOs, setuid and setgid bits and file capabilities', async () => {
     const rootfs = await pullLayers([
       { name: 'dev' },
       { name: 'dev/sda', type: 'block', device: [8, 0], mode: 0o666 },
@@ -120,22 +120,19 @@ describe('what an image brings is made harmless', () => {
     expect((await stat(join(rootfs, 'tmp'))).mode & 0o7777).toBe(0o1777)
   })
 
-  test.each(['dev', 'proc', 'sys'])(
-    'a link or a file in the place of /%s becomes a directory',
-    async (name) => {
-      for (const entry of [
-        { name, type: 'symlink' as const, target: `${lab.directory}/canaries` },
-        { name, content: 'x' },
-        { name, type: 'symlink' as const, target: '/proc/self/fd' },
-      ]) {
-        const rootfs = await pullLayers([{ name: 'a' }, entry])
-        expect((await lstat(join(rootfs, name))).isDirectory()).toBe(true)
-        expect(await readdir(join(rootfs, name))).toEqual([])
-      }
-    },
-  )
+  test.each(['dev', 'proc', 'sys'])('replaces a link or file at /%s by an empty directory', async (name) => {
+    for (const entry of [
+      { name, type: 'symlink' as const, target: `${lab.directory}/canaries` },
+      { name, content: 'x' },
+      { name, type: 'symlink' as const, target: '/proc/self/fd' },
+    ]) {
+      const rootfs = await pullLayers([{ name: 'a' }, entry])
+      expect((await lstat(join(rootfs, name))).isDirectory()).toBe(true)
+      expect(await readdir(join(rootfs, name))).toEqual([])
+    }
+  })
 
-  test('a name that is no text is cleaned like any other', async () => {
+  test('handles a name that is not UTF-8 like any other', async () => {
     const name = Buffer.from([0x61, 0x2f, 0xff, 0xfe, 0x0a, 0x22])
     const inside = Buffer.concat([name, Buffer.from('/su')])
     const rootfs = await pullLayers([
@@ -147,7 +144,7 @@ describe('what an image brings is made harmless', () => {
     expect((await stat(path)).mode & 0o7777).toBe(0o755)
   })
 
-  test('the root is readable, and closed to others on this host', async () => {
+  test('makes the root readable and closes it to other users of the host', async () => {
     const rootfs = await pullLayers([{ name: './', type: 'directory', mode: 0o2700, uid: 7 }, { name: 'a' }])
     expect((await stat(rootfs)).mode & 0o7777).toBe(0o755)
     expect((await stat(join(rootfs, '..'))).mode & 0o777).toBe(0o700)
@@ -155,7 +152,7 @@ describe('what an image brings is made harmless', () => {
   })
 })
 
-describe('nothing is written outside the root', () => {
+describe('unpacking writes nothing outside the root for', () => {
   const canary = () => `${lab.directory}/canaries`
   const up = '../'.repeat(12)
 
@@ -213,7 +210,7 @@ describe('nothing is written outside the root', () => {
       ],
     ],
   ])('%s', async (_, layers) => {
-    // Refused or kept inside, either is well: the canaries are checked after each test.
+    // It may be refused or unpacked within the root; the canaries are checked after each test.
     const outcome = await pullLayers(...layers()).then(
       () => 'kept inside',
       (error: unknown) => error,
@@ -231,7 +228,7 @@ describe('nothing is written outside the root', () => {
         { name: 'link', type: 'hardlink', target: 'out/passwd' },
       ],
     ],
-  ])('a hard link to a file of the host, %s, leads to nothing', async (_, entries) => {
+  ])('a hard link to a file of the host (%s)', async (_, entries) => {
     const path = `${canary()}/passwd`
     const outcome = await pullLayers([...entries(path), { name: 'after', content: 'x' }]).catch(
       (error: unknown) => error,
@@ -242,19 +239,19 @@ describe('nothing is written outside the root', () => {
     expect((await stat(path)).nlink).toBe(1)
   })
 
-  test('links that stay in the image are kept as they are, wherever they point', async () => {
+  test('links to absolute paths, which are kept as they are', async () => {
     const rootfs = await pullLayers([{ name: 'shadow', type: 'symlink', target: '/etc/shadow' }])
     expect(await readlink(join(rootfs, 'shadow'))).toBe('/etc/shadow')
   })
 })
 
-describe('bombs are defused', () => {
-  test('a layer that unpacks to more than the cap, though it travels small', async () => {
+describe('unpacking is limited for', () => {
+  test('a small layer that expands beyond the size limit', async () => {
     const zeros = tar([{ name: 'zeros', content: Buffer.alloc(300 * MB) }])
     await expectRefused(pull(testImage([zeros])), /too large unpacked|cannot be unpacked/)
   })
 
-  test('many files that are too large together', async () => {
+  test('many files that exceed the size limit together', async () => {
     const zeros = Buffer.alloc(20 * MB)
     const layer = tar(Array.from({ length: 10 }, (_, n) => ({ name: `zeros${n}`, content: zeros })))
     await expectRefused(pull(testImage([layer])), /too large unpacked/)
@@ -265,7 +262,7 @@ describe('bombs are defused', () => {
     await expectRefused(pull(testImage([layer])), /too many files/)
   })
 
-  test('directories within directories, which take minutes to unpack, in one layer or in several', async () => {
+  test('deeply nested directories in one layer or several', async () => {
     const entry = (path: string, content?: string): TarEntry => ({
       name: 'long',
       pax: { path },
@@ -280,7 +277,7 @@ describe('bombs are defused', () => {
     await expectRefused(pull(testImage([tar([file])])), /too deep/)
   })
 
-  test('more work than an unpacking may take', async () => {
+  test('images that need too much CPU time', async () => {
     const zeros = tar(
       Array.from({ length: 9 }, (_, n) => ({ name: `z${n}`, content: Buffer.alloc(16 * MB, n) })),
     )
@@ -295,14 +292,14 @@ describe('bombs are defused', () => {
     await expectRefused(pull(testImage(Array.from({ length: 129 }, () => layer))), /129 layers/)
   })
 
-  test('more compressed bytes than are allowed, before any is downloaded', async () => {
+  test('a compressed size above the limit, before anything is downloaded', async () => {
     const layer = { ...blob(gzipLayerType, 'x'), size: 17 * MB }
     const before = registry.requests.length
     await expectRefused(pull(imageOf(configBlob({}), [layer])), /bytes, and 16777216 are allowed/)
     expect(registry.requests.slice(before).filter(({ url }) => url.includes('/blobs/'))).toEqual([])
   })
 
-  test('a good image pulled meanwhile succeeds', async () => {
+  test('a bomb, while a concurrent pull of a good image succeeds', async () => {
     const zeros = tar(
       Array.from({ length: 10 }, (_, n) => ({ name: `z${n}`, content: Buffer.alloc(20 * MB) })),
     )
@@ -317,7 +314,7 @@ describe('bombs are defused', () => {
   })
 
   // Reliability F17.
-  test('unpacking stops when the host gets full', async () => {
+  test('a host that runs out of disk space', async () => {
     registry.add('library/evil', '1', testImage([tar([{ name: 'a', content: 'x' }, { name: 'full' }])]))
     const images = await lab.openAnother({ reserveGb: 1_000_000 })
     lab.clock.advance(3_600_000)
@@ -325,7 +322,7 @@ describe('bombs are defused', () => {
   })
 })
 
-describe('documents that lie', () => {
+describe('the puller refuses', () => {
   const sound = () =>
     testImage([
       tar([
@@ -334,7 +331,7 @@ describe('documents that lie', () => {
       ]),
     ])
 
-  test('a layer that is not what its digest says', async () => {
+  test('a layer that does not match its digest', async () => {
     const image = sound()
     registry.add('library/evil', '1', image)
     const [, layer] = image.blobs
@@ -345,7 +342,7 @@ describe('documents that lie', () => {
     await expect(images.pull(reference)).rejects.toMatchObject({ kind: 'image_invalid' })
   })
 
-  test('a configuration that is not what its digest says', async () => {
+  test('a configuration that does not match its digest', async () => {
     const image = sound()
     registry.add('library/evil', '1', image)
     registry.addBlob({ ...(image.blobs[0] as Blob), content: Buffer.from('{"config":{"User":"0"}}') })
@@ -354,7 +351,7 @@ describe('documents that lie', () => {
     await expect(images.pull(reference)).rejects.toMatchObject({ kind: 'image_invalid' })
   })
 
-  test('a manifest that is not what was pinned', async () => {
+  test('a manifest that does not match the pinned digest', async () => {
     const image = sound()
     const pinned = `sha256:${'0'.repeat(64)}`
     registry.add('library/evil', pinned, image)
@@ -363,7 +360,7 @@ describe('documents that lie', () => {
     })
   })
 
-  test('a layer of another size than the manifest says', async () => {
+  test('a layer of a different size than the manifest states', async () => {
     const image = sound()
     const [config, layer] = image.blobs as [Blob, Blob]
     for (const size of [layer.size - 1, layer.size + 1]) {
@@ -374,16 +371,16 @@ describe('documents that lie', () => {
     }
   })
 
-  test('a layer that unpacks to something else than the configuration says', async () => {
+  test('a layer whose unpacked content does not match the configuration', async () => {
     const layer = tar([{ name: 'a', content: 'x' }])
     const config = configBlob({}, [sha256('something else')])
     await expectRefused(pull(imageOf(config, [blob(gzipLayerType, gzipSync(layer))])), /cannot be unpacked/)
   })
 
   test.each<[string, Buffer]>([
-    ['no gzip', Buffer.from('not gzip at all')],
-    ['gzip cut short', gzipSync(tar([{ name: 'a', content: Buffer.alloc(MB, 'noise') }])).subarray(0, 1000)],
-    ['no tar', gzipSync(Buffer.alloc(10_000, 'noise'))],
+    ['not gzip', Buffer.from('not gzip at all')],
+    ['truncated gzip', gzipSync(tar([{ name: 'a', content: Buffer.alloc(MB, 'noise') }])).subarray(0, 1000)],
+    ['not tar', gzipSync(Buffer.alloc(10_000, 'noise'))],
   ])('a layer that is %s', async (_, content) => {
     await expectRefused(
       pull(imageOf(configBlob({}, [sha256(content)]), [blob(gzipLayerType, content)])),
@@ -403,7 +400,7 @@ describe('documents that lie', () => {
     )
   })
 
-  test('a layer that names addresses of its own', async () => {
+  test('a layer with URLs of its own', async () => {
     const layer = blob(gzipLayerType, 'x')
     const urls = ['http://169.254.169.254/']
     const manifest = {
@@ -431,7 +428,7 @@ describe('documents that lie', () => {
         ],
       }),
     ],
-    ['an index of nothing', () => ({ manifests: [] })],
+    ['an empty index', () => ({ manifests: [] })],
     ['an index without digests', () => ({ manifests: [{ mediaType: manifestType }] })],
     ['a manifest without layers', () => ({ config: descriptor(configBlob({})), layers: [] })],
     [
@@ -439,7 +436,7 @@ describe('documents that lie', () => {
       () => ({ config: { ...descriptor(configBlob({})), digest: 'sha256:../../x' }, layers: [] }),
     ],
     ['an old manifest', () => ({ schemaVersion: 1, fsLayers: [] })],
-  ])('%s', async (_, document) => {
+  ])('%s as a manifest', async (_, document) => {
     const manifest = blob(indexType, JSON.stringify({ schemaVersion: 2, ...document(sound()) }))
     registry.addManifest('library/evil', '1', manifest)
     const images = await lab.openAnother()
@@ -448,7 +445,7 @@ describe('documents that lie', () => {
   })
 })
 
-describe('a configuration that could not be run with is refused', () => {
+describe('the puller refuses a configuration with', () => {
   const layer = tar([{ name: 'a' }])
   test.each<[string, object, RegExp]>([
     ['USER beyond 2^31', { User: '2147483648' }, /User/],
@@ -474,14 +471,14 @@ describe('a configuration that could not be run with is refused', () => {
   })
 
   test.each(['null', '[]', '"x"', 'not JSON', '{"config":[]}', '{"config":{"__proto__":1,"User":["x"]}}'])(
-    'a document such as %s is refused or empty',
+    'a document like %s',
     async (text) => {
       const image = imageOf(blob(configType, text), [blob(gzipLayerType, gzipSync(layer))])
       await expect(pull(image)).rejects.toMatchObject({ kind: 'image_invalid' })
     },
   )
 
-  test('a relative WORKDIR is taken from the root', async () => {
+  test('no relative WORKDIR, which is resolved from the root', async () => {
     registry.add('library/evil', '1', testImage([layer], { WorkingDir: '../srv/./app/' }))
     const images = await lab.openAnother()
     lab.clock.advance(3_600_000)

@@ -1,4 +1,4 @@
-// What a process in the jails of skopeo and umoci can reach: the posture that the comment in jail.ts claims.
+// What a process in the jails of skopeo and umoci can reach, as stated in the header of jail.ts.
 
 import { spawn } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -36,7 +36,7 @@ async function inFetchJail(script: string): Promise<string> {
   return result.stdout.trim()
 }
 
-/** The unpack jail starts a program of ours, so the command is put in its place. */
+/** The unpack jail starts our own program, so the command line is changed to run bash instead. */
 async function inUnpackJail(script: string): Promise<string> {
   const jail: Jail = { ...fetchJail, program: 'unpack', account: null }
   const command = jailCommand(jail)
@@ -50,7 +50,7 @@ const jails: [string, (script: string) => Promise<string>][] = [
   ['unpack', inUnpackJail],
 ]
 
-test.each(jails)('the %s jail shows nothing of this host but /usr', async (_, run) => {
+test.each(jails)('the %s jail sees only /usr of the host', async (_, run) => {
   expect((await run('echo /* /berth/* /etc/* /proc/* /sys/* /root/* /home/*')).split(' ')).toEqual([
     '/berth',
     '/bin',
@@ -72,7 +72,7 @@ test.each(jails)('the %s jail shows nothing of this host but /usr', async (_, ru
   expect(await run(`cat ${directory}/secret && echo reached`)).toBe('')
 })
 
-test.each(jails)('the %s jail writes nowhere but to its /tmp, and not much there', async (_, run) => {
+test.each(jails)('the %s jail can write only to its own small /tmp', async (_, run) => {
   for (const place of ['/usr', '/usr/bin', '/berth/jailed', '/berth/node', '/usr/lib/x86_64-linux-gnu']) {
     expect(await run(`touch ${place}/x || echo x > ${place} && echo written`)).toBe('')
   }
@@ -82,18 +82,18 @@ test.each(jails)('the %s jail writes nowhere but to its /tmp, and not much there
   ).toContain('stopped')
 })
 
-test.each(jails)('the %s jail has no way to a network', async (_, run) => {
+test.each(jails)('the %s jail has no network', async (_, run) => {
   expect(await run('(exec 3<>/dev/tcp/192.0.2.1/443) 2>&1')).toContain('Network is unreachable')
   expect(await run('(exec 3<>/dev/tcp/127.0.0.1/22) 2>&1')).toContain('Connection refused')
 })
 
-test('the fetch jail is another user, without capabilities or a way to get some', async () => {
+test('the fetch jail runs as its own user without capabilities or a way to gain any', async () => {
   const { uid, gid } = await getAccount('berth-images')
   expect(await inFetchJail('id -u; id -g; id -G')).toBe(`${uid}\n${gid}\n${gid}`)
   expect(await inFetchJail('setpriv --dump')).toMatch(/no_new_privs: 1[^]*bounding set: \[none\]/)
 })
 
-test('the unpack jail has six capabilities, device nodes without effect, and no kernel settings', async () => {
+test('the unpack jail has six capabilities, and device nodes and mounts do not work in it', async () => {
   expect(await inUnpackJail('setpriv --dump')).toMatch(
     /no_new_privs: 1[^]*Capability bounding set: chown,dac_override,fowner,fsetid,mknod,setfcap\n/,
   )
@@ -106,11 +106,11 @@ test('the unpack jail has six capabilities, device nodes without effect, and no 
   expect(await inUnpackJail(asOwnRoot)).toBe('')
 })
 
-test.each(jails)('files in the %s jail have a size limit', async (_, run) => {
+test.each(jails)('the %s jail limits the size of files', async (_, run) => {
   expect(await run('head -c 2000000 /dev/zero > /tmp/big; stat -c %s /tmp/big')).toBe('1048576')
 })
 
-test('a jail ends with the process that started it', async () => {
+test('a jail ends with its parent process', async () => {
   const [command = '', ...args] = jailCommand({ ...fetchJail, args: ['sleep', '98765'] })
   const parent = spawn('setsid', ['sh', '-c', '"$@" & echo $!; wait', 'sh', command, ...args], {
     stdio: ['ignore', 'pipe', 'ignore'],

@@ -1,4 +1,4 @@
-// What one team's pulls cost the others (decision 82), with real registries.
+// How the pulls of one team affect other teams (decision 82), with real registries.
 
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { leftoversOf, openTestImages, type TestImages } from '../support/images.ts'
@@ -26,7 +26,7 @@ afterEach(async () => {
   expect(leftovers).toEqual([])
 })
 
-test('a pull whose unit is destroyed ends with all it had begun, and its registry is asked no more', async () => {
+test('a pull whose unit is destroyed is aborted with its connections to the registry', async () => {
   const image = testImage([greeting])
   registry.add('library/app', '1', image)
   const stalled = Promise.withResolvers<void>()
@@ -47,7 +47,7 @@ test('a pull whose unit is destroyed ends with all it had begun, and its registr
   await broken.promise
 })
 
-test('a registry that is slow on purpose holds up nobody who has the same image from another', async () => {
+test('a slow registry does not delay a pull of the same image from another repository', async () => {
   const image = testImage([greeting])
   registry.add('evil/app', '1', image)
   registry.add('library/app', '1', image)
@@ -71,14 +71,14 @@ test('a registry that is slow on purpose holds up nobody who has the same image 
   await expect(evil).rejects.toMatchObject({ kind: 'unknown_machine' })
 })
 
-test('a team whose registries send nothing keeps no other team waiting, and is told apart from it', async () => {
+test('a team with stalled registries does not delay other teams', async () => {
   const asked = new Set<string>()
   const enough = Promise.withResolvers<void>()
   registry.intercept = ({ url = '' }, response) => {
     if (!url.startsWith('/v2/stalled/')) return false
     asked.add(url)
     if (asked.size === 3) enough.resolve()
-    // The headers arrive, and nothing else ever does.
+    // Only the headers are sent.
     response.writeHead(200, { 'content-length': '1000' }).flushHeaders()
     return true
   }

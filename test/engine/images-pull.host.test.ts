@@ -1,5 +1,5 @@
-// Pulls with the real skopeo, umoci and docker-registry: what a reference leads to, who may have it, and
-// what happens when a registry fails (issue 2).
+// Pulls with the real skopeo, umoci and docker-registry: what a reference resolves to, who may pull it, and what happens
+// when a registry fails (issue 2).
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -53,8 +53,8 @@ async function readGreeting(digest: string): Promise<string> {
   return await readFile(join(stored?.rootfs ?? '', 'etc/greeting'), 'utf8')
 }
 
-describe('an image is pulled', () => {
-  test('by tag and by digest, with the six fields of its configuration and no other', async () => {
+describe('a pull', () => {
+  test('by tag or digest returns the digest and the six known fields of the configuration', async () => {
     const image = testImage([greeting], {
       Env: ['A=1', 'nonsense', 'PATH=/bin'],
       Entrypoint: ['/init'],
@@ -87,7 +87,7 @@ describe('an image is pulled', () => {
     expect(await lab.images.list()).toHaveLength(1)
   })
 
-  test('in layers: later ones replace and remove what earlier ones brought', async () => {
+  test('applies layers in order, with replacements and whiteouts', async () => {
     const later = tar([
       { name: 'etc/greeting', content: 'good bye' },
       { name: 'etc/.wh.gone', content: '' },
@@ -107,7 +107,7 @@ describe('an image is pulled', () => {
     )
   })
 
-  test("in the variant for this host's platform", async () => {
+  test('selects the variant for this host’s platform', async () => {
     const ours = testImage([greeting])
     const other = testImage([tar([{ name: 'other' }])])
     const entry = (image: typeof ours, platform: object) => ({ ...descriptor(image.manifest), platform })
@@ -125,11 +125,11 @@ describe('an image is pulled', () => {
     registry.add('library/app', 'unused', ours)
     registry.addManifest('library/app', '1', index)
     expect((await lab.images.pull('docker.io/library/app:1')).digest).toBe(ours.manifest.digest)
-    // A digest of the index is as good a pin as one of the manifest.
+    // The digest of an index can be pinned like that of a manifest.
     expect((await lab.images.pull(`docker.io/library/app@${index.digest}`)).digest).toBe(ours.manifest.digest)
   })
 
-  test('from a real registry, which holds what skopeo pushed', async () => {
+  test('works with a real registry and an image pushed by skopeo', async () => {
     const real = await startDockerRegistry(null)
     try {
       registry.add('library/app', '1', testImage([greeting]))
@@ -156,7 +156,7 @@ describe('an image is pulled', () => {
 })
 
 describe('a tag', () => {
-  test('is served from here for five minutes, then asked for again', async () => {
+  test('is cached for five minutes and then resolved again', async () => {
     registry.add('library/app', '1', testImage([greeting]))
     const first = await lab.images.pull('docker.io/library/app:1')
     const asked = registry.requests.length
@@ -172,7 +172,7 @@ describe('a tag', () => {
     expect(await readGreeting(first.digest)).toBe('hello')
   })
 
-  test('that is known is served while its registry is down, and refused once the registry refuses', async () => {
+  test('resolves from the cache while its registry is down, but not if the registry denies access', async () => {
     registry.add('library/app', '1', testImage([greeting]))
     const first = await lab.images.pull('docker.io/library/app:1')
     lab.clock.advance(10 * MINUTE)
@@ -189,12 +189,12 @@ describe('a tag', () => {
   })
 })
 
-describe('credentials', () => {
+describe('registry credentials', () => {
   // test:right
   const htpasswd = 'test:$2b$05$/FgvuVh3566ZeemT5pRjsOcfGjkkkeR4MojZvZdmdfK0crv3WZZgq\n'
   const auth = (password: string) => Buffer.from(`test:${password}`).toString('base64')
 
-  test('decide who gets a private image: right ones do, wrong ones and none do not', async () => {
+  test('are required for a private image and must be right', async () => {
     const real = await startDockerRegistry(htpasswd)
     try {
       registry.add('library/app', '1', testImage([greeting]))
@@ -232,7 +232,7 @@ describe('credentials', () => {
     }
   })
 
-  test('of another registry are shown to none', async () => {
+  test('are not sent to another registry', async () => {
     const file = join(lab.directory, 'auth.json')
     await writeFile(file, JSON.stringify({ auths: { 'quay.io': { auth: auth('right') } } }))
     registry.intercept = (_, response) => {
@@ -248,15 +248,15 @@ describe('credentials', () => {
   })
 })
 
-describe('a registry that fails', () => {
-  test('does not know the image: image_not_found, with the reference and no address in the message', async () => {
+describe('a pull fails', () => {
+  test('with image_not_found for an unknown image, and the message contains no address', async () => {
     await expect(lab.images.pull('docker.io/library/none:1')).rejects.toMatchObject({
       kind: 'image_not_found',
       publicMessage: 'The image docker.io/library/none:1 was not found in its registry.',
     })
   })
 
-  test('is down: image_unavailable', async () => {
+  test('with image_unavailable if the registry is down', async () => {
     const images = await lab.openAnother({ registryMirrors: { 'docker.io': '127.0.0.1:1' } })
     await expect(images.pull('docker.io/library/app:1')).rejects.toMatchObject({
       kind: 'image_unavailable',
@@ -264,7 +264,7 @@ describe('a registry that fails', () => {
     })
   })
 
-  test('stalls in the middle of a layer: given up in time', async () => {
+  test('with image_unavailable if a layer stalls', async () => {
     const image = testImage([tar([{ name: 'big', content: Buffer.alloc(3_000_000, 'noise') }])])
     registry.add('library/app', '1', image)
     registry.intercept = ({ url }, response) => {
@@ -279,7 +279,7 @@ describe('a registry that fails', () => {
     })
   })
 
-  test('trickles for ever: the deadline of a download ends it', async () => {
+  test('with image_unavailable at the download deadline if a layer trickles', async () => {
     const image = testImage([tar([{ name: 'big', content: Buffer.alloc(3_000_000, 'noise') }])])
     registry.add('library/app', '1', image)
     const timers: NodeJS.Timeout[] = []
@@ -295,7 +295,7 @@ describe('a registry that fails', () => {
     for (const timer of timers) clearInterval(timer)
   })
 
-  test('sends more than it said: cut off at the cap', async () => {
+  test('with image_invalid if a layer exceeds the size limit, without downloading all of it', async () => {
     const image = testImage([greeting])
     registry.add('library/app', '1', image)
     let sent = 0
@@ -317,8 +317,8 @@ describe('a registry that fails', () => {
   })
 })
 
-describe('reliability S15: a registry cannot send the puller elsewhere', () => {
-  test('neither redirects nor a token realm reach a listener on this host', async () => {
+describe('reliability S15: a registry cannot redirect the puller', () => {
+  test('to an address on this host, neither by a redirect nor by a token realm', async () => {
     let visits = 0
     const canary = createServer((socket) => {
       visits += 1
@@ -359,8 +359,8 @@ describe('reliability S15: a registry cannot send the puller elsewhere', () => {
   })
 })
 
-describe('at the same time', () => {
-  test('several pulls of one image are one download, also from two instances', async () => {
+describe('with concurrent operations', () => {
+  test('several pulls of one image share one download, also across two instances', async () => {
     const image = testImage([tar([{ name: 'big', content: Buffer.alloc(3_000_000, 'noise') }])])
     registry.add('library/app', '1', image)
     registry.add('library/app', '2', image)
@@ -377,7 +377,7 @@ describe('at the same time', () => {
     expect(downloads).toHaveLength(1)
   })
 
-  test('collecting takes no image that a pull is about to hand over, and a pull brings back one that went (F22)', async ({
+  test('garbage collection spares an image in use by a pull, and a removed image can be pulled again (F22)', async ({
     signal,
   }) => {
     const image = testImage([greeting])
@@ -400,7 +400,7 @@ describe('at the same time', () => {
       await collecting
       expect(await readGreeting(digest)).toBe('hello')
       clock.advance(11 * MINUTE)
-      // Asked for long ago when the collector looks, and again before it removes.
+      // Unused for long when the collector looks, and used again before it removes.
       const [{ digest: again }] = await Promise.all([
         lab.images.pull('docker.io/library/app:1'),
         collectImages(collector, everything),
@@ -411,7 +411,7 @@ describe('at the same time', () => {
     }
   })
 
-  test('what a dead instance left half made is removed at start, what a living one makes is not', async () => {
+  test('incomplete images of a dead instance are removed at start, and those of a live one are kept', async () => {
     const [dead, living] = ['a'.repeat(64), 'b'.repeat(64)]
     for (const hex of [dead, living])
       await mkdir(join(lab.imagesDir, `making-${hex}`, 'image'), { recursive: true })
@@ -425,7 +425,7 @@ describe('at the same time', () => {
     expect((await readdir(lab.imagesDir)).filter((name) => name.startsWith('making-'))).toEqual([])
   })
 
-  test('an engine killed in the middle of a pull takes the pull with it, and the next one succeeds', async () => {
+  test('a killed engine leaves no pull running, and the next pull succeeds', async () => {
     const image = testImage([greeting])
     registry.add('library/app', '1', image)
     let stalled = false
@@ -454,7 +454,7 @@ describe('at the same time', () => {
     })
   })
 
-  test('closing ends what runs', async () => {
+  test('closing the images aborts running pulls', async () => {
     const image = testImage([greeting])
     registry.add('library/app', '1', image)
     const stalled = Promise.withResolvers<void>()
@@ -472,7 +472,7 @@ describe('at the same time', () => {
   })
 })
 
-test('a manifest that is no image has no variant for this host', async () => {
+test('an artifact that is not an image is refused with image_invalid', async () => {
   const image = imageOf(blob('application/vnd.oci.empty.v1+json', '{}'), [blob('text/plain', 'artifact')])
   registry.add('library/app', '1', image)
   await expect(lab.images.pull('docker.io/library/app:1')).rejects.toMatchObject({ kind: 'image_invalid' })

@@ -1,5 +1,5 @@
-// Built-in images over their life: an old build is found out of date by Debian's own lists, built anew by the engine's
-// loops, and removed; and the operator's command. The same build again gives the same files.
+// Built-in images over time: an outdated build is detected with Debian's package lists, rebuilt by the engine's jobs, and
+// removed. Also the operator's command, and that a repeated build gives identical files.
 
 import { mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -24,7 +24,7 @@ const debian = findBuiltIn('debian', '12')
 
 let directory: string
 let imagesDir: string
-/** The Debian image of all tests, in a directory of our own and as it would have been some updates ago. */
+/** A copy of the Debian image of all tests, with one package set back to an older version. */
 let old: string
 
 beforeAll(async () => {
@@ -71,7 +71,7 @@ async function rootOfShared() {
   }
 }
 
-/** The command as an operator types it. */
+/** Runs the operator's command. */
 async function command(...args: string[]) {
   return await run(process.execPath, [program, 'images', ...args], {
     timeoutMs: BUILD_MS,
@@ -88,7 +88,7 @@ async function listed(): Promise<Listed[]> {
   return (JSON.parse(stdout) as Listed[]).filter(({ reference }) => reference === IMAGE)
 }
 
-test('Debian is asked without a trace in the apt of this host', { timeout: BUILD_MS }, async () => {
+test('the check for updates leaves the host’s own apt unchanged', { timeout: BUILD_MS }, async () => {
   const scratch = join(directory, 'asking')
   const before = await hashTree('/etc/apt')
   const lists = await runOrThrow('stat', ['-c', '%Y %Z', '/var/lib/apt/lists'], { timeoutMs: 5000 })
@@ -101,7 +101,7 @@ test('Debian is asked without a trace in the apt of this host', { timeout: BUILD
   await expect(readFile(join(scratch, 'apt.conf'))).rejects.toMatchObject({ code: 'ENOENT' })
 })
 
-test('an image that is out of date is listed, built anew by the engine, and its old build removed', {
+test('an outdated image is listed, rebuilt by the engine, and its old build is removed', {
   timeout: BUILD_MS,
 }, async () => {
   expect(await command('check')).toMatchObject({
@@ -117,7 +117,7 @@ test('an image that is out of date is listed, built anew by the engine, and its 
   const images = await open({ imagesDir, runDir: join(directory, 'run-upkeep'), clock, instance, upkeep })
   try {
     expect((await images.pull(IMAGE)).digest).toBe(old)
-    // The engine's first look at what is out of date comes some minutes after its start.
+    // The engine first checks for outdated images some minutes after its start.
     clock.advance(11 * MINUTE)
     await expect
       .poll(async () => (await images.pull(IMAGE)).digest, { timeout: BUILD_MS / 2, interval: 1000 })
@@ -135,7 +135,7 @@ test('an image that is out of date is listed, built anew by the engine, and its 
   expect(await processesNaming(imagesDir)).toEqual([])
 })
 
-test('built again by the command it has the same name, and the same files with the same times', {
+test('a repeated build has the same digest, files and timestamps', {
   timeout: BUILD_MS,
 }, async () => {
   const [before] = await listed()

@@ -1,4 +1,5 @@
-// Memory that outlives a run (reliability F10, F12, F13, I22): that it goes on, and that nothing is lost where it cannot.
+// Memory checkpoints (reliability F10, F12, F13, I22): a run continues from its memory if possible, and otherwise from its
+// whole disk.
 
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
@@ -19,7 +20,7 @@ import { openEngineProcess } from './engine-process.ts'
 import { IMAGE, IMAGES_DIR, openHostEngine } from './host-engine.ts'
 import { createSuite, eventually, kindOf } from './suite.ts'
 
-/** Its count is in memory, its last word on the disk; `MB` of it are to be saved. */
+/** Counts in memory and prints each number; `MB` sets the amount of memory to save. */
 const counting = {
   entrypoint: [
     'perl',
@@ -32,7 +33,7 @@ const counting = {
 
 type Server = { image: string; run?: Partial<RunSpec>; write: string; read: string; kept: string }
 
-/** Answers how often it was asked, each time in a thread of its own. */
+/** A web server that returns the number of requests so far, each handled in its own thread. */
 const COUNTING_WEB_SERVER = `
 import http.server, socketserver
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -51,7 +52,7 @@ const ASK_WEB_SERVER =
 
 type Manifest = { madeWith: string; boot: string; files: Record<string, { bytes: number; crc: number }> }
 
-/** An engine for a group of tests, which all leave the host as the engine lists it. */
+/** An engine for a group of tests. After each test, the host must match what the engine lists. */
 function withEngine(
   overrides: () => Partial<OciOptions> = () => ({}),
   open?: (options: OciOptions) => Promise<OciEngine>,
@@ -97,7 +98,7 @@ function withEngine(
         Number(text),
       ),
 
-    /** The next run begins anew, with a whole disk, and nothing is kept any more. */
+    /** Starts the next run and expects a cold start with an intact disk and no checkpoint left. */
     expectAnew: async (ref: MachineRef, env: Record<string, string> = {}): Promise<void> => {
       const { ref: again, resumed } = await helpers.next(ref, env)
       expect(resumed).toBe(false)
@@ -113,7 +114,7 @@ function withEngine(
   return helpers
 }
 
-/** A CRIU that dies, hangs or dawdles, once it is asked to, in the middle of its next dump or restoration. */
+/** A CRIU that can be told to die, hang or pause in the middle of its next dump or restore. */
 async function makeMortalCriu() {
   const directory = await mkdtemp('/var/tmp/berth-mortal-')
   const [program, wish] = [join(directory, 'criu'), join(directory, 'wish')]
@@ -140,18 +141,18 @@ wait $!
     kill: async (what: 'dump' | 'restore') => await writeFile(wish, `${what} KILL\n`),
     hang: async (what: 'dump' | 'restore') => await writeFile(wish, `${what} STOP\n`),
     dawdle: async (what: 'dump' | 'restore') => await writeFile(wish, `${what} STOP 2\n`),
-    /** Whether it has come to that. */
+    /** Returns whether the fault has happened. */
     met: async () => !existsSync(wish),
     remove: async () => await rm(directory, { recursive: true }),
   }
 }
 
-describe.skipIf(!hasCriu)('memory', () => {
+describe.skipIf(!hasCriu)('memory checkpoints', () => {
   const { suite } = withEngine()
   memoryClaims(suite)
 })
 
-describe.skipIf(!hasCriu)('what is kept of a machine', () => {
+describe.skipIf(!hasCriu)('the checkpoint of a machine', () => {
   const { suite, paths, running, next, counts, expectAnew } = withEngine()
   const engine = suite.engine
 
@@ -176,21 +177,21 @@ describe.skipIf(!hasCriu)('what is kept of a machine', () => {
       'a bit of it turned',
       async (kept) => await damageOne(kept, (bytes) => bytes.fill(bytes[5000] ?? 1, 4000, 4001)),
     ],
-    ['it was cut short', async (kept) => await truncate(join(kept, 'pages-1.img'), 4096)],
-    ['a part is missing', async (kept) => await rm(join(kept, 'core-1.img'))],
-    ['something was put to it', async (kept) => await writeFile(join(kept, 'more.img'), 'more')],
+    ['it is truncated', async (kept) => await truncate(join(kept, 'pages-1.img'), 4096)],
+    ['a file is missing', async (kept) => await rm(join(kept, 'core-1.img'))],
+    ['a file was added', async (kept) => await writeFile(join(kept, 'more.img'), 'more')],
     ['it has no manifest', async (kept) => await rm(join(kept, 'manifest.json'))],
-    ['its manifest is half', async (kept) => await truncate(join(kept, 'manifest.json'), 100)],
+    ['its manifest is truncated', async (kept) => await truncate(join(kept, 'manifest.json'), 100)],
     [
-      'nothing of it is there',
+      'it is an empty file',
       async (kept) => await rm(kept, { recursive: true }).then(() => writeFile(kept, '')),
     ],
     [
-      'another CRIU made it',
+      'another version of CRIU made it',
       async (kept) => await changeManifest(kept, (manifest) => (manifest.madeWith += ' old')),
     ],
     [
-      'it is of an earlier boot',
+      'it is from an earlier boot',
       async (kept) => await changeManifest(kept, (manifest) => (manifest.boot = 'earlier')),
     ],
     [
@@ -205,7 +206,7 @@ describe.skipIf(!hasCriu)('what is kept of a machine', () => {
     ],
   ]
   it.each(damages)(
-    'is not used where %s, and the machine begins anew with all of its disk',
+    'is not used if %s, and the machine starts cold with its whole disk',
     async (_what, damage) => {
       const { ref, kept } = await suspended()
       await damage(kept)
@@ -213,14 +214,14 @@ describe.skipIf(!hasCriu)('what is kept of a machine', () => {
     },
   )
 
-  it('is used by no other machine', async () => {
+  it('is not used by another machine', async () => {
     const [one, other] = [await suspended(), await suspended()]
     await rm(one.kept, { recursive: true })
     await cp(other.kept, one.kept, { recursive: true })
     await expectAnew(one.ref)
   })
 
-  it('is used by no second run, though it were still there', async () => {
+  it('is not used a second time, even if a copy is put back', async () => {
     const { ref, kept } = await suspended()
     const copy = await mkdtemp('/var/tmp/berth-memory-')
     try {
@@ -235,7 +236,7 @@ describe.skipIf(!hasCriu)('what is kept of a machine', () => {
     }
   })
 
-  it('goes with the machine, and with what the next engine finds torn or of another boot', async () => {
+  it('is removed with its machine, and at start if it is incomplete or from another boot', async () => {
     const gone = await suspended()
     await engine().destroy(gone.ref.id)
     expect(existsSync(gone.kept)).toBe(false)
@@ -250,7 +251,7 @@ describe.skipIf(!hasCriu)('what is kept of a machine', () => {
     await expectAnew(old.ref)
   })
 
-  it('counts on behind the last number, which a run that begins anew does not', async () => {
+  it('lets the program continue where it was suspended', async () => {
     const { ref } = await suspended()
     const last = (await counts(ref.id)).at(-1) ?? 0
     await next(ref)
@@ -260,7 +261,7 @@ describe.skipIf(!hasCriu)('what is kept of a machine', () => {
   })
 })
 
-describe.skipIf(!hasCriu)('the death of CRIU', () => {
+describe.skipIf(!hasCriu)('a CRIU that dies', () => {
   let mortal: Awaited<ReturnType<typeof makeMortalCriu>>
   beforeAll(async () => {
     mortal = await makeMortalCriu()
@@ -273,7 +274,7 @@ describe.skipIf(!hasCriu)('the death of CRIU', () => {
   const engine = suite.engine
   const large = { MB: '150' }
 
-  it('in the middle of a suspension ends the run as a stop does', async () => {
+  it('during a suspension ends the run like a stop', async () => {
     const ref = await running(large)
     await mortal.kill('dump')
     expect(await engine().suspend(ref, 0)).toBe(false)
@@ -282,7 +283,7 @@ describe.skipIf(!hasCriu)('the death of CRIU', () => {
     await expectAnew(ref, large)
   })
 
-  it('in the middle of a fork leaves the source as it was, and the copy with its disk', async () => {
+  it('during a fork leaves the source unharmed and copies only its disk', async () => {
     const ref = await running(large)
     const { id } = suite.specOf({})
     const run = {
@@ -303,7 +304,7 @@ describe.skipIf(!hasCriu)('the death of CRIU', () => {
     await engine().destroy(id)
   })
 
-  it('in the middle of a restoration makes the machine begin anew', async () => {
+  it('during a restore makes the machine start cold', async () => {
     const ref = await running(large)
     expect(await engine().suspend(ref, 0)).toBe(true)
     await mortal.kill('restore')
@@ -311,7 +312,7 @@ describe.skipIf(!hasCriu)('the death of CRIU', () => {
     expect(await mortal.met()).toBe(true)
   })
 
-  it('or its hanging in the middle of a restoration makes the machine begin anew as well', async () => {
+  it('or hangs during a restore makes the machine start cold', async () => {
     const ref = await running(large)
     expect(await engine().suspend(ref, 0)).toBe(true)
     await mortal.hang('restore')
@@ -319,7 +320,7 @@ describe.skipIf(!hasCriu)('the death of CRIU', () => {
     expect(await mortal.met()).toBe(true)
   })
 
-  it('is not waited for by a destruction that comes in the middle of a suspension', async () => {
+  it('or hangs during a suspension does not delay a destroy', async () => {
     const ref = await running(large)
     await mortal.dawdle('dump')
     const suspension = engine()
@@ -333,7 +334,7 @@ describe.skipIf(!hasCriu)('the death of CRIU', () => {
   })
 })
 
-/** The same image, whose processes are root's: where Berth has not CAP_SYS_RESOURCE, CRIU saves no others. */
+/** Returns the same image with root as its user, because CRIU without CAP_SYS_RESOURCE can only dump processes of root. */
 async function ofRoot({ digest, config }: Image): Promise<string> {
   const store = await openStore(IMAGES_DIR, systemClock)
   const identity = createHash('sha256').update(`${digest} of root`).digest('hex')
@@ -375,7 +376,7 @@ describe.skipIf(!hasCriu)('real servers', () => {
     ],
   ]
 
-  it.each(servers)('go on after a suspension, and in a fork: %s', async (_name, server) => {
+  it.each(servers)('continue after a suspension and in a fork: %s', async (_name, server) => {
     const imageDigest = await ofRoot(await engine().pull(server.image))
     const run = {
       hostname: 'unit',
@@ -409,7 +410,7 @@ describe.skipIf(!hasCriu)('real servers', () => {
   })
 })
 
-describe.skipIf(!hasCriu)('an engine that dies in the middle of a suspension', () => {
+describe.skipIf(!hasCriu)('an engine that dies during a suspension', () => {
   let wishes: string
   let mortal: Awaited<ReturnType<typeof makeMortalCriu>>
   beforeAll(async () => {
@@ -425,7 +426,7 @@ describe.skipIf(!hasCriu)('an engine that dies in the middle of a suspension', (
     await rm(wishes, { recursive: true })
   })
 
-  it('leaves a run that can go on, and be suspended again', async () => {
+  it('leaves a run that can continue and be suspended again', async () => {
     const large = { MB: '100' }
     const [ref, bystander] = [await running(large), await running()]
     await mortal.dawdle('dump')
@@ -445,13 +446,13 @@ describe.skipIf(!hasCriu)('an engine that dies in the middle of a suspension', (
   })
 })
 
-describe('without a CRIU that works', () => {
+describe('without memory checkpoints', () => {
   const { suite, running, expectAnew } = withEngine(() => ({
     runtimes: { ...runtimeDefaults, criu: ['/bin/false'] },
   }))
   const engine = suite.engine
 
-  it('an engine says so, ends what is to be suspended with grace, and copies disks', async () => {
+  it('because CRIU does not work, the engine reports that, stops machines gracefully and forks disks', async () => {
     const { classes } = await engine().capabilities()
     expect(classes.find((one) => one.class === 'runc')?.memory).toMatchObject({ available: false })
     const polite = await suite.running({
@@ -466,7 +467,7 @@ describe('without a CRIU that works', () => {
     await expectAnew(ref)
   })
 
-  it('nor does a machine of gVisor keep any, which says why', async () => {
+  it('in gVisor, the engine reports the reason and starts machines cold', async () => {
     const { classes } = await engine().capabilities()
     expect(classes.find((one) => one.class === 'gvisor')?.memory).toMatchObject({
       available: false,

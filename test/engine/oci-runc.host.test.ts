@@ -1,4 +1,4 @@
-// The engine of this host with runc, against the whole contract.
+// The real engine with runc against the whole contract.
 
 import { describeHostContract } from './oci-host-contract.ts'
 

@@ -1,4 +1,4 @@
-// What the pool does where the host's disk is full, or was (reliability F17, decision 0070).
+// What the pool does when the host's disk is or was full (reliability F17, decision 0070).
 
 import { open, stat } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -20,7 +20,7 @@ afterAll(async () => await suite.close())
 const tool = async (command: string, ...args: string[]) =>
   await runOrThrow(command, args, { timeoutMs: 60_000 })
 
-it('has its whole space of the host beforehand, and again once freed blocks were given back', async () => {
+it('the pool preallocates its disk space and allocates it again after discards', async () => {
   const missing = async () => {
     const { size, blocks } = await stat(host.paths.poolFile)
     return size - blocks * 512
@@ -28,7 +28,7 @@ it('has its whole space of the host beforehand, and again once freed blocks were
   const whole = 64 * 1024 ** 2
   await eventually(async () => (await missing()) < whole || null, 60_000)
   await tool('dd', 'if=/dev/zero', `of=${host.paths.pool}/zeros`, 'bs=1M', 'count=128', 'conv=fsync')
-  // What a discard does, also where the loop device passes none on.
+  // Same effect as a discard, for loop devices that do not pass discards on.
   await eventually(async () => {
     await tool('fallocate', '--dig-holes', host.paths.poolFile)
     return (await missing()) >= whole || null
@@ -37,7 +37,7 @@ it('has its whole space of the host beforehand, and again once freed blocks were
 })
 
 // Reliability F17.
-it('once read-only it is told, refuses, and can be written again by itself when that is possible', async () => {
+it('a read-only pool is reported as full and remounted read-write once that is possible', async () => {
   const ref = await suite.running()
   const isUsed = await open(host.paths.pool)
   await tool('mount', '-o', 'remount,ro', host.paths.pool)

@@ -1,5 +1,5 @@
-// What an engine finds when it comes up: leftovers of its own instance among what is others' (reliability F6),
-// a host that lost its power (F9), a record that cannot be read.
+// What an engine does with what it finds at start: leftovers of its own instance and resources of others (reliability F6),
+// a host after a power loss (F9), and an unreadable record.
 
 import { spawn, type ChildProcess } from 'node:child_process'
 import { existsSync, statSync } from 'node:fs'
@@ -22,7 +22,7 @@ import { createSuite, eventually, kindOf } from './suite.ts'
 
 let wishes: string
 let withoutInotify = false
-/** A log without an engine is to be full within a second. */
+/** Small enough for an unattended log to fill up within a second. */
 const runtimes = { ...runtimeDefaults, logFileBytes: 8 * 1024 * 1024 }
 let host: Awaited<ReturnType<typeof openHostEngine>>
 const suite = createSuite(
@@ -37,7 +37,7 @@ const suite = createSuite(
 
 beforeAll(async () => {
   wishes = await mkdtemp('/var/tmp/berth-wishes-')
-  // In a process of its own: what it started must not be ours when it ends.
+  // In a separate process, so that its children are not ours when it ends.
   host = await openHostEngine({ isolation: 'runc', runtimes }, (options) =>
     openEngineProcess(options, wishes, { withoutInotify }),
   )
@@ -52,13 +52,13 @@ afterAll(async () => {
 const sh = async (script: string) => await runOrThrow('sh', ['-euc', script], { timeoutMs: 20_000 })
 const ids = async () => (await host.engine().list()).map(({ id }) => id)
 
-describe('leftovers', () => {
+describe('at start, the engine', () => {
   const started: ChildProcess[] = []
   afterEach(() => {
     for (const child of started.splice(0)) child.kill('SIGKILL')
   })
 
-  /** A process that goes on until it is killed; `names` are seen in its command line. */
+  /** Starts a process that runs until it is killed; `names` appear in its command line. */
   function linger(...names: string[]): number {
     const child = spawn('sh', ['-c', 'while :; do sleep 60; done', ...names], {
       detached: true,
@@ -79,7 +79,7 @@ describe('leftovers', () => {
     return made
   }
 
-  /** One of each kind that a crash could leave, of one run and one machine that nobody knows. */
+  /** Creates one leftover of each kind that a crash can leave, for an unknown run and machine. */
   async function plant(id: string): Promise<{ pids: number[]; paths: string[]; kept: string[] }> {
     const run = host.paths.run(id, 7)
     const machine = host.paths.machine(id)
@@ -89,7 +89,7 @@ describe('leftovers', () => {
     await mkdir(run.rootfs, { recursive: true })
     await writeFile(run.monitorPid, String(monitor))
     await writeFile(run.config, 'a secret')
-    // As conmon writes it: under another name first.
+    // Like conmon, which first writes to a temporary name.
     const exits = [run.exit, `${run.exit}.CRI5Y3`]
     for (const exit of exits) await writeFile(exit, '0')
     const runc = join(host.paths.runtimeRoot('runc'), run.container)
@@ -106,7 +106,7 @@ describe('leftovers', () => {
       upper: join(machine.disk, 'upper'),
       work: join(machine.disk, 'work'),
     })
-    // A second one whose making was cut short before it had a record.
+    // A second machine whose creation was interrupted before it had a record.
     const unfinished = host.paths.machine(`${id}0`)
     await mkdir(unfinished.logs, { recursive: true })
     await sh(`btrfs --quiet subvolume create ${unfinished.disk}`)
@@ -131,7 +131,7 @@ describe('leftovers', () => {
     }
   }
 
-  /** The same of another instance, and what only looks like ours. */
+  /** Creates the same for another instance, and things that only look like ours. */
   async function plantOthers(
     id: string,
   ): Promise<{ pids: number[]; paths: string[]; remove: () => Promise<void> }> {
@@ -166,7 +166,7 @@ describe('leftovers', () => {
     }
   }
 
-  it('of its own instance go, are counted, and nothing else is touched', async () => {
+  it('removes leftovers of its own instance, counts them, and touches nothing else', async () => {
     const live = await suite.running()
     const frozen = await suite.running()
     await host.engine().freeze(frozen)
@@ -180,11 +180,11 @@ describe('leftovers', () => {
           expect([path, existsSync(path)]).toEqual([path, true])
       })
       const report = await host.engine().recover(await ids())
-      // The run, the machine that was not made to its end, and the wire.
+      // The run, the incomplete machine and the network interface.
       expect(report).toMatchObject({ adopted: 2, removed: 3, lost: 0 })
       expect(await host.engine().recover(await ids())).toMatchObject({ removed: 0 })
       for (const path of planted.paths) expect([path, existsSync(path)]).toEqual([path, false])
-      // A disk whose machine has lost its record is put aside, as an operator who restored a pool would want it.
+      // A disk without a record is put aside, as an operator who restored a pool would want.
       expect(await listAside(host.paths)).toMatchObject([{ id: 'unit_aaaa1', reason: 'no-record' }])
       for (const path of planted.kept) expect([path, existsSync(path)]).toEqual([path, true])
       await host.engine().destroy('unit_aaaa1')
@@ -201,7 +201,7 @@ describe('leftovers', () => {
     }
   })
 
-  it('a command of an engine that is gone does not go on without its deadline', async () => {
+  it('ends commands of an earlier engine, which would otherwise run without a timeout', async () => {
     const ref = await suite.running()
     await suite.sh(ref, 'setsid sleep 654 >/dev/null 2>&1 &')
     const abandoned = kindOf(suite.sh(ref, 'sleep 321', { timeoutMs: 60_000 }))
@@ -215,7 +215,7 @@ describe('leftovers', () => {
     await host.engine().destroy(ref.id)
   })
 
-  it('the group of a command that was over when its engine died is removed', async () => {
+  it('removes the cgroup of a finished command', async () => {
     const ref = await suite.running()
     await suite.reopen(async () => {
       createChild(host.cgroups, host.paths.run(ref.id, ref.generation).container, 'exec-over')
@@ -228,8 +228,8 @@ describe('leftovers', () => {
     (await suite.sh(ref, 'cat /proc/[0-9]*/cmdline | tr "\\0" " "')).stdout
 })
 
-describe('a host that lost its power', () => {
-  it('has its rules before any machine, every disk and address, and says which runs were lost', async () => {
+describe('a host after a power loss', () => {
+  it('has firewall rules before any machine starts, keeps disks and addresses, and reports lost runs', async () => {
     const volume = { mount: '/data', gb: 1 }
     const running = await suite.running({}, { volume })
     const frozen = await suite.running({}, { volume, isolation: 'gvisor' })
@@ -242,10 +242,10 @@ describe('a host that lost its power', () => {
 
     await suite.reopen(async () => {
       await clearHost(host.instance, host.options.dataDir)
-      // Nor is a device without a mount a reason to see the pool twice.
+      // A loop device without a mount must not make the pool appear twice.
       await sh(`losetup --find ${host.paths.poolFile}`)
     })
-    // The table is there, with every machine's address in it, though none has started.
+    // The table already contains every machine's address although none is running.
     await host.expectAsListed()
     const states: Record<string, MachineStatus['state']> = {
       [running.id]: 'lost',
@@ -285,8 +285,8 @@ describe('a host that lost its power', () => {
 })
 
 // Reliability I20.
-describe('a log without an engine', () => {
-  it('takes no more of the host than is said, and can be read by the next engine', async () => {
+describe('the log of a machine without an engine', () => {
+  it('stays within its size limit and can be read by the next engine', async () => {
     const line = 'x'.repeat(1000)
     const flood = `until [ -f /root/go ]; do sleep 0.1; done; yes ${line} | head -n 37000; echo finished; exec sleep infinity`
     const ref = await suite.running({ entrypoint: ['bash', '-c', flood], cmd: [] })
@@ -310,14 +310,14 @@ describe('a log without an engine', () => {
   })
 })
 
-describe('a host of which units have taken every inotify instance', () => {
-  it('has an engine that comes up, adopts and starts machines of both classes, and sees them end', async () => {
+describe('a host without free inotify instances', () => {
+  it('still lets the engine start, adopt and start machines of both classes, and see them end', async () => {
     const untilEnd = ['bash', '-c', 'while [ ! -f /root/end ]; do sleep 0.1; done; exit 21']
     const adopted = await suite.running({ entrypoint: untilEnd, cmd: [] })
     withoutInotify = true
     await suite.reopen()
     withoutInotify = false
-    // Started by an engine that gets none, a machine gets none either.
+    // Machines started by an engine without inotify have none either.
     const started = await suite.running({ entrypoint: untilEnd, cmd: [] })
     const tryInotify = `syscall(${process.arch === 'x64' ? 294 : 26}, 0); print $! + 0`
     expect((await suite.exec(started, ['perl', '-e', tryInotify])).stdout).toBe(
@@ -326,7 +326,7 @@ describe('a host of which units have taken every inotify instance', () => {
 
     const sandboxed = await suite.running({ entrypoint: untilEnd, cmd: [] }, { isolation: 'gvisor' })
     for (const ref of [adopted, started, sandboxed]) {
-      // It may end before the call is answered.
+      // The machine may end before the call returns.
       await host.engine().writeFile(ref, '/root/end', Buffer.from('')).catch(ignoreEnd)
       expect(await suite.exitOf(ref)).toMatchObject({ code: 21 })
     }
@@ -334,8 +334,8 @@ describe('a host of which units have taken every inotify instance', () => {
   })
 })
 
-describe('a record that cannot be read', () => {
-  it('costs nobody a disk, which is put aside once the machine is not wanted', async () => {
+describe('an unreadable record', () => {
+  it('does not delete the disk, which is put aside once the machine is no longer wanted', async () => {
     const ref = await suite.running()
     await suite.sh(ref, 'echo kept > /root/kept')
     await host.engine().stop(ref, 0)
@@ -356,7 +356,7 @@ describe('a record that cannot be read', () => {
     expect(existsSync(disk)).toBe(true)
     await askToRemove(host.paths, ref.id)
     await eventually(async () => (existsSync(disk) ? null : true))
-    // The note of it goes after its disk.
+    // Its note is removed after the disk.
     await eventually(async () => ((await listAside(host.paths)).length === 0 ? true : null))
   })
 })
@@ -365,7 +365,7 @@ function ignoreEnd(error: unknown): void {
   if (!(error instanceof EngineError && error.kind === 'not_running')) throw error
 }
 
-/** A zombie does not run. */
+/** Returns whether a process is running; a zombie is not. */
 async function isRunning(pid: number): Promise<boolean> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
   return /^\d+ \(.*\) [^ZX]/.test(stat)

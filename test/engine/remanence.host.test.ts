@@ -1,7 +1,7 @@
-// What a machine leaves to the next one, and on its host: nothing (reliability I11). It fills its disk, its volume, its
-// shared memory and its own with a pattern, and what it has in memory is kept where the class can; then it is destroyed.
-// Where the host's loop devices pass no discards on, what was freed stays in the pool's file until something is written
-// over it. No machine can read it there, and that is all that is looked at.
+// A destroyed machine leaves no data to the next one or on the host (reliability I11). The machine fills its disk, volume,
+// shared memory and memory with a pattern, is suspended if its class supports it, and is then destroyed.
+// If the host's loop devices do not pass discards on, freed blocks stay in the pool's file until they are overwritten. No
+// machine can read them there, which is what the test checks.
 
 import { randomBytes } from 'node:crypto'
 import { readFile, stat } from 'node:fs/promises'
@@ -16,7 +16,7 @@ import { createSuite } from './suite.ts'
 
 const TIMEOUT_MS = 60_000
 
-describe.each(isolationClasses)('%s', (isolation) => {
+describe.each(isolationClasses)('in a %s machine', (isolation) => {
   let host: Awaited<ReturnType<typeof openHostEngine>>
   const suite = createSuite(
     async () => ({ engine: host.engine(), configuredImage: '', close: async () => await host.close() }),
@@ -32,21 +32,21 @@ describe.each(isolationClasses)('%s', (isolation) => {
     await runOrThrow(command, args, { timeoutMs: TIMEOUT_MS })
   const volume = { mount: '/data', gb: 1 }
 
-  it('leaves nothing of a machine to the next one, nor on the host', async () => {
+  it('no data of a destroyed machine can be read by the next machine or found on the host', async () => {
     const pattern = randomBytes(16).toString('hex')
-    /** Files of the engine that hold the pattern, the pool left out. */
+    /** Returns the engine's files that contain the pattern, except the pool. */
     const files = async () => {
       const { dataDir, runDir } = host.options
       const args = ['-rlaF', '--exclude=pool.btrfs', '--exclude-dir=pool', pattern, dataDir, runDir]
       return (await run('grep', args, { timeoutMs: TIMEOUT_MS })).stdout.split('\n').filter(Boolean)
     }
     const discards = await passesDiscards(host.paths)
-    /** Pieces between two NULs of the pool's device that hold it, once what was freed has been given back. */
+    /** Counts NUL-separated pieces of the pool's file with the pattern, after freed blocks were discarded. */
     const pieces = async () => {
       await tool('btrfs', 'filesystem', 'sync', host.paths.pool)
       await tool('btrfs', 'subvolume', 'sync', host.paths.pool)
       await tool('btrfs', 'filesystem', 'sync', host.paths.pool)
-      // What the pool does by itself within minutes (mounted with `discard=async`).
+      // The pool does this by itself within minutes (mounted with `discard=async`).
       if (discards) await tool('fstrim', host.paths.pool)
       const found = await run('grep', ['-czaF', pattern, host.paths.poolFile], { timeoutMs: TIMEOUT_MS })
       return Number(found.stdout)
@@ -60,12 +60,12 @@ describe.each(isolationClasses)('%s', (isolation) => {
     await suite.exec(ref, ['bash', '-c', fill, pattern], { timeoutMs: TIMEOUT_MS })
     const { dir } = host.paths.run(ref.id, ref.generation)
     const machine = host.paths.machine(ref.id)
-    // A volume's own mode is its machine's to choose: what it lies in is closed.
+    // A machine chooses the mode of its volume, but the parent directory is closed to others.
     for (const path of [dir, machine.dir, machine.disk, host.paths.volumes])
       expect([path, (await stat(path)).mode & 0o077]).toEqual([path, 0])
     expect((await suite.sh(ref, 'ulimit -c')).stdout).toBe('0\n')
 
-    // Else nothing found afterwards would mean nothing.
+    // Control: the pattern can be found while the machine exists.
     const kept = await host.engine().suspend(ref, 0)
     expect(kept).toBe(isolation === 'runc' && hasCriu)
     if (kept) expect((await files()).join()).toContain('/memory/')
@@ -85,7 +85,7 @@ describe.each(isolationClasses)('%s', (isolation) => {
   })
 })
 
-/** Whether the pool's loop device makes a hole in its file where a block is freed. Not every file system can. */
+/** Returns whether the pool's loop device supports discards. Not every file system does. */
 async function passesDiscards(paths: Paths): Promise<boolean> {
   const device = await poolDevice(paths)
   if (device === null) throw new Error('the pool is not mounted')

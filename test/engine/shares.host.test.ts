@@ -1,4 +1,4 @@
-// One team fills what it may of the pool, and nobody else notices (decision 0069).
+// One team fills its share of the pool, and other teams are not affected (decision 0069).
 
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -23,7 +23,7 @@ beforeAll(async () => {
 })
 afterAll(async () => await suite.close())
 
-it('a team that fills its share is refused in its own units alone, copies and later engines included', async () => {
+it('a team with a full disk share is refused more space in all its units, but other teams are not affected', async () => {
   const greedy = { volume: { mount: '/data', gb: 500 } }
   const first = await suite.running({}, greedy)
   const allocate = async (ref: typeof first, name: string, size: string) =>
@@ -40,7 +40,7 @@ it('a team that fills its share is refused in its own units alone, copies and la
   await suite.reopen()
   await suite.start(copy)
   expect((await allocate(copy, 'more', '1G')).stdout).toMatch(/quota exceeded/i)
-  // Else no limit of the pool would hold.
+  // Control: qgroups must be consistent, or no limit would be enforced.
   const state = (await poolState(host.paths)) ?? ''
   expect((await readFile(join(state, 'qgroups/inconsistent'), 'utf8')).trim()).toBe('0')
 

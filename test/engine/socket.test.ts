@@ -1,4 +1,4 @@
-// The engine behind its socket: the whole contract again over HTTP, and what only a socket can do wrong.
+// The engine behind its socket: the whole contract over HTTP, and faults that only a socket can have.
 
 import { link, mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
 import { Agent, request as httpRequest } from 'node:http'
@@ -44,7 +44,7 @@ async function serve(served?: Engine, socketPath = newSocketPath()): Promise<Ser
   return { fake, engine: connectEngine({ socketPath, epoch: 1, onLost: () => {} }), socketPath, close }
 }
 
-/** A machine that runs, behind a socket that is closed when the test ends. */
+/** Serves a running machine on a socket that is closed when the test ends. */
 async function withMachine() {
   const served = await serve()
   onTestFinished(served.close)
@@ -81,8 +81,8 @@ describeEngineContract(
   fakeOptions,
 )
 
-describe('the socket', () => {
-  test('belongs to the group that may connect, and is gone after close', async () => {
+describe('the engine socket', () => {
+  test('can be opened by its group only and is removed on close', async () => {
     const { socketPath, close } = await serve()
     const { mode, gid: owner } = await stat(socketPath)
     expect([(mode & 0o777).toString(8), owner]).toEqual(['660', gid])
@@ -90,11 +90,11 @@ describe('the socket', () => {
     await expect(stat(socketPath)).rejects.toThrow('ENOENT')
   })
 
-  test('one that a killed engine left behind is replaced, a living one is not', async () => {
+  test('replaces the socket of a killed engine and refuses to replace that of a live one', async () => {
     const socketPath = newSocketPath()
     const dead = createServer()
     await new Promise<void>((resolve) => dead.listen(`${socketPath}.dead`, resolve))
-    // What a kill leaves: a socket in the file system that nobody listens on.
+    // A killed process leaves a socket file without a listener.
     await link(`${socketPath}.dead`, socketPath)
     await new Promise((resolve) => dead.close(resolve))
     const first = await serve(undefined, socketPath)
@@ -103,21 +103,21 @@ describe('the socket', () => {
     expect(await first.engine.list()).toEqual([])
   })
 
-  test('a file in its place is left alone', async () => {
+  test('does not replace a regular file at its path', async () => {
     const socketPath = newSocketPath()
     await writeFile(socketPath, 'precious')
     await expect(serve(undefined, socketPath)).rejects.toThrow('is not a socket')
   })
 })
 
-describe('a server that another one has taken over from', () => {
+describe('a server that has lost its leadership', () => {
   const serverOf = (socketPath: string, epoch: number) => {
     let lost = 0
     const engine = connectEngine({ socketPath, epoch, onLost: () => void (lost += 1) })
     return { engine, lost: () => lost }
   }
 
-  test('is refused whatever it asks for, and told so, from the first call of the later one on', async () => {
+  test('gets stale_caller for every operation after the first call of the new server', async () => {
     const { fake, engine, ref, run, socketPath } = await withMachine()
     const [old, next] = [serverOf(socketPath, 1), serverOf(socketPath, 2)]
     await old.engine.stop(ref, 0)
@@ -147,7 +147,7 @@ describe('a server that another one has taken over from', () => {
     expect(await kindOf(engine.list())).toBe('stale_caller')
   })
 
-  test('is refused by an engine that was restarted meanwhile', async () => {
+  test('is still refused after a restart of the engine', async () => {
     const { fake, socketPath, close } = await serve()
     await serverOf(socketPath, 7).engine.list()
     await close()
@@ -157,7 +157,7 @@ describe('a server that another one has taken over from', () => {
     expect(await serverOf(socketPath, 7).engine.list()).toEqual([])
   })
 
-  test('never comes through beside a herd of later ones', async () => {
+  test('is refused among concurrent calls of many newer servers', async () => {
     const { socketPath, close } = await serve()
     onTestFinished(close)
     const epochs = Array.from({ length: 20 }, (_, n) => n + 1)
@@ -169,8 +169,8 @@ describe('a server that another one has taken over from', () => {
   })
 })
 
-describe('an engine that goes away', () => {
-  test('fails calls with a kind of its own, and answers again once it is back', async () => {
+describe('an engine that restarts', () => {
+  test('fails calls with engine_away while it is down and accepts them once it is back', async () => {
     const { fake, engine, socketPath, close } = await serve()
     expect(await engine.list()).toEqual([])
     await close()
@@ -180,7 +180,7 @@ describe('an engine that goes away', () => {
     expect(await engine.list()).toEqual([])
   })
 
-  test('ends the commands and logs that are open, so that nobody takes them for complete', async () => {
+  test('ends open commands and logs with an error, so that they are not taken for complete', async () => {
     const { engine, ref, close } = await withMachine()
     const command = kindOf(
       engine.exec(ref, { argv: ['sleep', '60'], stdin: null, timeoutMs: 60_000 }, () => {}),
@@ -192,7 +192,7 @@ describe('an engine that goes away', () => {
     expect(await following).toBe('engine_away')
   })
 
-  test('is watched again by itself, and tells what ended meanwhile', async () => {
+  test('is reconnected to by watchers of exits, who learn what ended in between', async () => {
     const { fake, engine, ref, run, socketPath, close } = await withMachine()
     const abort = new AbortController()
     const told: MachineStatus[] = []
@@ -210,7 +210,7 @@ describe('an engine that goes away', () => {
     await watching
   })
 
-  test('tells whom siblings send packets to, before and after', async () => {
+  test('is reconnected to by watchers of traffic', async () => {
     const { fake, engine, ref, socketPath, close } = await withMachine()
     const abort = new AbortController()
     const told: string[][] = []
@@ -232,7 +232,7 @@ describe('an engine that goes away', () => {
     await watching
   })
 
-  test('closing waits for an operation that has begun', async () => {
+  test('completes running operations before it closes', async () => {
     const { fake, engine, ref, close } = await withMachine()
     fake.delay('stop', 300)
     const stopping = engine.stop(ref, 0)
@@ -243,8 +243,8 @@ describe('an engine that goes away', () => {
   })
 })
 
-describe('a caller that goes away', () => {
-  test('takes its command along', async () => {
+describe('a client of the engine', () => {
+  test('that aborts ends its command', async () => {
     const { engine, ref } = await withMachine()
     const abort = new AbortController()
     const request = { argv: ['sh', '-c', 'sleep 0.4; echo x > /tmp/survived'], stdin: null, timeoutMs: 5000 }
@@ -255,7 +255,7 @@ describe('a caller that goes away', () => {
     expect(await kindOf(engine.readFile(ref, '/tmp/survived', 10))).toBe('file_not_found')
   })
 
-  test('holds a command back for as long as it does not read', async () => {
+  test('that does not read applies backpressure to its command', async () => {
     const { fake, ref } = await withMachine()
     let written = 0
     const counting: Engine = {
@@ -292,7 +292,7 @@ describe('a caller that goes away', () => {
   })
 })
 
-describe('what another side may send', () => {
+describe('the engine refuses', () => {
   async function post(
     socketPath: string,
     path: string,
@@ -387,19 +387,16 @@ describe('what another side may send', () => {
   afterAll(async () => await served?.close())
   const socketPath = () => served?.socketPath ?? ''
 
-  test.each(Object.entries(refused))(
-    '%s is refused before the engine sees it',
-    async (_name, [operation, body]) => {
-      const before = served?.fake.calls.length
-      const answer = await post(socketPath(), `/${operation}`, JSON.stringify(body))
-      expect(answer.status).toBe(400)
-      expect(JSON.parse(answer.body)).toMatchObject({ error: { kind: 'internal' } })
-      expect(served?.fake.calls.length).toBe(before)
-    },
-  )
+  test.each(Object.entries(refused))('%s before it runs anything', async (_name, [operation, body]) => {
+    const before = served?.fake.calls.length
+    const answer = await post(socketPath(), `/${operation}`, JSON.stringify(body))
+    expect(answer.status).toBe(400)
+    expect(JSON.parse(answer.body)).toMatchObject({ error: { kind: 'internal' } })
+    expect(served?.fake.calls.length).toBe(before)
+  })
 
   test.each([{}, ...['', '-1', '1.5', '1e99', 'x', '1, 2'].map((epoch) => ({ 'berth-epoch': epoch }))])(
-    'a call with %j for its epoch is refused before the engine sees it',
+    'a call with %j as its epoch',
     async (headers) => {
       const before = served?.fake.calls.length
       expect((await post(socketPath(), '/list', '{}', 'POST', headers)).status).toBe(400)
@@ -407,7 +404,7 @@ describe('what another side may send', () => {
     },
   )
 
-  test('a body that is no JSON, another method, and a body without end are refused', async () => {
+  test('a body that is not JSON, another HTTP method and an endless body', async () => {
     expect((await post(socketPath(), '/list', '{')).status).toBe(400)
     expect((await post(socketPath(), '/list', '', 'GET')).status).toBe(400)
     const endless = post(socketPath(), '/list', Buffer.alloc(3 * 1024 * 1024, 32))
@@ -416,12 +413,12 @@ describe('what another side may send', () => {
     expect(await served?.engine.list()).toEqual([])
   })
 
-  test('a bad path is told as such', async () => {
+  test('a path that is too long, with bad_path', async () => {
     const engine = served?.engine ?? (await serve()).engine
     expect(await kindOf(engine.readFile(ref, `/${'n'.repeat(5000)}`, 10))).toBe('bad_path')
   })
 
-  test('a fault of the engine says nothing of its insides', async () => {
+  test('to reveal internal error messages', async () => {
     served?.fake.fail('list', new Error('cannot open /var/lib/berth/secret'))
     const answer = await post(socketPath(), '/list', '{}')
     expect(answer.status).toBe(500)

@@ -1,5 +1,5 @@
-// Teams compete for the processors as one each, and who has used them much lately gives way (decision 0107). Told by the
-// kernel's own counters and files: how fast anything is on a busy machine proves nothing.
+// Teams compete for the CPU as equals, and a team that has used much of it lately gets less (decision 0107). The test reads
+// the kernel's counters and files, because speed on a busy machine proves nothing.
 
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
@@ -15,10 +15,10 @@ const FULL = 1024
 const PRINTS = { entrypoint: ['yes', 'a line that is printed as fast as it can be printed'], cmd: [] }
 const BUSY = { entrypoint: ['sh', '-c', 'while :; do :; done'], cmd: [] }
 const SMALL = { cpus: 1, memoryMb: 256, pids: 64, diskGb: 1 }
-/** Far more than a team needs to take all the processors from another. */
+/** More than enough for one team to take the CPU from another. */
 const CROWD = 4
 
-describe.each<IsolationClass>(['runc', 'gvisor'])('in the class %s', (isolation) => {
+describe.each<IsolationClass>(['runc', 'gvisor'])('with %s machines', (isolation) => {
   let host: Awaited<ReturnType<typeof openHostEngine>>
   const suite = createSuite(
     async () => {
@@ -49,37 +49,37 @@ describe.each<IsolationClass>(['runc', 'gvisor'])('in the class %s', (isolation)
     return readFileSync(`/proc/${record.monitor.pid}/cgroup`, 'utf8')
   }
 
-  it('a team that is busy falls below one that is not, and all teams yield to the service', async () => {
+  it('a busy team gets a lower CPU weight than an idle one, and all teams less than the service', async () => {
     const quiet = await suite.running({}, { networkGroup: 3, size: SMALL })
     await suite.running(BUSY, { networkGroup: 4, size: SMALL })
     await suite.running(BUSY, { networkGroup: 4, size: SMALL })
     await expect.poll(() => weightOfTeam(4), WAIT).toBeLessThan(FULL / 2)
-    // Its own start is forgotten by then.
+    // Its own start-up no longer counts by then.
     await expect.poll(() => weightOfTeam(3), WAIT).toBe(FULL)
     expect(weightOf(host.cgroups.parent)).toBe(FULL / 2)
-    // What is done for a team outside its machines is the team's as well.
+    // Work for a team outside its machines counts for the team as well.
     expect(monitorOf(quiet)).toMatch(new RegExp(`/${host.cgroups.parent}/team-3/work$`, 'm'))
     const before = usedBy(3)
     expect((await suite.sh(quiet, 'echo fine')).stdout).toBe('fine\n')
     expect(usedBy(3)).toBeGreaterThan(before)
   })
 
-  it('a team’s many units take no more from another’s one than one of its own would', async () => {
+  it('many units of one team take no more CPU from another team than one unit would', async () => {
     const crowd = await Promise.all(
       Array.from({ length: CROWD }, () => suite.running(BUSY, { networkGroup: 5, size: SMALL })),
     )
     await suite.running(BUSY, { networkGroup: 6, size: SMALL })
     const [crowdBefore, oneBefore] = [usedBy(5), usedBy(6)]
-    // Both have fallen to about the same by then.
+    // By now both weights have dropped to about the same.
     await expect.poll(() => usedBy(5) + usedBy(6) - crowdBefore - oneBefore, WAIT).toBeGreaterThan(3e6)
     const [byCrowd, byOne] = [usedBy(5) - crowdBefore, usedBy(6) - oneBefore]
-    // One unit has one processor at the most, and the crowd has what is left of the others.
+    // The single unit can use one CPU at most; the crowd gets what is left of the others.
     const fair = byCrowd / Math.max(1, availableParallelism() - 1)
     expect(byOne).toBeGreaterThan(fair / 2)
     await Promise.all(crowd.map(({ id }) => host.engine().destroy(id)))
   })
 
-  it('what writes the logs of a team has a quota together once a machine prints megabytes', async () => {
+  it('log writers of a team share a CPU quota once a machine prints megabytes', async () => {
     const quiet = await suite.running({}, { networkGroup: 8, size: SMALL })
     const printing = await suite.running(PRINTS, { networkGroup: 8, size: SMALL })
     const inGroup = (group: string) => new RegExp(`/${host.cgroups.parent}/team-8/${group}$`, 'm')
@@ -91,14 +91,14 @@ describe.each<IsolationClass>(['runc', 'gvisor'])('in the class %s', (isolation)
       readFileSync(`${version === 1 ? trees['cpu'] : main}/${parent}/team-8/logs/${file}`, 'utf8').trim()
     if (version === 2) expect(read('cpu.max')).toBe('5000 20000')
     else expect([read('cpu.cfs_quota_us'), read('cpu.cfs_period_us')]).toEqual(['5000', '20000'])
-    // It is held back by the kernel, and goes on.
+    // The kernel throttles the log writer, and the machine continues.
     const throttled = () => Number(/^nr_throttled (\d+)$/m.exec(read('cpu.stat'))?.[1])
     await expect.poll(throttled, WAIT).toBeGreaterThan(0)
     expect(await suite.status(printing.id)).toMatchObject({ state: 'running' })
     await Promise.all([quiet, printing].map(({ id }) => host.engine().destroy(id)))
   })
 
-  it('an engine that comes anew finds the groups, and one of a team that has gone does not stay', async () => {
+  it('a restarted engine adopts the team cgroups, and an unused one is removed', async () => {
     const ref = await suite.running({}, { networkGroup: 7, size: SMALL })
     await suite.reopen()
     await host.engine().freeze(ref)

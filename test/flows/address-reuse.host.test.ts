@@ -1,5 +1,5 @@
-// One address, two owners in turn (reliability I10): whatever was open or remembered of the first leads to nothing of
-// the second, though the second has the very address, port and name of unit that the first had.
+// One address with two owners in turn (reliability I10): nothing that was open or cached for the first leads to the second,
+// even though the second has the same address, port and unit name.
 
 import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
@@ -14,7 +14,7 @@ import { restartRole } from '../support/kill.ts'
 import { type Published, publish } from '../support/published.ts'
 import { useBerth } from '../support/use-berth.ts'
 
-/** Says whose it is: as a page on 8000, and to every line on 6379. */
+/** Returns the name of its owner: as a page on port 8000, and for every line on port 6379. */
 const PROGRAM = `
 import http.server, os, socketserver, threading
 NAME = os.environ['OWNER'].encode()
@@ -94,7 +94,7 @@ const addressOf = async ({ id }: Unit) =>
     )
   )?.address ?? ''
 
-/** The next engine gives this very address first. */
+/** Makes the next engine allot this address first. */
 async function giveNext(address: string): Promise<void> {
   const [, , high = 0, low = 0] = address.split('.').map(Number)
   const file = join(berth.dataDir, 'network', 'network.json')
@@ -103,8 +103,8 @@ async function giveNext(address: string): Promise<void> {
   await restartRole(berth, 'engine')
 }
 
-describe('an address that had another owner', () => {
-  it('leads nobody from the one to the other, whatever they have kept open', async () => {
+describe('a reused address', () => {
+  it('never leads clients of the old owner to the new one, even over connections kept open', async () => {
     const agent = new Agent({ keepAlive: true })
     const first = await makeOwner('first')
     const address = await addressOf(first.unit)

@@ -1,5 +1,5 @@
-// Adopt, do not murder (reliability F5): whatever of Berth dies, twenty machines of both classes go on, those in the
-// middle of a command too, and another instance's never notice.
+// Adopt, do not kill (reliability F5): whichever process of Berth dies, twenty machines of both classes continue, including
+// those that are running a command, and another instance's machine is not affected.
 
 import { setTimeout as delay } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
@@ -11,7 +11,7 @@ import { killRole, killSupervisor, restartRole } from '../support/kill.ts'
 import { callPatiently, send } from '../support/patient-client.ts'
 import { useBerth } from '../support/use-berth.ts'
 
-/** How many of each class. */
+/** Number of units per class. */
 const COUNTS = { gvisor: 4, runc: 16 }
 
 const berth = useBerth(null)
@@ -26,7 +26,7 @@ const spec = (name: string) => ({
   cmd: ['sh', '-c', `echo ${name} began; exec sleep infinity`],
 })
 
-/** In memory, so that it is gone when the unit's processes are. */
+/** Leaves a mark in memory, which is gone if the unit's processes are. */
 const mark = async (of: Berth, unit: Unit) =>
   expect((await exec(of, unit, ['sh', '-c', `echo ${unit.name} > /dev/shm/mark`])).exitCode).toBe(0)
 
@@ -41,7 +41,7 @@ beforeAll(async () => {
   await Promise.all(units.map((unit) => mark(berth, unit)))
 })
 
-/** Commands that take a while, begun in every third unit: a caller that waits for them is told something. */
+/** Starts long commands in every third unit and checks the responses that their callers get. */
 async function inTheMiddleOfCommands(kill: () => Promise<unknown>): Promise<void> {
   const busy = units.filter((_, index) => index % 3 === 0)
   const calls = busy.map((unit) => {
@@ -51,7 +51,7 @@ async function inTheMiddleOfCommands(kill: () => Promise<unknown>): Promise<void
   await delay(1500)
   await kill()
   for (const outcome of await Promise.all(calls)) {
-    // It ended well, or nobody can say how it ended: never as if it had failed by itself.
+    // It succeeded or its outcome is unknown; it must never look like a failure of the command.
     if (outcome.kind !== 'answered') continue
     expect([200, 502, 503], JSON.stringify(outcome.body)).toContain(outcome.status)
     if (outcome.status === 200) expect(outcome.body.exitCode).toBe(0)
@@ -81,7 +81,7 @@ async function expectNobodyHarmed(): Promise<void> {
   await expectInvariants(other)
 }
 
-describe('twenty units go on', () => {
+describe('twenty units keep running', () => {
   it('when the engine is killed while commands run', async () => {
     await inTheMiddleOfCommands(() => restartRole(berth, 'engine'))
     await expectNobodyHarmed()

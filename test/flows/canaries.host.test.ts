@@ -1,5 +1,5 @@
-// Reliability S22, on real machines: what a caller gives as a secret is in no command line and no environment of the host's
-// processes, in no line that Berth prints, and in no file that anybody but root and its own user may read.
+// Reliability S22, on real machines: a secret from a caller appears in no command line and no environment of the host's
+// processes, in no output of Berth, and in no file that is readable by anyone but root and Berth's own user.
 
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
@@ -27,14 +27,14 @@ beforeAll(async () => {
   })
   units.push(unit)
   const at = `/v1/units/${unit.id}`
-  // One that is still there while the host is looked at.
+  // A command that is still running while the host is examined.
   void berth.call('POST', `${at}/exec`, { cmd: ['sleep', '60'], stdin: canary('stdin') }).catch(() => {})
   await berth.call('POST', `${at}/exec`, { cmd: ['true', `--password=${canary('argv')}`] })
   await berth.call('POST', `${at}/files`, { path: '/root/f', contentBase64: btoa(canary('file')) })
   await berth.call('POST', `${at}/exec`, { cmd: ['no-such-program', canary('refused')], timeoutMs: -1 })
 })
-describe('a secret that a caller gave', () => {
-  it('is in no command line of the host, and in no environment but of its own unit', async () => {
+describe('a secret from a caller', () => {
+  it('is in no command line of the host and in no environment other than its unit’s', async () => {
     const found = []
     for (const pid of await processIds()) {
       const [group, command, environment] = await Promise.all(
@@ -42,28 +42,28 @@ describe('a secret that a caller gave', () => {
           readFile(`/proc/${pid}/${name}`, 'latin1').catch(() => ''),
         ),
       )
-      // What runs within the unit is the caller's own.
+      // Processes of the unit belong to the caller.
       if (units.some(({ id }) => group?.includes(id))) continue
       if (`${command}${environment}`.includes(MARK)) found.push([pid, command])
     }
     expect(found).toEqual([])
   })
 
-  it('is in nothing that Berth prints', () => {
+  it('is not in the output of Berth', () => {
     expect(berth.output).not.toContain(MARK)
   })
 
-  it('is in no file that others may read', async () => {
+  it('is in no file that other users can read', async () => {
     const trees = [berth.dataDir, runDirOf(await berth.instance())]
-    // grep ends with 1 where it finds nothing, and with 2 where a file went while it looked.
+    // grep exits with 1 if it finds nothing and with 2 if a file vanished during the search.
     const { stdout } = await run('grep', ['-rlFs', '--devices=skip', MARK, ...trees], {
       maxBuffer: 2 ** 24,
     }).catch((error: { stdout: string }) => error)
-    // Root's own are there: an engine has to start the unit anew.
+    // Files of root contain it, because an engine has to be able to restart the unit.
     expect(stdout).not.toBe('')
     const open = []
     for (const path of stdout.split('\n').filter((line) => line !== '')) {
-      // As who is nobody: every directory on the way counts.
+      // As an unprivileged user, because the modes of all parent directories count.
       const asNobody = ['--reuid=65534', '--regid=65534', '--clear-groups', '--', 'cat', path]
       if (
         await run('setpriv', asNobody).then(

@@ -1,5 +1,5 @@
-// The SDK and the CLI on real containers, as the operator of a fresh installation uses them: with nothing but its file of
-// credentials.
+// The SDK and the CLI with real containers, as the operator of a new installation uses them: with only the credentials
+// file.
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -23,7 +23,7 @@ afterAll(async () => await rm(directory, { recursive: true }))
 const env = () => ({ BERTH_DATA_DIR: service.dataDir, HOME: directory })
 const cli = async (...args: string[]): Promise<Ended> => await runCli(program, args, env())
 
-it('a program makes a unit, runs code in it, writes a file and forks it', async () => {
+it('the SDK creates a unit, runs code in it, writes a file and forks it', async () => {
   const { baseUrl, apiKey } = service.credentials
   const berth = new Berth({ url: baseUrl, apiKey })
   await using unit = await berth.units.create({ image: IMAGE, waitTimeoutMs: 300_000 })
@@ -35,7 +35,7 @@ it('a program makes a unit, runs code in it, writes a file and forks it', async 
   expect(await copy.files.readText('/app/a.txt')).toBe('kept')
 })
 
-it('a terminal runs a file in a unit, and Ctrl-C ends the command there', async () => {
+it('the CLI runs a file in a unit, and Ctrl-C ends the command in the unit', async () => {
   await writeFile(join(directory, 'hello.py'), 'print("hello")\n')
   expect(await cli('run', '--name', 'box', IMAGE)).toMatchObject({ code: 0, stdout: 'box\n' })
   expect(await cli('cp', join(directory, 'hello.py'), 'box:/root/hello.py')).toMatchObject({ code: 0 })

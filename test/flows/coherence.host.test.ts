@@ -1,6 +1,5 @@
-// What the files API writes a command reads, and what a command writes the files API reads, each time and to the
-// byte, also with sleeps and stops between them (reliability I13). A sandbox that keeps a copy of a file would
-// be found out.
+// The files API and commands always read each other's last bytes, also with sleeps and stops in between (reliability I13).
+// This would detect a sandbox that caches files.
 
 import { describe, expect, it } from 'vitest'
 import type { Unit } from '../../src/contract/unit.ts'
@@ -10,7 +9,7 @@ import { send } from '../support/patient-client.ts'
 import { isDeep } from '../support/part-of.ts'
 import { useBerth } from '../support/use-berth.ts'
 
-/** A round is four alternations: a thousand of them in runc, two hundred in gVisor, where each costs more. */
+/** A round has four writes and reads: a thousand in total for runc and two hundred for gVisor, which is slower. */
 const ROUNDS = isDeep ? { runc: 250, gvisor: 50 } : { runc: 60, gvisor: 40 }
 const UNITS = 2
 const SLEEP_EVERY = 8
@@ -24,7 +23,7 @@ async function call<T>({ id }: Unit, method: string, path: string, body?: unknow
   return outcome.body
 }
 
-/** Of every size around a page and some larger ones, in letters of one to four bytes. */
+/** Sizes around a page and some larger ones, with characters of one to four bytes. */
 function contentOf(round: number, writer: string): string {
   const sizes = [0, 1, 100, 4095, 4096, 4097, 20_000]
   const letters = `${writer} ${round} äöü 漢字 🚢\n`
@@ -32,7 +31,7 @@ function contentOf(round: number, writer: string): string {
 }
 
 async function alternate(unit: Unit, round: number): Promise<void> {
-  // On the root and on the volume, in files that are written again and again and in new ones.
+  // On the root and on the volume, in files that are overwritten and in new ones.
   const path = [`/root/same`, `/data/same`, `/root/new-${round}`, `/data/new-${round}`][round % 4] ?? ''
   const query = new URLSearchParams({ path }).toString()
   const [byApi, byCommand] = [contentOf(round, 'api'), contentOf(round + 3, 'command')]
@@ -53,8 +52,8 @@ async function pause(unit: Unit, round: number): Promise<void> {
   }
 }
 
-describe.each(Object.entries(ROUNDS))('in the class %s', (isolation, rounds) => {
-  it('files and commands see each other’s last bytes, every time', { timeout: 300_000 }, async () => {
+describe.each(Object.entries(ROUNDS))('in %s machines', (isolation, rounds) => {
+  it('the files API and commands always read each other’s last bytes', { timeout: 300_000 }, async () => {
     await berth.start({ BERTH_ISOLATION: isolation })
     const spec = { image: 'berth.local/debian:12', size: 'small', volume: { mount: '/data', gb: 1 } }
     const names = Array.from({ length: UNITS }, (_, index) => `${isolation}-${index}`)

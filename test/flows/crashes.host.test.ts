@@ -1,4 +1,4 @@
-// Every process of Berth can die; its units do not notice.
+// Each process of Berth is killed; the units keep running.
 
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -13,14 +13,14 @@ import { useBerth } from '../support/use-berth.ts'
 const berth = useBerth()
 let units: Unit[]
 
-/** What a unit's processes alone know: when it was restarted, this is another one. */
+/** Reads a mark in memory, which is lost if the unit's processes are restarted. */
 const markOf = (unit: Unit) => exec(berth, unit, ['cat', '/dev/shm/mark'])
 
 beforeAll(async () => {
   units = []
   for (const name of ['one', 'two']) {
     const unit = await createUnit(berth, { name, image: 'berth.local/debian:12', size: 'nano' })
-    // In memory, so that it would be gone if the unit's processes were.
+    // In memory, so that it is lost with the unit's processes.
     await exec(berth, unit, ['sh', '-c', `echo ${name} > /dev/shm/mark`])
     units.push(unit)
   }
@@ -38,9 +38,9 @@ async function expectUnitsUnharmed(): Promise<void> {
   await expectInvariants(berth)
 }
 
-describe('units live on', () => {
+describe('units keep running', () => {
   it.each(['engine', 'server', 'gateway'] as const)(
-    'when the %s is killed, which comes back',
+    'when the %s is killed, which is restarted',
     async (role) => {
       await restartRole(berth, role)
       await expectUnitsUnharmed()
@@ -52,7 +52,7 @@ describe('units live on', () => {
     await expectUnitsUnharmed()
   })
 
-  it('when Postgres is killed, which comes back', async () => {
+  it('when Postgres is killed, which is restarted', async () => {
     const before = await postmasterOf(berth)
     expect(await killPostgres(berth)).toBe(true)
     await eventually(async () => {
@@ -63,7 +63,7 @@ describe('units live on', () => {
     await expectUnitsUnharmed()
   })
 
-  it('over Ctrl-C and the next start, which takes them over with the same key', async () => {
+  it('across Ctrl-C and the next start, which adopts them with the same API key', async () => {
     const { apiKey } = berth.credentials
     expect(await berth.pressCtrlC()).toBe(0)
     expect(berth.output).toContain('Units keep running.')
@@ -76,7 +76,7 @@ describe('units live on', () => {
     await expectUnitsUnharmed()
   })
 
-  it('over a start without credentials.json, which makes another key and leaves the first valid', async () => {
+  it('across a start without credentials.json, which creates a new key and keeps the old one valid', async () => {
     const { apiKey } = berth.credentials
     await berth.pressCtrlC()
     await rm(join(berth.dataDir, 'credentials.json'))
@@ -87,7 +87,7 @@ describe('units live on', () => {
     expect((await fetch(`${berth.credentials.baseUrl}/v1/units`, { headers })).status).toBe(200)
   })
 
-  it('when the supervisor is killed, whose processes end with it', async () => {
+  it('when the supervisor is killed, which ends its child processes', async () => {
     const roles = await Promise.all(['engine', 'server', 'gateway'].map((role) => berth.pidOf(role)))
     await killSupervisor(berth)
     await eventually(async () => {

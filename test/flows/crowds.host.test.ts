@@ -1,7 +1,6 @@
-// Crowds at the gateway, by TLS and with a real unit behind it: two thousand visitors who are slow on purpose
-// (reliability L4), and two thousand who stay and say nothing, beside event streams (L5). `npm test` has a tenth of the
-// first and a quarter of the others. Others are served all the
-// while, and what the gateway held for the crowd it gives back.
+// Crowds at the gateway over TLS with a real unit: two thousand deliberately slow clients (reliability L4), and two thousand
+// idle WebSockets next to event streams (L5). `npm test` uses a tenth of the former and a quarter of the latter. Other
+// clients are served all the time, and the gateway releases what it held for the crowd.
 
 import { once } from 'node:events'
 import { readFile, readdir } from 'node:fs/promises'
@@ -18,10 +17,10 @@ import { useBerth } from '../support/use-berth.ts'
 const EACH = isDeep ? 500 : 50
 const WEB_SOCKETS = isDeep ? 2000 : 500
 const EVENT_STREAMS = isDeep ? 200 : 50
-/** Resident, by TLS, of a connection that is open and silent: what leaks with traffic is far above it. */
+/** Resident memory of an open, idle TLS connection. A leak that grows with traffic would exceed it by far. */
 const MAX_BYTES_EACH = 100 * 1024
 
-/** /large is more than any buffer on the way holds; /events stays open; an upgraded connection says back what it hears. */
+/** /large exceeds every buffer on its way; /events stays open; an upgraded connection echoes. */
 const server = `
 const large = Buffer.alloc(8 * 2 ** 20)
 const accept = (key) => require('node:crypto').createHash('sha1')
@@ -102,8 +101,8 @@ async function residentBytes(): Promise<number> {
   return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) * 1024
 }
 
-describe('a crowd of visitors', () => {
-  it('who are slow on purpose are cut off, and keep nobody else waiting for ever', async () => {
+describe('a crowd of clients', () => {
+  it('that are deliberately slow is disconnected without blocking other clients', async () => {
     const filesBefore = await openFiles()
     const ways = {
       'send their headers byte by byte': 'GET / HTTP/1.1\r\nhost: HOST\r\nx-slow: ',
@@ -115,7 +114,7 @@ describe('a crowd of visitors', () => {
       Object.values(ways).map(async (said) => ({ said, opened: await openMany(EACH, said) })),
     )
     for (const { said, opened } of crowd) {
-      // Who reads sees its end; the others are found out by what they send next.
+      // A client that reads notices its end; the others notice when they send.
       if (!said.includes('/large')) for (const socket of opened) socket.resume()
     }
     const all = crowd.flatMap(({ opened }) => opened)
@@ -124,14 +123,14 @@ describe('a crowd of visitors', () => {
         const dribbles = said.includes('x-slow') || said.includes('content-length')
         for (const [index, socket] of opened.entries()) {
           if (dribbles && socket.writable) socket.write('x')
-          // Its end is behind what it has not read. All of that at once would keep this process itself from reading.
+          // The end comes after the unread data. Reading it from all sockets at once would block this process.
           if (said.includes('/large') && second === 75 + (index % 40)) socket.resume()
         }
       }
       expect(await get('/')).toBe(200)
       await delay(1000)
     }
-    // A client that has not heard of its end is told when it sends something: the gateway knows it no more.
+    // A client that has not noticed its end is told when it sends something to the closed connection.
     for (const socket of all) if (socket.writable) socket.write('x')
     const left = () =>
       crowd.map(({ said, opened }) => [said.slice(0, 24), opened.filter(({ closed }) => !closed).length])
@@ -140,7 +139,7 @@ describe('a crowd of visitors', () => {
     expect(await berth.pidOf('gateway')).toBe(gatewayPid)
   }, 300_000)
 
-  it('stay and say nothing, beside event streams, in little memory, and all of them are still there', async () => {
+  it('that is idle on WebSockets and event streams needs little memory and stays connected', async () => {
     const before = await residentBytes()
     const upgrade =
       'GET /socket HTTP/1.1\r\nhost: HOST\r\nconnection: upgrade\r\nupgrade: websocket\r\n' +
@@ -164,7 +163,7 @@ describe('a crowd of visitors', () => {
   }, 120_000)
 })
 
-/** Until the words have come. */
+/** Waits until these words have arrived. */
 function heard(socket: TLSSocket, words: string): Promise<void> {
   return new Promise((resolve, reject) => {
     let text = ''
