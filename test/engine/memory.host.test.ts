@@ -174,7 +174,7 @@ describe.skipIf(!hasCriu)('the checkpoint of a machine', () => {
 
   const damages: [string, (kept: string) => Promise<void>][] = [
     [
-      'a bit of it turned',
+      'a bit is flipped',
       async (kept) => await damageOne(kept, (bytes) => bytes.fill(bytes[5000] ?? 1, 4000, 4001)),
     ],
     ['it is truncated', async (kept) => await truncate(join(kept, 'pages-1.img'), 4096)],

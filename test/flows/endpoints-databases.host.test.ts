@@ -1,5 +1,5 @@
-// Databases and brokers in units, woken by their real clients at an endpoint, which trust the installation's
-// authority and check the name. PostgreSQL has a file of its own.
+// Databases and brokers in units, woken by their real clients at an endpoint. The clients trust the installation's CA and
+// verify the host name. PostgreSQL and MySQL are tested in files of their own.
 
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
@@ -26,7 +26,7 @@ let ca: string
 
 type Unit = { protocol: Protocol; port: number; spec: Record<string, unknown> }
 
-/** A server of the tests' own where Debian has none. */
+/** A test server in Python for databases that Debian does not package. */
 const python = async (name: string): Promise<Record<string, unknown>> => ({
   image: 'berth.local/python:3.11',
   cmd: ['python3', '/srv/server.py'],
@@ -48,7 +48,7 @@ const units = {
       image: 'berth.local/rabbitmq:3',
       size: 'medium',
       env: { RABBITMQ_DEFAULT_USER: 'agent', RABBITMQ_DEFAULT_PASS: PASSWORD },
-      // It takes longer to start than a visit waits for a unit that runs already.
+      // It takes longer to start than a request waits for a running unit.
       healthcheck: { cmd: ['bash', '-c', ': </dev/tcp/127.0.0.1/5672'], timeoutMs: 240_000 },
     },
   },
@@ -69,7 +69,7 @@ beforeAll(async () => {
     }),
   )
 })
-/** Every client asks, and answers `done` if it was answered right. */
+/** Each client makes a request and returns `done` if the response is right. */
 const clients: { client: string; of: Name; ask: (to: Published) => Promise<string> }[] = [
   {
     client: 'redis-cli',
@@ -84,7 +84,7 @@ const clients: { client: string; of: Name; ask: (to: Published) => Promise<strin
     client: 'ioredis',
     of: 'redis',
     async ask({ host, port }) {
-      // Node's own TLS tells no server a name that it was not given as such.
+      // Node's TLS sends no server name unless it is set explicitly.
       const redis = new Redis({
         host,
         port,
@@ -133,7 +133,7 @@ const clients: { client: string; of: Name; ask: (to: Published) => Promise<strin
         client.makeUnaryRequest('/grpc.health.v1.Health/Check', asIs, asIs, Buffer.alloc(0), answer)
       })
       client.close()
-      // The field `status`, which is SERVING.
+      // The field `status` with the value SERVING.
       return status.equals(Buffer.from([0x08, 0x01])) ? 'done' : status.toString('hex')
     },
   },
@@ -179,16 +179,16 @@ const clients: { client: string; of: Name; ask: (to: Published) => Promise<strin
 ]
 
 describe.each(clients)('$client', ({ of, ask }) => {
-  it('is answered, and wakes its unit from a freeze', async () => {
+  it('gets a response and wakes its unit from a freeze', async () => {
     const to = published[of]
-    // Servers take their time to listen.
+    // The server may not be listening yet.
     await eventually(async () => expect(await ask(to)).toBe('done'), 60_000)
     await freeze(berth, to.unit)
     expect(await waking(berth, to.unit, 'frozen', () => ask(to))).toBe('done')
   })
 })
 
-describe('a unit that is stopped', () => {
+describe('a hibernated unit', () => {
   beforeAll(
     async () =>
       await hibernate(
@@ -200,7 +200,7 @@ describe('a unit that is stopped', () => {
   it.each(clients.filter(({ client }) => client !== 'ioredis' && client !== 'etcd3'))(
     'is woken by $client',
     async ({ of, ask }) => {
-      // A visitor waits 45 seconds for a unit; on a slow machine a server needs more, and the client comes again.
+      // A request waits up to 45 seconds for a unit. On a slow machine the server needs longer, and the client retries.
       const untilDone = () => eventually(async () => expect(await ask(published[of])).toBe('done'), 240_000)
       await waking(berth, published[of].unit, 'cold', untilDone)
     },

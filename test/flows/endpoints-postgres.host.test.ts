@@ -1,5 +1,5 @@
-// A real PostgreSQL in a unit, and its real clients at an endpoint: they wake it, keep it awake while they wait for
-// it, and are told properly when it goes.
+// A real PostgreSQL in a unit with its real clients at an endpoint: they wake it, keep it awake while they wait for a
+// response, and get a proper error when it goes away.
 
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -26,7 +26,7 @@ const berth = useBerth({ BERTH_FROZEN_FOR: `${FROZEN_FOR_S}s` })
 let ca: string
 let shop: Published
 let other: Published
-/** One that works for a client for longer than it may idle, and one that a silent client is connected to. */
+/** One runs a query for longer than its sleep window; the other has only an idle client. */
 let busy: Published
 let quiet: Published
 let hasAnswered = false
@@ -36,7 +36,7 @@ const passwordOf = ({ unit }: Published) => `password of ${unit.name}`
 
 beforeAll(async () => {
   ca = await readFile(berth.credentials.caFile ?? '', 'utf8')
-  // One after the other at first: the image may have to be built.
+  // The first one alone, because the image may have to be built.
   shop = await publishDatabase('shop')
   ;[other, busy, quiet] = await Promise.all([
     publishDatabase('other'),
@@ -58,12 +58,12 @@ async function publishDatabase(name: string, sleep = '10m'): Promise<Published> 
   const env = { POSTGRES_PASSWORD: `password of ${name}` }
   const spec = { name, image: 'berth.local/postgres:15', ports: [5432], env, sleep }
   const published = await publish(berth, spec, { port: 5432, protocol: 'postgres' })
-  // It makes its cluster first.
+  // PostgreSQL initializes its cluster first.
   await eventually(() => ask(published))
   return published
 }
 
-/** By whatever the options say, to where and as whom the endpoint's owner connects. */
+/** Connects as the owner of the endpoint, unless the options say otherwise. */
 async function connect(to: Published, options: pg.ClientConfig = {}): Promise<pg.Client> {
   const { host, port } = to
   const who = { user: 'postgres', database: 'postgres', password: passwordOf(to) }
@@ -81,7 +81,7 @@ async function ask(to: Published, options?: pg.ClientConfig): Promise<unknown> {
   return rows[0]?.answer
 }
 
-/** TLS from the first byte on, as PostgreSQL 17's clients begin it. */
+/** Opens direct TLS, as clients of PostgreSQL 17 can do. */
 async function directTls({ host, port }: Published): Promise<TLSSocket> {
   const socket = connectTls({ host, port, servername: host, ca, ALPNProtocols: ['postgresql'] })
   await once(socket, 'secureConnect')
@@ -91,7 +91,7 @@ async function directTls({ host, port }: Published): Promise<TLSSocket> {
 async function askDirectly(to: Published): Promise<unknown> {
   const socket = await directTls(to)
   expect(socket.alpnProtocol).toBe('postgresql')
-  // The client connects the stream it is given, and this one is there.
+  // The client connects the stream it is given, but this one is already connected.
   const connected = () => setImmediate(() => socket.emit('connect'))
   return await ask(to, { stream: () => Object.assign(socket, { connect: connected }), ssl: false })
 }
@@ -108,25 +108,25 @@ async function psql(to: Published): Promise<string> {
   return (await run('psql', args, { env })).stdout
 }
 
-describe('a PostgreSQL that sleeps', () => {
-  it('is woken by psql, frozen as well as cold', async () => {
+describe('a sleeping PostgreSQL', () => {
+  it('is woken by psql, from a freeze and from a cold start', async () => {
     await freeze(berth, shop.unit)
     expect(await waking(berth, shop.unit, 'frozen', () => psql(shop))).toBe('42\n')
     await hibernate(berth, [shop.unit])
     expect(await waking(berth, shop.unit, 'cold', () => psql(shop))).toBe('42\n')
   })
 
-  it('is woken by pg', async () => {
+  it('is woken by the pg library', async () => {
     await freeze(berth, shop.unit)
     expect(await waking(berth, shop.unit, 'frozen', () => ask(shop))).toBe(42)
   })
 
-  it('is woken by a client that begins with TLS at once', async () => {
+  it('is woken by a client that uses direct TLS', async () => {
     await freeze(berth, shop.unit)
     expect(await waking(berth, shop.unit, 'frozen', () => askDirectly(shop))).toBe(42)
   })
 
-  it('refuses another password in its own words, also that of another unit', async () => {
+  it('rejects a wrong password with its own error, also the password of another unit', async () => {
     await freeze(berth, other.unit)
     const stranger = () => connect(other, { password: passwordOf(shop) }).catch((error: unknown) => error)
     expect(await waking(berth, other.unit, 'frozen', stranger)).toMatchObject({
@@ -135,7 +135,7 @@ describe('a PostgreSQL that sleeps', () => {
     })
   })
 
-  it('is not woken by the secret of another unit', async () => {
+  it('is not woken by the endpoint secret of another unit', async () => {
     await freeze(berth, other.unit)
     const secretOf = ({ host }: Published) => host.split('.')[0]?.slice(-26) ?? ''
     const host = other.host.replace(secretOf(other), secretOf(shop))
@@ -144,8 +144,8 @@ describe('a PostgreSQL that sleeps', () => {
   })
 })
 
-describe('a session with PostgreSQL', () => {
-  it('goes on at its next query after its unit was frozen', async () => {
+describe('a PostgreSQL session', () => {
+  it('continues with its next query after its unit was frozen', async () => {
     const client = await connect(shop)
     await client.query('create temporary table kept as select 7 as answer')
     await freeze(berth, shop.unit)
@@ -163,8 +163,8 @@ describe('a session with PostgreSQL', () => {
   })
 })
 
-describe('a request to cancel', () => {
-  it('over TLS reaches the backend that its key is of', async () => {
+describe('a cancel request', () => {
+  it('over TLS cancels the query of its key and no other', async () => {
     const [victim, bystander] = [await connect(shop), await connect(shop)]
     const late = expect(victim.query('select pg_sleep(60)')).rejects.toMatchObject({ code: '57014' })
     const going = bystander.query("select pg_sleep(2), 'on' as goes")
@@ -179,7 +179,7 @@ describe('a request to cancel', () => {
     expect((await going).rows).toMatchObject([{ goes: 'on' }])
   })
 
-  it("in psql's way, which is in plain, reaches it as well", async () => {
+  it('in plain text, as psql sends it, cancels the query', async () => {
     const { args, env } = psqlOf(shop, '--command=select pg_sleep(60)')
     const child = spawn('psql', args, { env, stdio: ['ignore', 'ignore', 'pipe'] })
     const said = read(child)
@@ -205,8 +205,8 @@ async function read(child: ChildProcess): Promise<string> {
   return text
 }
 
-describe('a unit that may idle for a minute', () => {
-  it('is awake for as long as its client waits for an answer, and sleeps under one that waits for none', async () => {
+describe('a unit with a sleep window of one minute', () => {
+  it('stays awake while a client waits for a response and falls asleep under an idle client', async () => {
     await eventually(async () => expect((await unitOf(berth, quiet.unit)).state).toBe('sleeping'), 110_000)
     expect((await unitOf(berth, busy.unit)).state).toBe('running')
     expect(hasAnswered).toBe(false)

@@ -1,5 +1,5 @@
-// A private URL of a real unit, and what people open it with: a browser, which must not tell others of the secret,
-// curl, git, and a download that is larger than anything the gateway may keep.
+// The private URL of a real unit, opened by a browser (which must not reveal the secret), curl and git, and a download that
+// is larger than the gateway may buffer.
 
 import { execFile } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -24,10 +24,10 @@ const run = promisify(execFile)
 
 const berth = useBerth({ BERTH_FROZEN_FOR: `${FROZEN_FOR_S}s` })
 let caFile: string
-/** Of the clients: their home, and what they fetch. */
+/** The clients' home directory, with the files that they fetch. */
 let home: string
 let site: Published
-/** Another origin, to which the page leads. */
+/** Another origin that the page links to. */
 let elsewhere: Published
 
 beforeAll(async () => {
@@ -58,7 +58,7 @@ async function publishSite(name: string, mode: 'public' | 'private', files: File
   return published
 }
 
-/** Everything by relative address, but for what lies elsewhere. */
+/** Relative links only, except those to the other origin. */
 function pages(other: string): Files {
   const page = (title: string, body: string) =>
     `<!doctype html><meta charset=utf-8><link rel=icon href=data:,><title>${title}</title>${body}`
@@ -82,7 +82,7 @@ async function curl(url: string, ...args: string[]): Promise<string> {
 }
 
 describe('a private URL', () => {
-  it.each(['frozen', 'cold'] as const)('is opened by curl, with its unit %s', async (tier) => {
+  it.each(['frozen', 'cold'] as const)('works with curl, with its unit %s', async (tier) => {
     if (tier === 'frozen') await freeze(berth, site.unit)
     else await hibernate(berth, [site.unit])
     expect(await waking(berth, site.unit, tier, () => curl(`${site.url}/`))).toBe('the page of site')
@@ -91,7 +91,7 @@ describe('a private URL', () => {
     expect(await waking(berth, site.unit, 'frozen', byHttp2)).toBe('the page of site by 2')
   })
 
-  it('is cloned from by git', async () => {
+  it('works with git clone', async () => {
     await freeze(berth, site.unit)
     const cloned = await waking(berth, site.unit, 'frozen', () =>
       clone(site.url, join(home, 'clone'), caFile),
@@ -129,25 +129,25 @@ describe('a private URL in a browser (reliability S20)', () => {
     await page.close()
   })
 
-  it('tells no other origin of itself, by what its page loads from there or by a link', async () => {
+  it('is not revealed to another origin by embedded images or links', async () => {
     const page = await browser.newPage()
     await page.goto(`${site.url}/deep/first.html`)
     await page.locator('#out').click()
     await page.waitForURL(`${elsewhere.url}/seen`)
     const seen = async (at: Published) => (await curl(`${at.url}/seen`)).split('\n')
-    // The image, the link, and the asking itself.
+    // The image, the link and the request for this list.
     expect((await seen(elsewhere)).length).toBeGreaterThanOrEqual(4)
     expect((await seen(elsewhere)).join()).not.toContain(site.host)
-    // The page does tell its own server, so what it tells would be seen.
+    // Control: the page does send its URL to its own server.
     expect(await seen(site)).toContain(`${site.url}/deep/first.html`)
     await page.close()
   })
 })
 
-describe('a download that is larger than all the gateway may keep', () => {
+describe('a download that is larger than the gateway may buffer', () => {
   const MEGABYTES = 512
 
-  it('arrives as it was sent, and the gateway keeps none of it', async () => {
+  it('arrives unchanged without growing the gateway’s memory', async () => {
     const ca = await readFile(caFile, 'utf8')
     const pid = (await berth.pidOf('gateway')) ?? 0
     const { before, most } = await memoryDuring(pid, async () => {

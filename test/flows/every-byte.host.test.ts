@@ -1,5 +1,5 @@
-// Sleep, wake, stop, start and sudden ends keep every byte (reliability F10): after each of six cycles of each
-// cause (two of the six in `npm test`) both trees of a unit, on its root and on its volume, synced or not, are what they were before.
+// Sleep, wake, stop, start and sudden death keep every byte (reliability F10). After six cycles of each (two in `npm test`)
+// the file trees of a unit on its root and volume, synced or not, are unchanged.
 
 import { setTimeout as delay } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
@@ -17,11 +17,11 @@ const CYCLES = partOf([1, 2, 3, 4, 5, 6], 2)
 
 const berth = useBerth(null)
 let seed = 0
-/** One of each class, for most causes. */
+/** One unit of each class, used for most tests. */
 const units: Unit[] = []
-/** One of each class that is left alone until its window has passed. */
+/** One unit of each class that is left idle until its sleep window has passed. */
 const idle: Unit[] = []
-/** One of each class whose first process does not stop when asked to. */
+/** One unit of each class whose first process ignores SIGTERM. */
 const stubborn: Unit[] = []
 let idleHashes: string[]
 
@@ -36,7 +36,7 @@ beforeAll(async () => {
   idleHashes = await grow(idle)
 })
 
-/** In gVisor pipes and sockets are things of memory, which a unit keeps no longer than it runs. */
+/** In gVisor, pipes and sockets exist only in memory, so they do not survive the run. */
 async function grow(those: Unit[]): Promise<string[]> {
   seed += 1
   const grown = those.map((unit) => growTrees(berth, unit, { seed, pipes: unit.name.startsWith('runc') }))
@@ -45,7 +45,7 @@ async function grow(those: Unit[]): Promise<string[]> {
 
 const hashes = (those: Unit[]) => Promise.all(those.map((unit) => hashTrees(berth, unit)))
 
-/** Grows the trees, has something happen, and sees that they are as they were. */
+/** Grows the trees, runs `happens`, and checks that the trees are unchanged. */
 async function expectKept(those: Unit[], happens: () => Promise<unknown>): Promise<void> {
   const before = await grow(those)
   await happens()
@@ -73,7 +73,7 @@ async function expectStates(those: Unit[], state: Unit['state']): Promise<void> 
   expect(found.map((unit) => unit.state)).toEqual(those.map(() => state))
 }
 
-/** Kills a role somewhere in the middle of the work. */
+/** Kills processes of Berth in the middle of the work. */
 async function under(kills: Role[], work: () => Promise<unknown>, cycle: number): Promise<void> {
   const killing = async () => {
     await delay(cycle * 4)
@@ -82,7 +82,7 @@ async function under(kills: Role[], work: () => Promise<unknown>, cycle: number)
   await Promise.all([work(), killing()])
 }
 
-/** Of six cycles each role dies in the middle of falling asleep, and of waking, alone and with the other. */
+/** In six cycles each process dies during falling asleep and during waking, alone and with the other. */
 const killsOf: Record<number, { asleep: Role[]; awake: Role[] }> = {
   1: { asleep: ['engine'], awake: [] },
   2: { asleep: ['server'], awake: [] },
@@ -102,12 +102,12 @@ describe.each([
     await berth.start({ BERTH_ISOLATION: 'runc', BERTH_FROZEN_FOR: frozenFor })
   })
 
-  it('over several naps', async () => {
+  it('over several cycles', async () => {
     for (const _cycle of CYCLES) await expectKept(units, () => sleepAll(units))
     await expectInvariants(berth)
   })
 
-  it.each(CYCLES)('while Berth’s processes are killed, time %i', async (cycle) => {
+  it.each(CYCLES)('while Berth’s processes are killed, cycle %i', async (cycle) => {
     const { asleep = [], awake = [] } = killsOf[cycle] ?? {}
     await expectKept(units, async () => {
       await under(asleep, () => sleepAll(units), cycle)
@@ -128,21 +128,21 @@ describe('every byte is kept', () => {
     await expectInvariants(berth)
   })
 
-  it('when a first process has to be killed to be stopped', async () => {
+  it('when the first process has to be killed to stop', async () => {
     await expectKept(stubborn, async () => {
       await all(stubborn, 'stop')
       await all(stubborn, 'start')
     })
   })
 
-  it('when nobody has used a unit for as long as its window', async () => {
+  it('when a unit falls asleep because it is idle', async () => {
     await eventually(() => expectStates(idle, 'sleeping'), 90_000)
     const found = await Promise.all(idle.map(get))
     for (const { stoppedReason } of found) expect(stoppedReason).toBe('idle')
     expect(await hashes(idle)).toEqual(idleHashes)
   })
 
-  it.each(CYCLES)('over a power cut of the host, time %i', async () => {
+  it.each(CYCLES)('over a power loss of the host, cycle %i', async () => {
     await expectKept(units, async () => {
       await cutPower(berth)
       await berth.start({ BERTH_ISOLATION: 'runc', BERTH_FROZEN_FOR: 'never' })

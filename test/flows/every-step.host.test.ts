@@ -1,7 +1,7 @@
-// Berth is killed at every step of every way a unit can take, while it works for callers on real machines: the server
-// before and after each step and each undo, the engine after each effect (reliability F1). Each time the
-// caller, who tries again as a sane one does, finds one unit, where it was sent, with its files; and the host
-// is as the database says. `npm test` runs a part of the places, another one each day.
+// Kills Berth at every step of every unit operation while it serves callers on real machines: the server before and after
+// each step and undo, the engine after each effect (reliability F1). Each time a caller that retries must find one unit in
+// the requested state with its files, and the host must match the database. `npm test` covers a part of the failpoints,
+// a different one each day.
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { Unit } from '../../src/contract/unit.ts'
@@ -24,7 +24,7 @@ type Life = {
   role: 'server' | 'engine'
   isolation: 'runc' | 'gvisor'
   frozenFor: string
-  /** Units are asleep when they are started; stopped otherwise. */
+  /** Units are asleep when they are started; otherwise they are stopped. */
   from?: 'asleep'
   places: string[]
 }
@@ -50,7 +50,7 @@ const everyPlace = [
   ...reachedFailpoints.map((place) => `${place}.after`),
 ]
 
-/** A supervisor waits the longer the oftener a part has died, so each of its lives has a few deaths only. */
+/** The supervisor's restart delay grows with each death, so each instance of Berth has only a few. */
 const DEATHS = 4
 const runc = { isolation: 'runc', frozenFor: 'never' } as const
 const server = (places: string[], life: Partial<Life> = {}): Life => ({
@@ -60,7 +60,7 @@ const server = (places: string[], life: Partial<Life> = {}): Life => ({
   ...life,
 })
 
-/** What the engine does after what it has just done is what it does before the next: one of the two will do. */
+/** The state after one effect equals the state before the next, so testing after each effect is enough. */
 const engineLives: Life[] = Array.from(
   { length: Math.ceil(reachedFailpoints.length / DEATHS) },
   (_, life) => ({
@@ -97,7 +97,7 @@ const gvisorLives: Life[] = [
 
 const deaf = { cmd: ['sh', '-c', 'trap "" TERM; while :; do sleep 1000 & wait; done'] }
 
-/** Each on a data directory of its own, side by side: most of the time is spent waiting. */
+/** Each lane has its own data directory and runs in parallel, because most of the time is spent waiting. */
 const lanes = [
   { lane: 'of operations', lives: serverLives, inPart: 3 },
   { lane: 'of effects', lives: engineLives, inPart: 2 },
@@ -106,33 +106,33 @@ const lanes = [
 
 const oneByOne = { concurrent: false }
 
-it('every place Berth can be killed at is met by a drill', () => {
+it('every failpoint is covered by a crash test', () => {
   const drilled = lanes.flatMap(({ lives }) => lives.flatMap(({ places }) => places))
   expect([...new Set([...drilled, ...undoing])].toSorted()).toEqual(everyPlace.toSorted())
 })
 
-describe.concurrent.each(lanes)('killed in the middle $lane,', ({ lane, lives, inPart }) => {
+describe.concurrent.each(lanes)('killed in the middle $lane', ({ lane, lives, inPart }) => {
   const drill = new Drill()
   afterAll(() => drill.close())
 
   describe.each(partOf(lives, inPart))(
-    'in $isolation, where sleepers are frozen for $frozenFor,',
+    'with $isolation and units frozen for $frozenFor',
     oneByOne,
     (life) => {
       let units: Unit[]
 
       beforeAll(async () => {
         await drill.startAnew({ BERTH_ISOLATION: life.isolation, BERTH_FROZEN_FOR: life.frozenFor })
-        // More than one: a call that does not run into the crash itself is met by it anywhere.
+        // Two units, so that the crash also hits a call in an unrelated place.
         units = await Promise.all([drill.makeUnit(), drill.makeUnit()])
       })
       afterEach(() => disarm(drill.berth))
       afterAll(() => drill.expectDestroys(units))
 
       it.each(life.places)(
-        `the ${life.role} dies at %s, which costs time and nothing else`,
+        `a death of the ${life.role} at %s delays callers but has no other effect`,
         async (place) => {
-          // One that stops when it is asked to need not be killed.
+          // A unit that stops on request is never killed, so this failpoint needs one that does not.
           const others = place === 'engine.stop.kill.after' ? [await drill.makeUnit(deaf)] : []
           await expectUnharmed(drill, life, place, [...units, ...others])
           await drill.expectDestroys(others)
@@ -142,11 +142,11 @@ describe.concurrent.each(lanes)('killed in the middle $lane,', ({ lane, lives, i
   )
 
   if (lane !== 'in gVisor') return
-  describe('while what failed is undone', oneByOne, () => {
+  describe('during an undo', oneByOne, () => {
     beforeAll(() => drill.startAnew({ BERTH_ISOLATION: 'runc' }))
     afterEach(() => disarm(drill.berth))
 
-    it.each(partOf(undoing, 3))('the server dies at %s, and the undoing goes on', async (place) => {
+    it.each(partOf(undoing, 3))('the server dies at %s, and the undo is completed', async (place) => {
       if (place.startsWith('create.')) await expectCreateUndone(drill, place)
       else if (place.startsWith('fork.')) await expectForkUndone(drill, place)
       else await expectStartUndone(drill, place)
@@ -164,7 +164,7 @@ async function expectUnharmed(drill: Drill, life: Life, place: string, units: Un
   else if (verb === 'destroy')
     await drill.expectDestroys(await Promise.all([drill.makeUnit(), drill.makeUnit()]))
   else if (verb === 'fork') {
-    // What a source wrote may have reached the pool before there was anything to flush.
+    // The data of a source may already have been flushed, so it may take several forks to reach the failpoint.
     for (let time = 0; time < 5 && (time === 0 || (await stillArmed(berth)).length > 0); time += 1)
       await Promise.all(units.map((unit) => expectForks(drill, unit)))
   } else if (verb === 'process') await expectProcesses(drill, units)
@@ -175,9 +175,9 @@ async function expectUnharmed(drill: Drill, life: Life, place: string, units: Un
   for (const unit of units) await drill.expectFiles(unit)
 }
 
-/** Effects of the engine that another call of a user brings about than the one they are named by. */
+/** Engine effects that are caused by another API call than their name suggests. */
 const verbsOfEffects: Record<string, Verb> = {
-  // At the first start alone.
+  // Only at the first start.
   'engine.start.etc': 'create',
   'engine.freeze': 'sleep',
   'engine.thaw': 'wake',
@@ -202,7 +202,7 @@ const arrivals: Record<Exclude<Verb, 'create' | 'destroy' | 'fork' | 'process'>,
   start: { state: 'running', stoppedReason: null },
   wake: { state: 'running', stoppedReason: null },
   sleep: { state: 'sleeping', stoppedReason: 'idle' },
-  // By itself, once it sleeps.
+  // Happens by itself once the unit sleeps.
   hibernate: { state: 'sleeping', stoppedReason: 'idle' },
   stop: { state: 'stopped', stoppedReason: 'user' },
 }
@@ -217,7 +217,7 @@ async function expectArrives(drill: Drill, verb: keyof typeof arrivals, units: U
   }, WITHIN_MS)
 }
 
-/** Each is told of, and none runs on for ever. */
+/** Every process is listed and none stays in state running. */
 async function expectProcesses(drill: Drill, units: Unit[]): Promise<void> {
   for (const unit of units) {
     const { status, body } = await drill.act(unit, 'processes', { cmd: ['true'] })
@@ -243,10 +243,10 @@ async function expectOneEach(drill: Drill, names: string[]): Promise<void> {
   await drill.expectDestroys(found)
 }
 
-/** By itself, and then together with its copy: several at once are noted down. */
+/** Forks a unit alone and with its stack, because forks of several units are journaled. */
 async function expectForks(drill: Drill, unit: Unit): Promise<void> {
   const [name, into] = [drill.newName(), drill.newName()]
-  // With enough to be written out first.
+  // Enough data that a flush has something to write.
   const cmd = ['dd', 'if=/dev/zero', 'of=/root/large', 'bs=1M', 'count=32']
   expect((await drill.act(unit, 'exec', { cmd })).status).toBe(200)
   const one = await drill.fork(`units/${unit.id}`, { name })
@@ -292,7 +292,7 @@ async function expectStartUndone(drill: Drill, place: string): Promise<void> {
   await drill.act(unit, 'stop')
   await arm(drill.berth, 'server', 'start.ready.before', 'error')
   await arm(drill.berth, 'server', place, 'crash')
-  // Sent again it starts: what was left of the first try is no obstacle.
+  // The retry succeeds: leftovers of the first attempt do not prevent the start.
   expect((await drill.act(unit, 'start')).status).toBe(200)
   expect(await stillArmed(drill.berth)).toEqual([])
   await expectInvariants(drill.berth, WITHIN_MS)

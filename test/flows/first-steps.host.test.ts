@@ -1,4 +1,4 @@
-// A new user's first hour: start, the printed key, a program written into a unit and run there.
+// The first hour of a new user: start, the API key, and a program that is written into a unit and run there.
 
 import { createHash } from 'node:crypto'
 import { stat } from 'node:fs/promises'
@@ -12,7 +12,7 @@ import { useBerth } from '../support/use-berth.ts'
 const berth = useBerth({}, { isEmpty: true })
 
 describe('npm start', () => {
-  it('prints the base URL, the sign-in link, where the key is and the isolation class with its reason', () => {
+  it('prints the base URL, the sign-in link, the path of the key and the isolation class with its reason', () => {
     const { baseUrl, signInUrl } = berth.credentials
     expect(berth.output).toContain(`API          ${baseUrl}`)
     expect(berth.output).toContain(signInUrl)
@@ -20,7 +20,7 @@ describe('npm start', () => {
     expect(berth.output).toMatch(/Isolation {4}(gvisor|runc): \S+/)
   })
 
-  it('keeps the credentials for root alone, and out of what it prints', async () => {
+  it('stores the credentials for root only and does not print the API key', async () => {
     const { mode, uid } = await stat(join(berth.dataDir, 'credentials.json'))
     expect([mode & 0o777, uid]).toEqual([0o600, 0])
     expect(berth.credentials.caFile).toBe(`${berth.dataDir}/ca/ca.crt`)
@@ -32,14 +32,14 @@ describe('npm start', () => {
     expect(response.status).toBeLessThan(400)
   })
 
-  it('answers a caller without a key with 401', async () => {
+  it('serves an API that responds with 401 to a caller without a key', async () => {
     const response = await fetch(`${berth.credentials.baseUrl}/v1/units`)
     expect(response.status).toBe(401)
   })
 })
 
 describe('a Python script in a unit', () => {
-  it('is written, run, and its output read back with the same SHA-256', async () => {
+  it('can be written and run, and its output can be read with a matching SHA-256', async () => {
     const unit = await createUnit(berth, { name: 'py', image: 'berth.local/python:3.11' })
     const script = [
       'import hashlib',
@@ -69,7 +69,7 @@ describe('a Python script in a unit', () => {
 })
 
 describe('PostgreSQL in a unit', () => {
-  it('answers a query by exec, and by name from a sibling', async () => {
+  it('responds to a query by exec and by name from another unit', async () => {
     const database = await createUnit(
       berth,
       {

@@ -1,6 +1,5 @@
-// A real PostgreSQL that is forked while it is written to, in each class: the copy starts clean and holds every row that
-// was acknowledged up to the fork, and a writer to the source notices nothing (reliability F11). `npm test` does
-// so in one of the classes.
+// Forks a real PostgreSQL while it is being written to, in each class: the copy starts cleanly with every acknowledged row,
+// and the writer to the source is not disturbed (reliability F11). `npm test` covers one of the classes.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ForkResult } from '../../src/contract/fork.ts'
@@ -14,14 +13,14 @@ import { useBerth } from '../support/use-berth.ts'
 
 const psql = (sql: string) => ['psql', '-U', 'postgres', '-qAtXc', sql]
 
-/** One session, which inserts row after row; each is noted once it is acknowledged. */
+/** One session that inserts row after row; each row is recorded once it is acknowledged. */
 const WRITE = `
 i=0
 while [ ! -e /root/stop ]; do i=$((i + 1)); echo "insert into words (n) values ($i) returning n;"; done |
   psql -U postgres -qAtX -v ON_ERROR_STOP=1 | while read -r n; do echo "$n" >> /root/acknowledged; done
 touch /root/stopped`
 
-/** What was acknowledged and is not there; then what a damaged table or index would not survive. */
+/** Counts acknowledged rows that are missing, then runs statements that would fail on a damaged table or index. */
 const LOOK = `
 sort /root/acknowledged > /root/noted
 psql -U postgres -qAtXc 'select n from words' | sort > /root/rows
@@ -29,7 +28,7 @@ comm -23 /root/noted /root/rows | wc -l
 wc -l < /root/noted
 psql -U postgres -qAtX -v ON_ERROR_STOP=1 -c 'reindex table words' -c 'insert into words (n) values (0) returning n'`
 
-describe.each(partOf(isolationClasses, 1, testSeed + 1))('%s', (isolation) => {
+describe.each(partOf(isolationClasses, 1, testSeed + 1))('with %s', (isolation) => {
   const berth = useBerth({ BERTH_ISOLATION: isolation })
   let source: Unit
 
@@ -57,7 +56,7 @@ describe.each(partOf(isolationClasses, 1, testSeed + 1))('%s', (isolation) => {
   const untilMore = async (than: number) =>
     await eventually(async () => expect(await acknowledged()).toBeGreaterThan(than))
 
-  it('copies of a database under load hold every acknowledged row, and its writer goes on', async () => {
+  it('forks of a database under load contain every acknowledged row, and its writer continues', async () => {
     await said(
       source,
       'bash',

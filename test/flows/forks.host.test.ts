@@ -1,6 +1,5 @@
-// Forks of real units over the API, in each class: a stack whose copies run, find each other and go their own way,
-// and units whose memory outlives their sleep where the class can keep it. `npm test` does so in one
-// of the classes.
+// Forks real units over the API, in each class: the copies of a stack run, find each other and develop independently, and
+// memory survives sleep if the class supports checkpoints. `npm test` covers one of the classes.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ForkResult } from '../../src/contract/fork.ts'
@@ -16,7 +15,7 @@ import { useBerth } from '../support/use-berth.ts'
 
 const image = 'berth.local/debian:12'
 
-/** Counts in memory, and answers every connection with its name and the count. */
+/** Counts in memory and answers every connection with its name and the count. */
 const counter = [
   'use IO::Socket::INET; $SIG{TERM} = sub { exit }; my $n = 0;',
   'my $s = IO::Socket::INET->new(Listen => 9, LocalPort => 7000, ReuseAddr => 1) or die;',
@@ -28,9 +27,9 @@ const ask = (host: string) => ['bash', '-c', `exec 3<>/dev/tcp/${host}/7000; cat
 
 const FROZEN_FOR_MS = SECOND
 
-describe.each(partOf(isolationClasses, 1))('%s', (isolation) => {
+describe.each(partOf(isolationClasses, 1))('with %s', (isolation) => {
   const berth = useBerth({ BERTH_ISOLATION: isolation, BERTH_FROZEN_FOR: `${FROZEN_FOR_MS / SECOND}s` })
-  /** Whether what is in memory can be kept: then it must be. */
+  /** What a fork must copy: memory if the class supports it. */
   const kept = isolation === 'runc' && hasCriu ? 'memory' : 'disk'
 
   beforeAll(async () => {
@@ -56,13 +55,13 @@ describe.each(partOf(isolationClasses, 1))('%s', (isolation) => {
   const countOf = async (unit: Unit, host = '127.0.0.1') =>
     Number((await said(unit, ...ask(host))).split(' ')[1])
 
-  it('a stack is forked while it runs, and its copies find each other and not their sources', async () => {
+  it('a running stack can be forked, and its copies resolve names to each other, not to their sources', async () => {
     const [db, app] = [await unitOf('shop', 'db'), await unitOf('shop', 'app')]
     await said(db, 'bash', '-c', 'echo row > /data/row; echo row > /root/row')
     const before = await countOf(db)
     const { status, body } = await berth.call<ForkResult>('POST', '/v1/stacks/shop/fork', { into: 'trial' })
     expect(status, JSON.stringify(body)).toBe(201)
-    // The copy of the application is told another address than its source was.
+    // The copy of the application gets a different address in its environment.
     expect(body.copied).toEqual({ db: kept, app: 'disk' })
     const [copy, tester] = [await unitOf('trial', 'db'), await unitOf('trial', 'app')]
     await said(copy, 'bash', '-c', 'echo copy > /root/name')
@@ -82,7 +81,7 @@ describe.each(partOf(isolationClasses, 1))('%s', (isolation) => {
     expect(await countOf(db)).toBeGreaterThan(before)
   })
 
-  it('ten forks of one unit at once are ten units', async () => {
+  it('ten concurrent forks of one unit create ten units', async () => {
     const db = await unitOf('shop', 'db')
     const forks = await Promise.all(
       Array.from({ length: 10 }, () =>
@@ -97,7 +96,7 @@ describe.each(partOf(isolationClasses, 1))('%s', (isolation) => {
     expect(await berth.call('DELETE', '/v1/stacks/ten')).toMatchObject({ status: 200 })
   })
 
-  it('a unit that slept without its machine goes on, and a fork of it sleeps until it is used', async () => {
+  it('a hibernated unit continues, and a fork of it sleeps until it is used', async () => {
     const db = await unitOf('shop', 'db')
     const before = await countOf(db)
     await berth.call('POST', `/v1/units/${db.id}/sleep`, { sleep: '1h', now: true })

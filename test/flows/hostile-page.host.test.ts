@@ -1,5 +1,5 @@
-// Reliability S7: a unit whose page does in a real browser what it can to the person before it, who is signed in to the
-// service: sets cookies for wider domains, frames its pages, sends its forms, and puts itself between pages and network.
+// Reliability S7: the page of a hostile unit in a real browser attacks a signed-in person. It sets cookies for wider domains,
+// frames pages of the service, submits its forms, and registers a service worker.
 
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -15,7 +15,7 @@ let service: Service
 let gateway: TestGateway
 let origin: Origin
 let browser: Browser
-/** What units were sent: addresses, and cookies with them. */
+/** URLs and cookies that units received. */
 const seen: { url: string; cookie: string }[] = []
 let hostile: string
 let neighbour: string
@@ -42,7 +42,7 @@ beforeAll(async () => {
   browser = await chromium.launch({
     executablePath: '/usr/bin/chromium',
     args: [
-      // As root it has no sandbox of its own.
+      // Chromium's own sandbox does not work for root.
       '--no-sandbox',
       `--host-resolver-rules=MAP berth.test 127.0.0.1:${service.port},MAP *.${DOMAIN} 127.0.0.1:${gateway.port}`,
     ],
@@ -55,7 +55,7 @@ afterAll(async () => {
   await service.close()
 })
 
-/** A person who is signed in, with the unit's page before them. */
+/** Signs a person in and opens the hostile unit's page. */
 async function meet(): Promise<{ team: TestTeam; session: string; context: BrowserContext; page: Page }> {
   const team = await makeTeam(service)
   const { token } = await createSignInLink(service.app, team.email)
@@ -79,7 +79,7 @@ async function accountOf(page: Page): Promise<string> {
   return (await page.textContent('body')) ?? ''
 }
 
-it('its cookies stay its own: none for a wider domain is kept, however many it sends', async () => {
+it('a hostile page cannot set cookies for a wider domain, however many it sends', async () => {
   const { team, context, page } = await meet()
   const kept = await context.cookies([hostile, neighbour, `http://${DOMAIN}`, 'http://berth.test'])
   const planted = kept.filter(({ value }) => value === 'planted' || value === 'x')
@@ -91,7 +91,7 @@ it('its cookies stay its own: none for a wider domain is kept, however many it s
   expect(await accountOf(page)).toContain(team.email)
 })
 
-it('its page can neither frame the service nor use its session, and never sees it', async () => {
+it('a hostile page can neither frame the service nor use or see the session', async () => {
   const { team, session, page } = await meet()
   const keys = async () => await service.call('GET', '/v1/keys', { key: team.key })
   const before = (await keys()).body
@@ -115,7 +115,7 @@ it('its page can neither frame the service nor use its session, and never sees i
   expect(await accountOf(page)).toContain(team.email)
 })
 
-it('a form it sends does not sign the person out', async () => {
+it('a form of a hostile page cannot sign the person out', async () => {
   const { team, page } = await meet()
   await page.evaluate(`
     const form = document.createElement('form')
@@ -127,7 +127,7 @@ it('a form it sends does not sign the person out', async () => {
   expect(await accountOf(page)).toContain(team.email)
 })
 
-it('its service worker answers for its own address alone', async () => {
+it('a service worker of a hostile page only affects its own origin', async () => {
   const { team, page } = await meet()
   await page.evaluate(`navigator.serviceWorker
     .register('/worker.js', { scope: '/' })

@@ -1,5 +1,5 @@
-// The checker of the invariants checked itself: with Berth holding still, each kind of thing planted on the host,
-// taken from it or altered in the database is told, and nothing else is.
+// Tests the invariant checker itself: with Berth stopped, each thing that is planted on the host, removed from it or changed
+// in the database is reported, and nothing else is.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -29,7 +29,7 @@ beforeAll(async () => {
   unit = await createUnit(berth, { name: 'one', image: 'berth.local/debian:12', size: 'nano' })
   instance = await berth.instance()
   await expectInvariants(berth)
-  // Nobody is to mend what is planted.
+  // So that Berth does not repair what is planted.
   const roles = await Promise.all((['engine', 'server'] as const).map((role) => berth.pidOf(role)))
   still = [await berth.supervisorPid(), ...roles.filter((pid) => pid !== null)]
   signalAll('SIGSTOP')
@@ -42,9 +42,9 @@ afterAll(async () => {
 
 type Plant = {
   told: RegExp[]
-  /** What the machine has is then told as too much, too. */
+  /** The machine is then reported as superfluous as well. */
   andMore?: true
-  /** Answers what takes it away again. */
+  /** Plants the fault and returns a function that removes it. */
   plant: () => Promise<() => Promise<unknown>>
 }
 
@@ -75,27 +75,27 @@ async function directory(path: string): Promise<() => Promise<void>> {
 }
 
 const plants: Record<string, Plant> = {
-  'the directory of a run': {
+  'the directory of an unknown run': {
     told: [/^\+ unit_0123\w+-1 has a directory$/],
     plant: () => directory(join(runDir(), 'runs', `${STRAY}-1`)),
   },
-  'an exit file': {
+  'an unknown exit file': {
     told: [/^\+ unit_0123\w+-1 has an exit file$/],
     plant: () => directory(join(runDir(), 'exits', `${STRAY}-1`)),
   },
-  'what a runtime knows': {
+  'unknown state of a runtime': {
     told: [/^\+ unit_0123\w+-1 is known to its runtime$/],
     plant: () => directory(join(runDir(), 'runc', `${STRAY}-1`)),
   },
-  'the description of a command': {
+  'the description of a finished command': {
     told: [/^\+ a description of a command, exec-1.json$/],
     plant: () => directory(join(runDir(), 'runs', `${unit.id}-1`, 'execs', 'exec-1.json')),
   },
-  'a machine’s directory': {
+  'the directory of an unknown machine': {
     told: [/^\+ unit_0123\w+ has a directory without a record$/],
     plant: () => directory(join(berth.dataDir, 'machines', STRAY)),
   },
-  'a disk': {
+  'an unknown disk': {
     told: [/^\+ a subvolume, disks\/unit_0123/, /^\+ unit_0123\w+ has something in the pool$/],
     plant: async () => {
       const path = join(berth.dataDir, 'pool/disks', STRAY)
@@ -103,14 +103,14 @@ const plants: Record<string, Plant> = {
       return () => command('btrfs', 'subvolume', 'delete', path)
     },
   },
-  'a control group': {
+  'an unknown cgroup': {
     told: [/^\+ unit_0123\w+-1 has (no group of |a group)/],
     plant: async () => {
       await mkdir(join(group(), `${STRAY}-1`))
       return () => rmdir(join(group(), `${STRAY}-1`))
     },
   },
-  'a process': {
+  'an unknown process': {
     told: [/^\+ a process of no machine: tail -f/],
     plant: async () => {
       const child: ChildProcess = spawn('tail', ['-f', join(berth.dataDir, 'instance.json')], {
@@ -123,14 +123,14 @@ const plants: Record<string, Plant> = {
       }
     },
   },
-  'a mount': {
+  'an unknown mount': {
     told: [/^\+ a mount, \/run\/berth\/\w+\/images$/],
     plant: async () => {
       await command('mount', '-t', 'tmpfs', 'none', join(runDir(), 'images'))
       return () => command('umount', join(runDir(), 'images'))
     },
   },
-  'a network namespace': {
+  'an unknown network namespace': {
     told: [/^\+ slot 99999 is not whole: /],
     plant: async () => {
       const name = `${namesOf(instance).namespacePrefix}99999`
@@ -138,7 +138,7 @@ const plants: Record<string, Plant> = {
       return () => command('ip', 'netns', 'del', name)
     },
   },
-  'a member of a group': {
+  'an unknown member of a network group': {
     told: [/^\+ a member, 10\.\d+\.200\.200 7$/],
     plant: async () => {
       const address = instance.subnet.replace('.0.0/16', '.200.200')
@@ -147,21 +147,21 @@ const plants: Record<string, Plant> = {
       return () => command('nft', 'delete', ...element, `{ ${address} }`)
     },
   },
-  'a machine that stands still': {
+  'a frozen machine of a running unit': {
     told: [/^\+ unit_\w+-1 stands still$/],
     plant: async () => {
       await freezer('FROZEN')
       return () => freezer('THAWED')
     },
   },
-  'a row that says it does': {
+  'a running machine of a frozen unit': {
     told: [/^- unit_\w+-1 stands still$/, /^- unit_\w+ is sleeping with 1 open runs$/],
     plant: async () => {
       await setUnit({ state: 'sleeping', frozen: true })
       return () => setUnit({ state: 'running', frozen: false })
     },
   },
-  'a row that has not arrived': {
+  'a unit in a transitional state': {
     told: [/^- unit_\w+ is still starting$/],
     andMore: true,
     plant: async () => {
@@ -169,7 +169,7 @@ const plants: Record<string, Plant> = {
       return () => setUnit({ state: 'running' })
     },
   },
-  'a run that is billed no more': {
+  'a running unit without an open meter': {
     told: [/^- unit_\w+ is running with 0 open runs$/],
     plant: async () => {
       await setRun(new Date())
@@ -178,11 +178,11 @@ const plants: Record<string, Plant> = {
   },
 }
 
-describe('the invariants tell', () => {
+describe('the invariant checker reports', () => {
   it.each(Object.entries(plants))('%s', async (_name, { told, andMore, plant }) => {
     const takeBack = await plant()
     try {
-      // Looked at until it lasts, as the checker is used: a process that is just ending is there for one look only.
+      // Polled like in other tests, because a process that is just ending appears only once.
       await eventually(async () => {
         const differences = await findDifferences(berth)
         for (const pattern of told) expect(differences).toContainEqual(expect.stringMatching(pattern))

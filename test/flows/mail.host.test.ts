@@ -1,4 +1,4 @@
-// A fresh install has no mail server: what it mails is a file for its operator, and nobody else on the host.
+// A new installation has no mail server: mails are files that only the operator can read.
 
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import { useBerth } from '../support/use-berth.ts'
 
 const berth = useBerth()
 
-it('a sign-in link that somebody asks for is in a file of the server, and it signs them in', async () => {
+it('a requested sign-in link is written to a file of the server and signs the person in', async () => {
   const { baseUrl } = berth.credentials
   const post = async (path: string, fields: Record<string, string>) =>
     await fetch(baseUrl + path, {

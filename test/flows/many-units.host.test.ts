@@ -1,5 +1,5 @@
-// Many units at once and one after another, in each isolation class, and nothing of them left afterwards (reliability
-// L8). `npm test` does so in one of the classes, and with fewer.
+// Many units at once and one after another, in each isolation class, without leaving anything behind (reliability L8).
+// `npm test` covers one of the classes with fewer units.
 
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -13,14 +13,14 @@ import { useBerth } from '../support/use-berth.ts'
 
 const COUNT = 20
 const CHURN = isDeep ? 300 : 15
-/** Connections that come and go with what is asked just then. */
+/** Allows for connections that are open at the moment. */
 const FEW = 10
 const ROLES = ['engine', 'server', 'gateway'] as const
 
-describe.each(partOf(isolationClasses, 1, testSeed + 1))('%s', (isolation) => {
+describe.each(partOf(isolationClasses, 1, testSeed + 1))('Berth with %s', (isolation) => {
   const berth = useBerth({ BERTH_ISOLATION: isolation })
 
-  it(`makes ${COUNT} units at once, each with its own name and the kernel of its class`, async () => {
+  it(`creates ${COUNT} units at once, each with its own name and the kernel of its class`, async () => {
     const names = Array.from({ length: COUNT }, (_, index) => `unit-${index}`)
     const units = await Promise.all(
       names.map((name) => createUnit(berth, { name, image: 'berth.local/debian:12', size: 'nano' })),
@@ -36,7 +36,7 @@ describe.each(partOf(isolationClasses, 1, testSeed + 1))('%s', (isolation) => {
     expect(isHostKernel).toEqual(names.map(() => isolation === 'runc'))
   })
 
-  it('leaves nothing of a destroyed unit, on the host or on disk', async () => {
+  it('leaves nothing of a destroyed unit on the host or on disk', async () => {
     await destroyAll(berth)
     expect(await listUnits(berth)).toEqual([])
     await eventually(async () => {
@@ -48,14 +48,14 @@ describe.each(partOf(isolationClasses, 1, testSeed + 1))('%s', (isolation) => {
     })
   })
 
-  it('keeps no file, connection or anything on the host however many come and go', async () => {
+  it('leaks no file descriptor or host resource when many units come and go', async () => {
     const openFiles = async () =>
       await Promise.all(
         ROLES.map(async (role) => (await readdir(`/proc/${await berth.pidOf(role)}/fd`)).length),
       )
     const kinds = async () =>
       Object.entries(await berth.hostState())
-        // Namespaces and their wires are made ahead of need, and groups go a moment after their team.
+        // Namespaces and links are created in advance, and cgroups are removed a moment after their team.
         .filter(([kind]) => !['namespaces', 'links', 'routes', 'cgroups', 'processes'].includes(kind))
         .map(([kind, list]) => [kind, list.filter((each) => !each.includes('/run/netns/')).length])
     const spec = { image: 'berth.local/debian:12', size: 'nano' }
@@ -76,7 +76,7 @@ describe.each(partOf(isolationClasses, 1, testSeed + 1))('%s', (isolation) => {
     })
   }, 3_600_000)
 
-  it('leaves nothing at all on the host once Berth is stopped', async () => {
+  it('leaves nothing on the host once it is stopped', async () => {
     expect(await berth.pressCtrlC()).toBe(0)
     await eventually(async () => expect(await berth.hostState()).toEqual(cleanHost))
   })

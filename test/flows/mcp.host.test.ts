@@ -1,5 +1,5 @@
-// An agent's first minutes at a fresh install, by the published client of the newest revision: what there is, a unit of a real
-// image with its progress, a command, a file, the log, and gone.
+// An agent's first minutes with a new installation, by published MCP clients: list units, create a unit with progress, run
+// a command, write a file, read the log, destroy.
 
 import { expect, it } from 'vitest'
 import { type McpSession, newEra, oldEra } from '../support/mcp.ts'
@@ -10,7 +10,7 @@ const berth = useBerth()
 it.each([
   ['2026', newEra],
   ['2025', oldEra],
-])('an agent of %s makes a unit, works in it and destroys it', async (era, connect) => {
+])('an MCP client of %s creates a unit, works in it and destroys it', async (era, connect) => {
   const { baseUrl, apiKey } = berth.credentials
   const session: McpSession = await connect({ baseUrl, key: apiKey })
   try {
@@ -24,7 +24,7 @@ it.each([
         name,
         image: 'berth.local/debian:12',
         cmd: ['sh', '-c', 'echo up; sleep infinity'],
-        // What takes a while in any case, so that there is something to tell.
+        // A healthcheck that takes a while, so that there is progress to report.
         healthcheck: ['sh', '-c', 'test -f /tmp/ready || (sleep 3; touch /tmp/ready; false)'],
         wait_seconds: 300,
       },

@@ -1,5 +1,5 @@
-// A real MariaDB in a unit, over the gateway's port for MySQL: Debian's client, which sends no name in the greeting of
-// TLS, and mysql2, which does; each wakes the unit, frozen as well as cold.
+// A real MariaDB in a unit over the gateway's shared MySQL port, with Debian's client, which sends no SNI, and mysql2, which
+// does. Each wakes the unit from a freeze and from a cold start.
 
 import { execFile } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -38,7 +38,7 @@ beforeAll(async () => {
   const exposed = await berth.call<Exposed>('POST', `/v1/units/${unit.id}/expose`, body)
   expect(exposed.status, JSON.stringify(exposed.body)).toBe(200)
   url = new URL(exposed.body.url)
-  // It runs since the create has answered; its server makes a database first.
+  // The unit is running when the create returns, but MariaDB first creates its database.
   await eventually(async () => await (await withLibrary()).end(), 120_000)
 })
 afterEach(async () => {
@@ -47,7 +47,7 @@ afterEach(async () => {
 })
 const stateOf = async () => (await berth.call<Unit>('GET', `/v1/units/${unit.id}`)).body.state
 
-/** A visit is passed on before its row says that the unit runs. */
+/** Waits for the state, because a request is forwarded before the unit's row is updated. */
 const untilAwake = async () => await expect.poll(stateOf).toBe('running')
 
 async function fallAsleep(tier: 'frozen' | 'cold'): Promise<void> {
@@ -60,7 +60,7 @@ async function fallAsleep(tier: 'frozen' | 'cold'): Promise<void> {
   expect(await stateOf()).toBe('sleeping')
 }
 
-/** The certificate is checked, for the name in the URL: which leads to this host, whichever resolver is asked. */
+/** Verifies the certificate for the name in the URL, but connects to this host whatever the resolver says. */
 async function withLibrary(password = PASSWORD, user = 'keeper'): Promise<Connection> {
   const connection = await createConnection({
     stream: () => connect(Number(url.port), '127.0.0.1'),
@@ -74,7 +74,7 @@ async function withLibrary(password = PASSWORD, user = 'keeper'): Promise<Connec
   return connection
 }
 
-/** The client's own words, whether it fails or not. */
+/** Returns the client's output or its error message. */
 async function withClient(query: string, { user, password = PASSWORD }: { user: string; password?: string }) {
   const args = ['--no-defaults', '--ssl', `--ssl-ca=${berth.credentials.caFile ?? ''}`, '--batch', '-N']
   const to = ['--protocol=tcp', '-h', '127.0.0.1', '-P', url.port, '-u', user, `--password=${password}`]
@@ -97,7 +97,7 @@ const untilSleeping = async (connection: Connection) =>
 
 describe('a MariaDB in a unit', () => {
   it.each(['frozen', 'cold'] as const)(
-    'is woken by a library and by a client while it is %s',
+    'is woken by mysql2 and by the mariadb client while it is %s',
     async (tier) => {
       const first = await withLibrary()
       await first.query('create table if not exists visits (tier varchar(10), program varchar(10))')
@@ -114,7 +114,7 @@ describe('a MariaDB in a unit', () => {
     },
   )
 
-  it('says itself that a password is wrong, or that a user is unknown', async () => {
+  it('reports a wrong password or an unknown user with its own error', async () => {
     const wrong = { code: 'ER_ACCESS_DENIED_ERROR', errno: 1045 }
     await expect(withLibrary('wrong')).rejects.toMatchObject(wrong)
     await expect(withLibrary(PASSWORD, 'nobody')).rejects.toThrow("Access denied for user 'nobody'")
@@ -123,15 +123,18 @@ describe('a MariaDB in a unit', () => {
     )
   })
 
-  it.each(['mysql_native_password', 'ed25519'])('lets in a user whom it knows by %s', async (plugin) => {
-    const made = `create or replace user 'one'@'%' identified via ${plugin} using password('${PASSWORD}')`
-    const known = "install plugin if not exists ed25519 soname 'auth_ed25519'"
-    const statements = `${known}; ${made}; grant all on shop.* to 'one'@'%'`
-    expect(await withClient(statements, { user: `${label()}.root` })).toBe('')
-    expect(await withClient('select current_user()', { user: `${label()}.one` })).toBe('one@%')
-  })
+  it.each(['mysql_native_password', 'ed25519'])(
+    'accepts a user with the authentication plugin %s',
+    async (plugin) => {
+      const made = `create or replace user 'one'@'%' identified via ${plugin} using password('${PASSWORD}')`
+      const known = "install plugin if not exists ed25519 soname 'auth_ed25519'"
+      const statements = `${known}; ${made}; grant all on shop.* to 'one'@'%'`
+      expect(await withClient(statements, { user: `${label()}.root` })).toBe('')
+      expect(await withClient('select current_user()', { user: `${label()}.one` })).toBe('one@%')
+    },
+  )
 
-  it('passes results of any size, and rows as they were', async () => {
+  it('returns large results and prepared statements unchanged', async () => {
     const connection = await withLibrary()
     const [rows] = await connection.query(
       "select seq, repeat(char(65 + seq % 26 using utf8mb4), 1000) as text from seq_1_to_20000 where 'ä' = ?",
@@ -144,15 +147,15 @@ describe('a MariaDB in a unit', () => {
     expect(prepared).toMatchObject([{ sum: 42, version: expect.stringContaining('MariaDB') }])
   })
 
-  it('ends a query that is killed by the id its client was given, or asked for', async () => {
+  it('ends a query that is killed by the id of its greeting or by connection_id()', async () => {
     const [busy, other] = [await withLibrary(), await withLibrary()]
     const [rows] = await busy.query('select connection_id() as id')
     const own = (rows as { id: number }[])[0]?.id
     for (const id of [busy.threadId, own]) {
-      // A sleep that is interrupted says so by an answer or by an error, as its server likes it.
+      // Depending on the server version, an interrupted sleep returns a result or an error.
       const interrupted = busy.query('select sleep(120)').catch(() => {})
       await untilSleeping(other)
-      // Nobody's query stands still in its middle.
+      // A unit is not frozen during a query.
       await new Promise((resolve) => setTimeout(resolve, 1000))
       const body = { sleep: '10m', now: true }
       const refused = await berth.call('POST', `/v1/units/${unit.id}/sleep`, body)
@@ -166,7 +169,7 @@ describe('a MariaDB in a unit', () => {
     await gone
   })
 
-  it('ends a query whose client is told to by Ctrl-C', async () => {
+  it('ends a query when its client is interrupted with Ctrl-C', async () => {
     const other = await withLibrary()
     const args = ['--no-defaults', '--ssl', `--ssl-ca=${berth.credentials.caFile ?? ''}`, '--batch', '-N']
     const to = ['--protocol=tcp', '-h', '127.0.0.1', '-P', url.port, '-u', `${label()}.keeper`]
@@ -178,21 +181,21 @@ describe('a MariaDB in a unit', () => {
     await expect.poll(() => sleeping(other)).toBe(0)
   })
 
-  it('stays asleep, whatever was said and heard just before on a connection that goes on', async () => {
+  it('stays asleep with an open connection until the next query', async () => {
     const connection = await withLibrary()
     await eventually(async () => {
       await connection.query('select 1')
       const body = { sleep: '10m', now: true }
       expect((await berth.call('POST', `/v1/units/${unit.id}/sleep`, body)).status).toBe(200)
     })
-    // Three looks of the gateway at what is open.
+    // Three polls of open connections by the gateway.
     await new Promise((resolve) => setTimeout(resolve, 1600))
     expect(await stateOf()).toBe('sleeping')
     await connection.query('select 1')
     await untilAwake()
   })
 
-  it('has a session ended by words of its own protocol when its address is given up', async () => {
+  it('has its sessions ended with a MySQL error when its endpoint is rotated', async () => {
     const connection = await withLibrary()
     await connection.query('select 1')
     const ended = new Promise<Error>((resolve) => connection.on('error', resolve))
@@ -204,7 +207,7 @@ describe('a MariaDB in a unit', () => {
     await (await withLibrary()).end()
   })
 
-  it('is talked to by TLS where it has TLS of its own', async () => {
+  it('is connected to with TLS if it supports TLS', async () => {
     const secure = await createUnit(berth, {
       name: 'secure',
       image: 'berth.local/mariadb:10.11',
@@ -221,7 +224,7 @@ describe('a MariaDB in a unit', () => {
   })
 })
 
-/** Of nobody, as a server makes one for itself. */
+/** Creates a self-signed certificate, as servers do by default. */
 async function makeCertificate(): Promise<Record<string, string>> {
   const made = await mkdtemp('/var/tmp/berth-mysql-')
   const [key, cert] = [join(made, 'key.pem'), join(made, 'cert.pem')]
@@ -235,14 +238,14 @@ async function makeCertificate(): Promise<Record<string, string>> {
   return files
 }
 
-describe('a client of MySQL', () => {
-  it('is told how to say which unit it means', async () => {
+describe('a MySQL client', () => {
+  it('that names no unit is told how to', async () => {
     expect(await withClient('select 1', { user: 'keeper' })).toContain(
       "Put the first part of the unit's host name before the user name",
     )
   })
 
-  it('is told to use TLS, and wakes nobody without', async () => {
+  it('without TLS is told to use it and does not wake the unit', async () => {
     await fallAsleep('frozen')
     const plain = ['--no-defaults', '--skip-ssl', '--protocol=tcp', '-h', '127.0.0.1', '-P', url.port]
     const user = ['-u', `${label()}.keeper`, `--password=${PASSWORD}`]

@@ -1,5 +1,5 @@
-// The first minutes of a person and a program, at a fresh install: the person signs in in a real browser, says what the program may do,
-// watches what it publishes, and revokes it; the program goes by what it is told.
+// The first minutes of a person and a program with a new installation. The person signs in with a real browser, sets the
+// program's limits, opens the page that it publishes and revokes it. The program follows the instructions it gets.
 
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -16,7 +16,7 @@ const berth = useBerth()
 let browser: Browser
 let program: Server
 let redirectUri: string
-/** What the browser brought back to the program. */
+/** Query parameters that the browser delivered to the program's redirect URI. */
 const answers: URLSearchParams[] = []
 
 beforeAll(async () => {
@@ -27,7 +27,7 @@ beforeAll(async () => {
   })
   await new Promise<void>((resolve) => program.listen(0, '127.0.0.1', resolve))
   redirectUri = `http://127.0.0.1:${(program.address() as AddressInfo).port}/callback`
-  // As root it has no sandbox of its own.
+  // Chromium's own sandbox does not work for root.
   browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] })
 })
 afterAll(async () => {
@@ -36,7 +36,7 @@ afterAll(async () => {
   await new Promise((resolve) => program.close(resolve))
 })
 
-/** Where a picture of each page goes, for a person to look at; nothing is kept without it. */
+/** If set, a directory for screenshots of each page. */
 const pictures = process.env['BERTH_TEST_PICTURES']
 
 async function picture(page: Page, name: string): Promise<void> {
@@ -61,7 +61,7 @@ type Kept = {
   opened: URL[]
 }
 
-/** What the program keeps of its sign-in. */
+/** The program's OAuth provider, which stores its state in `kept`. */
 function providerOf(kept: Kept) {
   return {
     redirectUrl: redirectUri,
@@ -79,7 +79,9 @@ function providerOf(kept: Kept) {
   }
 }
 
-it('a person connects a program, reads what it publishes, and revokes it', { timeout: 300_000 }, async () => {
+it('a person connects a program, reads the page it publishes, and revokes it during a command', {
+  timeout: 300_000,
+}, async () => {
   const { baseUrl, signInUrl } = berth.credentials
   const page = await browser.newPage()
   const said: string[] = []
@@ -91,7 +93,7 @@ it('a person connects a program, reads what it publishes, and revokes it', { tim
   expect(await page.textContent('body')).toContain(`claude mcp add --transport http berth ${baseUrl}/mcp`)
   await picture(page, 'account')
 
-  // The program is given the address, and opens the browser.
+  // The program knows only the address of /mcp and opens the browser.
   const kept: Kept = { verifier: '', opened: [] }
   const first = new StreamableHTTPClientTransport(new URL(`${baseUrl}/mcp`), {
     authProvider: providerOf(kept),
@@ -111,7 +113,7 @@ it('a person connects a program, reads what it publishes, and revokes it', { tim
   await page.waitForURL(/127\.0\.0\.1:\d+\/callback/)
   await first.finishAuth(answers[0] ?? new URLSearchParams())
 
-  // It makes a unit and publishes a page, which somebody reads who is not signed in to anything.
+  // It creates a unit and publishes a page, which someone without an account reads.
   const key = kept.tokens?.access_token ?? ''
   const session = await newEra({ baseUrl, key })
   const made = await session.call('create_unit', {
@@ -127,20 +129,20 @@ it('a person connects a program, reads what it publishes, and revokes it', { tim
   expect(made, made.text).toMatchObject({ isError: false })
   const { units } = made.structuredContent as { units: { urls: string[] }[] }
   const [url = ''] = units[0]?.urls ?? []
-  // Its certificate is of the installation's own authority, which this browser has not been told of.
+  // The certificate is from the installation's own CA, which this browser does not trust.
   const reader = await (await browser.newContext({ ignoreHTTPSErrors: true })).newPage()
-  // The unit runs before its server listens.
+  // The unit is running before its server listens.
   await eventually(async () => {
     await reader.goto(url)
     expect(await reader.textContent('h1')).toBe('Made by a program')
   })
 
-  // A second unit is more than it was given, and it is told what to do about that.
+  // A second unit exceeds the limit, and the error says what to do.
   const second = await session.call('create_unit', { name: 'more', image: 'berth.local/debian:12' })
   expect(second.isError).toBe(true)
   expect(second.text).toMatch(/^quota_exceeded: .*1.*\n.*tell them/)
 
-  // In the middle of its work its person revokes it.
+  // The person revokes the program during a command.
   const working = session.call('run_command', {
     unit: 'site',
     command: 'echo begun; sleep 600',
@@ -156,7 +158,7 @@ it('a person connects a program, reads what it publishes, and revokes it', { tim
   expect(ended).toMatchObject({ isError: true, text: expect.stringMatching(/unauthorized/i) })
   await expect(session.call('list_units')).rejects.toThrow()
 
-  // Everything it did is in the log, under its name and version, and the command ended within seconds of being revoked.
+  // The audit log contains everything it did with its name and version, and the command ended within seconds.
   const mine = async () =>
     (await auditOf()).filter(({ via, credential }) => via === 'mcp' && credential.kind === 'oauth')
   await eventually(async () =>
@@ -176,6 +178,6 @@ it('a person connects a program, reads what it publishes, and revokes it', { tim
   expect(revoked).toMatchObject({ status: 200, via: 'dashboard' })
   const tookMs = Date.parse(exec?.at ?? '') + (exec?.durationMs ?? 0) - Date.parse(revoked?.at ?? '')
   expect(tookMs).toBeLessThan(5000)
-  // Nothing but what the browser says itself of the form that was not taken.
+  // The only message is the browser's own about the rejected form.
   expect(said).toEqual([expect.stringContaining('400 (Bad Request)')])
 })

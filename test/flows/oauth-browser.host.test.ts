@@ -1,5 +1,5 @@
-// Connecting a program with a real browser, which has rules of its own about cookies, redirects and forms: from the program's
-// address by way of signing in to the page that asks, and back to where the program waits.
+// OAuth consent with a real browser, which has its own rules for cookies, redirects and forms: from the authorization URL via
+// sign-in and consent back to the program's redirect URI.
 
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -13,7 +13,7 @@ let service: Service
 let browser: Browser
 let program: Server
 let redirectUri: string
-/** What the browser brought back to the program. */
+/** Query parameters that the browser delivered to the program's redirect URI. */
 const answers: URLSearchParams[] = []
 
 beforeAll(async () => {
@@ -27,7 +27,7 @@ beforeAll(async () => {
   redirectUri = `http://127.0.0.1:${(program.address() as AddressInfo).port}/callback`
   browser = await chromium.launch({
     executablePath: '/usr/bin/chromium',
-    // As root it has no sandbox of its own.
+    // Chromium's own sandbox does not work for root.
     args: ['--no-sandbox', `--host-resolver-rules=MAP berth.test 127.0.0.1:${service.port}`],
   })
 })
@@ -38,7 +38,7 @@ afterAll(async () => {
   await service.close()
 })
 
-it('a person signs in, says what a program may do, and the program acts within that', async () => {
+it('a person signs in and sets limits for a program, which then has exactly these limits', async () => {
   const team = await makeTeam(service)
   const client = await registerClient(service, { name: 'Claude Code', redirectUri })
   const { verifier, challenge } = newPkce()
@@ -70,6 +70,6 @@ it('a person signs in, says what a program may do, and the program acts within t
   expect(listed.agents).toContainEqual(
     expect.objectContaining({ kind: 'oauth', policy: expect.objectContaining(policy) }),
   )
-  // The browser had nothing to refuse of what our pages told it.
+  // No script or content security error.
   expect(scripts).toEqual([])
 })

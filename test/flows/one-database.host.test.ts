@@ -1,5 +1,5 @@
-// What befalls Berth on a Postgres of the operator's own: that is away for a while (reliability F15), and a second Berth
-// comes to it, beside the first or in its place (F16).
+// Berth with the operator's own Postgres: the database is unavailable for a while (reliability F15), and a second Berth uses
+// the same database, next to the first or after it (F16).
 
 import { execFile } from 'node:child_process'
 import { chmod, copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
@@ -42,7 +42,7 @@ let site: Published
 async function startDatabase(): Promise<Postgres> {
   const dataDir = join(databaseDir, 'data')
   const started = await startPostgres({ dataDir, socketDir: join(databaseDir, 'socket'), log: silentLog })
-  // Ours tells its clients apart by their users. An operator's has one way in, for all processes of Berth.
+  // Berth's own Postgres tells clients apart by their system users. An operator's has one login for all processes of Berth.
   await writeFile(join(dataDir, 'postgres/hba.conf'), 'local all all trust\n')
   const admin = new pg.Client({ connectionString: started.url('postgres', 'postgres') })
   await admin.connect()
@@ -91,11 +91,11 @@ async function ask<Row extends pg.QueryResultRow>(text: string): Promise<Row[]> 
 const leader = async () =>
   (await ask<{ epoch: number; holder: string }>('select epoch, holder from leaders'))[0]
 
-describe('while the database is away', () => {
+describe('while the database is unavailable', () => {
   const AWAY_MS = 25_000
   const DRAINED_WITHIN_MS = 120_000
 
-  it('visits are served, calls are told when to come again, and afterwards everything goes on and adds up', async () => {
+  it('visits are served and API calls get 503; afterwards everything continues and the ledger is correct', async () => {
     await exec(berth, site.unit, ['sh', '-c', 'echo here > /dev/shm/mark'])
     const half = berth.call('POST', '/v1/units', {
       spec: { name: 'half', image: 'berth.local/debian:12', size: 'nano' },
@@ -140,24 +140,24 @@ describe('while the database is away', () => {
   }
 })
 
-it('a second engine finds its directory taken', async () => {
+it('the engine holds a lock on its data directory', async () => {
   const owner = String(await berth.pidOf('engine'))
   expect(await lockFile(join(berth.dataDir, 'engine.lock'))).toEqual({ owner })
 })
 
-describe('a second Berth on the database', () => {
+describe('a second Berth on the same database', () => {
   let other: Awaited<ReturnType<typeof makeDataDir>>
   const started: Berth[] = []
-  /** Processes of the first that stand still. */
+  /** Stopped processes of the first Berth. */
   const standing: number[] = []
   beforeAll(async () => {
     other = await makeDataDir()
-    // As one has it who restores a backup elsewhere.
+    // Like an installation restored from a backup on another host.
     const [from, to] = [berth.dataDir, other.path].map((path) => join(path, 'roles/server'))
     await mkdir(to ?? '', { recursive: true })
     await copyFile(join(from ?? '', 'secret.key'), join(to ?? '', 'secret.key'))
   })
-  // Where a test failed, the first may stand still yet, and the second run, with units that its end would leave running.
+  // After a failed test the first Berth may still be stopped and the second running with units.
   afterAll(async () => {
     goOn()
     const left = started.filter(({ hasEnded }) => !hasEnded)
@@ -166,7 +166,7 @@ describe('a second Berth on the database', () => {
       await second.pressCtrlC()
     }
     await other.remove()
-    // It has lost its place, and takes it back, to be taken down in order.
+    // The first Berth has lost its leadership. It takes it back so that it can be shut down in order.
     if (left.length > 0) await berth.pressCtrlC()
     if (berth.hasEnded) await berth.start(settings())
   })
@@ -181,8 +181,8 @@ describe('a second Berth on the database', () => {
     for (const pid of standing.splice(0)) process.kill(pid, 'SIGCONT')
   }
 
-  it('is told of the first while that is alive, which goes on', async () => {
-    // It has been silent for as long as the database was away, and who comes then takes its place.
+  it('is refused while the first one is alive, which continues undisturbed', async () => {
+    // The first was silent while the database was away, and a newcomer could have taken over.
     await eventually(async () => {
       const [row] = await ask<{ s: number }>(
         'select extract(epoch from clock_timestamp() - renewed_at)::float8 as s from leaders',
@@ -197,7 +197,7 @@ describe('a second Berth on the database', () => {
     expect((await exec(berth, site.unit, ['cat', '/dev/shm/mark'])).stdout).toBe('here\n')
   })
 
-  it('takes the place of one that stands still, which changes nothing when it goes on', async () => {
+  it('takes over from a stopped one, which changes nothing when it continues', async () => {
     const before = await leader()
     const roles = await Promise.all(['engine', 'server', 'gateway'].map((role) => berth.pidOf(role)))
     standing.push(...[await berth.supervisorPid(), ...roles].filter((pid) => pid !== null))
@@ -222,7 +222,7 @@ describe('a second Berth on the database', () => {
     expect((await second.call('DELETE', `/v1/units/${id}`)).status).toBe(200)
     expect(await second.pressCtrlC()).toBe(0)
     await eventually(async () => expect(await second.hostState()).toEqual(cleanHost))
-    // The first takes it back, and ends what it had left running and nobody has paid for since.
+    // The first takes leadership back and stops what it had left running without a meter.
     await berth.start(settings())
     expect(await unitOf(berth, site.unit)).toMatchObject({ state: 'sleeping', stoppedReason: 'provider' })
     expect((await exec(berth, site.unit, ['cat', '/srv/index.html'])).stdout).toBe('the page')

@@ -1,4 +1,4 @@
-// What an operator sees and switches on: metrics and health of the real processes on addresses of their own, and payments.
+// What an operator can see and enable: metrics and health of the real processes on their own addresses, payments, backups.
 
 import { readFile, rm } from 'node:fs/promises'
 import { beforeAll, expect, it } from 'vitest'
@@ -33,7 +33,7 @@ const berth = useBerth(() => ({
 const read = async (port: number, path: string) => await fetch(`http://127.0.0.1:${port}${path}`)
 const scrape = async (port: number) => await (await read(port, '/metrics')).text()
 
-it('both processes show how they are, and what units have done', async () => {
+it('server and gateway report health and metrics of past operations', async () => {
   await createUnit(berth, { name: 'web', image: 'berth.local/debian:12' })
   await eventually(async () => expect((await read(ports.server, '/healthz')).status).toBe(200))
   const server = await scrape(ports.server)
@@ -45,7 +45,7 @@ it('both processes show how they are, and what units have done', async () => {
   expect((await fetch(`${berth.credentials.baseUrl}/metrics`)).status).toBe(404)
 })
 
-it('a team buys credits, and no log has a secret of the provider', async () => {
+it('a team can buy credits, and the log contains no secret of the payment provider', async () => {
   const { baseUrl, signInUrl } = berth.credentials
   const token = new URL(signInUrl).searchParams.get('token') ?? ''
   const signedIn = await fetch(`${baseUrl}/sign-in`, {
@@ -82,7 +82,7 @@ it('a team buys credits, and no log has a secret of the provider', async () => {
   expect(await readFile(logPathOf(berth.dataDir), 'utf8')).not.toMatch(/sk_test|whsec_/)
 })
 
-it('a backup that was taken beside a running unit brings it back, with its disk and its secrets, where all is lost', async () => {
+it('a backup taken next to a running unit restores the unit with its disk and secrets after a total loss', async () => {
   const made = await createUnit(berth, {
     name: 'kept',
     image: 'berth.local/debian:12',

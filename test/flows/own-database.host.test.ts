@@ -1,4 +1,4 @@
-// DATABASE_URL: Berth uses that database and starts none of its own.
+// With DATABASE_URL, Berth uses that database and does not start its own.
 
 import { chmod, cp, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -35,14 +35,14 @@ beforeAll(async () => {
 const berth = useBerth(() => ({ DATABASE_URL: url }))
 
 describe('with DATABASE_URL', () => {
-  it('units are made and used, and no other Postgres runs', async () => {
+  it('units can be created and used, and no embedded Postgres is running', async () => {
     const unit = await createUnit(berth, { name: 'one', image: 'berth.local/debian:12', size: 'nano' })
     expect((await exec(berth, unit, ['echo', 'hello'])).stdout).toBe('hello\n')
     const { processes } = await berth.hostState()
     expect(processes.filter((line) => line.includes('bin/postgres'))).toEqual([])
   })
 
-  it('its password is in no argument and no environment of a role, nor in the log', async () => {
+  it('the password of the database is not in command lines, environments or the log', async () => {
     for (const role of ['engine', 'server', 'gateway']) {
       const pid = await berth.pidOf(role)
       expect(pid).not.toBeNull()
@@ -55,7 +55,7 @@ describe('with DATABASE_URL', () => {
   })
 })
 
-it('a copy of the data directory is refused beside the original, and changes nothing of its', async () => {
+it('a copy of the data directory is refused while the original is running, and does not affect it', async () => {
   const copy = await mkdtemp('/var/tmp/berth-copy-')
   await cp(join(berth.dataDir, 'instance.json'), join(copy, 'instance.json'))
   await cp(join(berth.dataDir, 'machines'), join(copy, 'machines'), { recursive: true })
@@ -71,14 +71,14 @@ it('a copy of the data directory is refused beside the original, and changes not
   if (unit) expect((await exec(berth, unit, ['echo', 'hello'])).stdout).toBe('hello\n')
 })
 
-describe('another database, which knows nothing of the units here', () => {
+describe('a database that does not know the existing units', () => {
   const npm = async (...args: string[]) =>
     await runOrThrow('npm', ['run', '--silent', ...args], {
       timeoutMs: 60_000,
       env: { ...process.env, BERTH_DATA_DIR: berth.dataDir },
     })
 
-  it('is refused by name; where the operator wants it all the same no disk is lost, and the right one has its units back', async () => {
+  it('is refused unless the operator accepts it, and then no disk is lost and the old database still works', async () => {
     const [unit] = await listUnits(berth)
     if (!unit) throw new Error('the unit is gone')
     await exec(berth, unit, ['sh', '-c', 'echo kept > /root/kept'])
@@ -98,7 +98,7 @@ describe('another database, which knows nothing of the units here', () => {
     expect(await npm('aside', '--', 'list')).toMatch(new RegExp(`${unit.id} .*knows of no such unit`))
     expect(await berth.pressCtrlC()).toBe(0)
 
-    // Its key is the other database's by now: without the file another key is made.
+    // credentials.json has the key of the other database. Without the file a new key is created.
     await rm(join(berth.dataDir, 'credentials.json'))
     await berth.start({ DATABASE_URL: url })
     expect((await exec(berth, unit, ['cat', '/root/kept'])).stdout).toBe('kept\n')

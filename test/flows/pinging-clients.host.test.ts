@@ -1,5 +1,5 @@
-// A client that only pings does not keep its unit awake: it falls asleep after its window, with the connection open. One
-// that talks does.
+// A client that only sends pings does not keep its unit awake: the unit falls asleep after its window while the connection
+// stays open. A client that sends messages does keep it awake.
 
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
@@ -10,7 +10,7 @@ import { eventually } from '../support/berth.ts'
 import { publish } from '../support/published.ts'
 import { useBerth } from '../support/use-berth.ts'
 
-/** Upgrades to anything, and says nothing. */
+/** Accepts any upgrade and never sends a frame. */
 const SERVER = `
 require('node:http').createServer((_, answer) => answer.end('here')).on('upgrade', (asked, socket) => {
   const accept = require('node:crypto').createHash('sha1')
@@ -20,7 +20,7 @@ require('node:http').createServer((_, answer) => answer.end('here')).on('upgrade
   socket.on('error', () => {}).resume()
 }).listen(80)`
 const EVERY_MS = 500
-/** Twice its window. */
+/** Twice the sleep window. */
 const WITHIN_MS = 120_000
 /** With a mask of zeros. */
 const PING = Buffer.from([0x89, 0x80, 0, 0, 0, 0])
@@ -40,7 +40,7 @@ afterAll(() => {
   }
 })
 
-/** A unit, and a client of it that sends the frame again and again. */
+/** Publishes a unit and starts a client that sends the frame repeatedly. */
 async function unitWithClient(name: string, frame: Buffer): Promise<{ unit: Unit; socket: TLSSocket }> {
   const spec = { name, image: 'berth.local/node:18', cmd: ['node', '-e', SERVER], ports: [80], sleep: '1m' }
   const { unit, url } = await publish(berth, spec, { port: 80, protocol: 'http', mode: 'public' })
@@ -60,7 +60,7 @@ async function unitWithClient(name: string, frame: Buffer): Promise<{ unit: Unit
 
 const stateOf = async ({ id }: Unit) => (await berth.call<Unit>('GET', `/v1/units/${id}`)).body.state
 
-it('a unit whose client only pings falls asleep after its window, and one whose client talks does not', async () => {
+it('a unit whose WebSocket client only pings falls asleep, and one whose client sends messages does not', async () => {
   const talked = await unitWithClient('talked-to', TEXT)
   const pinged = await unitWithClient('pinged', PING)
   await eventually(async () => expect(await stateOf(pinged.unit)).toBe('sleeping'), WITHIN_MS)

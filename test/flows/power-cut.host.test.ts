@@ -1,5 +1,5 @@
-// A host that loses its power (reliability F9): everything of the instance dies at once and what the kernel held
-// for it is gone. The next start finds its units where their users left them, behind a firewall, at no cost.
+// A host loses its power (reliability F9): all processes die at once and kernel state is gone. The next start must find
+// units as their users left them, behind a firewall, without cost for the outage.
 
 import { readFile } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -14,7 +14,7 @@ import { expectInvariants, withDatabase } from '../support/host-invariants.ts'
 import { cutPower } from '../support/power-cut.ts'
 import { useBerth } from '../support/use-berth.ts'
 
-/** Longer than anything that could be billed by mistake of a clock. */
+/** Longer than any cost that a clock error could cause. */
 const DARK_MS = 12_000
 
 const berth = useBerth(null)
@@ -35,7 +35,7 @@ const act = async (name: string, action: string, body?: unknown) => {
   expect(answer.status, JSON.stringify(answer.body)).toBe(200)
 }
 
-/** It is still being stopped when the power goes. */
+/** A unit that is still being stopped when the power goes. */
 const deaf = { cmd: ['sh', '-c', 'trap "" TERM; while :; do sleep 1000 & wait; done'] }
 
 async function make(name: string, rest: Record<string, unknown> = {}): Promise<void> {
@@ -81,7 +81,7 @@ async function addressesByName(): Promise<[string, string | null][]> {
   return rows.map(({ name, address }) => [name, address])
 }
 
-/** Looks again and again whether machines run, and whether the firewall's tables are there. */
+/** Polls whether machines are running and whether the firewall tables exist. */
 function watchHost(): { stop(): Promise<typeof sightings> } {
   let stopped = false
   const seen: typeof sightings = []
@@ -89,10 +89,10 @@ function watchHost(): { stop(): Promise<typeof sightings> } {
     const instance = JSON.parse(await readFile(`${berth.dataDir}/instance.json`, 'utf8'))
     const { table } = namesOf(instance)
     const cgroups = openCgroups(instance.id)
-    // The last look begins once there is nothing more to wait for: on a slow host that is the one that sees a machine.
+    // The last poll starts after the end of the wait, because on a slow host only that one may see a machine.
     for (let isLast = false; !isLast; ) {
       isLast = stopped
-      // Machines before tables: a table that came between the two looks would hide a fault.
+      // Check machines before tables: a table created between the two checks would hide a fault.
       const groups = listCgroups(cgroups).filter((name) => name.startsWith('unit_'))
       const machines = groups.filter((name) => processesIn(cgroups, name).length > 0).length
       const families = await Promise.all(
@@ -112,14 +112,14 @@ function watchHost(): { stop(): Promise<typeof sightings> } {
   }
 }
 
-describe('after a power cut', () => {
-  it('no machine runs before the firewall is there', () => {
+describe('after a power loss', () => {
+  it('no machine runs before the firewall rules exist', () => {
     expect(sightings.filter(({ isGuarded }) => !isGuarded).length).toBeGreaterThan(0)
     expect(sightings.filter(({ machines }) => machines > 0).length).toBeGreaterThan(0)
     expect(sightings.filter(({ machines, isGuarded }) => machines > 0 && !isGuarded)).toEqual([])
   })
 
-  it('what ran sleeps, or runs because it was called; what was stopped is stopped; who slept sleeps on', async () => {
+  it('running units sleep until they are called, stopped units are stopped, sleeping units sleep', async () => {
     const found = await Promise.all([...units.keys()].map(get))
     expect(
       Object.fromEntries(found.map(({ name, state, stoppedReason }) => [name, `${state} ${stoppedReason}`])),
@@ -134,7 +134,7 @@ describe('after a power cut', () => {
     await expectInvariants(berth)
   })
 
-  it('nothing is billed for the time without power', async () => {
+  it('compute is not billed for the time without power', async () => {
     const ran = ['gvisor-running', 'busy']
     const rows = await withDatabase(await berth.instance(), (db) =>
       db
@@ -142,20 +142,20 @@ describe('after a power cut', () => {
         .innerJoin('units', 'units.id', 'meters.unit_id')
         .select(['units.name', 'meters.ended_at'])
         .where('units.name', 'in', ran)
-        // A volume is there without power, too (decision 0051).
+        // A volume is billed without power too (decision 0051).
         .where('meters.kind', '=', 'compute')
         .execute(),
     )
     expect(rows.map(({ name }) => name).toSorted()).toEqual(ran.toSorted())
     for (const { ended_at: endedAt } of rows) expect(endedAt?.getTime()).toBeLessThanOrEqual(cutAt + 1000)
     for (const name of ran) {
-      // A cent and a quarter an hour is the dearest it could be; what was billed is less than the dark time alone.
+      // The limit is the price of the outage at a quarter of a cent an hour, less than any size costs.
       const added = (await get(name)).costCentsSoFar - (costBefore.get(name) ?? 0)
       expect(added).toBeLessThan((0.25 * DARK_MS) / 3_600_000)
     }
   })
 
-  it('everyone has the address and the files of before, on the root and on the volume', async () => {
+  it('every unit has its old address and its files on the root and volume', async () => {
     expect(new Map(await addressesByName())).toEqual(addresses)
     expect(new Set(addresses.values()).size).toBe(units.size)
     for (const name of units.keys()) {

@@ -1,5 +1,5 @@
-// What only public endpoints have, on the real product: a certificate that an authority issues on demand, and a port
-// for clients that send no name.
+// Features of public endpoints, with all processes of Berth: certificates issued on demand, and dedicated ports for clients
+// without SNI.
 
 import { execFile } from 'node:child_process'
 import type { X509Certificate } from 'node:crypto'
@@ -67,7 +67,7 @@ async function ownPort({ unit }: Published): Promise<number | undefined> {
   return endpoints[0]?.portWithoutSni
 }
 
-/** As redis-cli asks that is told of no name. */
+/** Runs redis-cli without SNI. */
 async function askNameless(port: number): Promise<string> {
   const args = ['-h', '127.0.0.1', '-p', String(port), '--tls', '--insecure', 'echo', 'done']
   const env = { ...process.env, REDISCLI_AUTH: PASSWORD }
@@ -81,14 +81,14 @@ const isOpen = async (port: number) =>
     socket.once('connect', () => socket.destroy())
   })
 
-it('a public name has a certificate of the authority from its first visit on, kept by the gateway alone', async () => {
+it('a public name gets a certificate from the ACME authority at its first visit, readable only by the gateway', async () => {
   const certificate = await shownTo(open.host, await pebble.root())
   expect(certificate?.subjectAltName).toBe(`DNS:${open.host}`)
   const { mode } = await stat(`${berth.dataDir}/roles/gateway/acme`)
   expect(mode & 0o077).toBe(0)
 })
 
-it('a private name is never told to the authority, and its visitors trust the local one', async () => {
+it('a private name is not sent to the ACME authority and gets a certificate of the local CA', async () => {
   const issued = pebble.issued()
   const certificate = await shownTo(closed.host, await readFile(berth.credentials.caFile ?? '', 'utf8'))
   expect(certificate?.checkHost(closed.host)).toBeDefined()
@@ -96,7 +96,7 @@ it('a private name is never told to the authority, and its visitors trust the lo
   expect(pebble.output()).not.toContain(closed.host.slice(0, 10))
 })
 
-it('redis-cli without --sni wakes and uses a public unit at its own port', async () => {
+it('redis-cli without --sni wakes and uses a public unit at its dedicated port', async () => {
   const port = (await ownPort(open)) ?? 0
   expect(port).toBeGreaterThanOrEqual(RANGE.first)
   expect(await askNameless(port)).toBe('done')
@@ -106,7 +106,7 @@ it('redis-cli without --sni wakes and uses a public unit at its own port', async
   expect(await waking(berth, open.unit, 'cold', () => askNameless(port))).toBe('done')
 })
 
-it('a private unit has no such port, and a public one loses it within about a second of becoming private', async () => {
+it('a private unit has no dedicated port, and a unit that becomes private loses it within two seconds', async () => {
   expect(await ownPort(closed)).toBeUndefined()
   const port = (await ownPort(open)) ?? 0
   expect(await isOpen(port)).toBe(true)

@@ -1,5 +1,5 @@
-// Reliability Z8, of what becomes of a value within the unit: the scripts of the built-in databases make users, passwords
-// and databases of whatever they are told, and the real client gets in with them.
+// Reliability Z8: what happens to a value inside a unit. The scripts of the built-in databases create users, passwords and
+// databases from arbitrary values, and the real client can log in with them.
 
 import { readFile } from 'node:fs/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
@@ -13,10 +13,10 @@ import { publish } from '../support/published.ts'
 import { clients } from '../support/recipe-clients.ts'
 import { useBerth } from '../support/use-berth.ts'
 
-/** Everything that means something to a shell, to SQL, to a URL or to a line of a configuration. */
+/** Characters with a special meaning in a shell, SQL, a URL or a configuration file. */
 const passwords = {
-  'as a shell would read it': `--x $(touch /made) \`touch /made\` \${HOME} ' " \\ ; & | > < * ? # ! ~ é 日本`,
-  'as SQL and a URL would': `'; drop table x; -- " \\' \\\\ %s %00 @:/?#&=[]{} $$ $1 \u{1f600}`,
+  'with shell metacharacters': `--x $(touch /made) \`touch /made\` \${HOME} ' " \\ ; & | > < * ? # ! ~ é 日本`,
+  'with SQL and URL metacharacters': `'; drop table x; -- " \\' \\\\ %s %00 @:/?#&=[]{} $$ $1 \u{1f600}`,
   'of several lines': `one\ntwo "\nrequirepass ""\n--three\n`,
 }
 const name = `$(id) 'a' "b" \`c\` \\ ; -- % @:/?#é`
@@ -60,11 +60,11 @@ beforeAll(async () => {
   ca = await readFile(berth.credentials.caFile ?? '', 'utf8')
 })
 
-/** The first image of each is built. */
+/** The first unit may have to wait for its image to be built. */
 const timeout = 400_000
 
-describe.each(cases)('$recipe.name', ({ recipe, port, names, outputs }) => {
-  it.each(Object.entries(passwords))('takes a password %s', { timeout }, async (_how, password) => {
+describe.each(cases)('the recipe $recipe.name', ({ recipe, port, names, outputs }) => {
+  it.each(Object.entries(passwords))('accepts a password %s', { timeout }, async (_how, password) => {
     const secrets = Object.fromEntries(recipe.secrets.map((secret) => [secret, password]))
     const at = { name: recipe.name, stackName: recipe.name }
     const made = recipe.make({ ...at, params: recipe.parse({}), secrets, sleep: undefined })

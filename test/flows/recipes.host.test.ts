@@ -1,6 +1,6 @@
-// Every recipe as an agent uses it, over the API alone, in both classes: made from what its page says, used by its real
-// client through its published endpoint, put to sleep, woken by that client, stopped, started, forked, and the fork used
-// alike. `npm test` has each in one of the classes, the deep tier in both.
+// Every recipe as an agent uses it, with only the API, in both classes: created from its page, used by its real client at its
+// endpoint, put to sleep, woken by that client, stopped, started and forked, and the fork is used the same way. `npm test`
+// covers each recipe in one class, the deep tier in both.
 
 import { readFile } from 'node:fs/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
@@ -15,13 +15,13 @@ import { freeze } from '../support/published.ts'
 import { type At, clients } from '../support/recipe-clients.ts'
 import { useBerth } from '../support/use-berth.ts'
 
-/** Their images are on Docker Hub alone. */
+/** Recipes whose images exist only on Docker Hub. */
 const elsewhere = ['mongodb', 'neo4j']
 
-/** The first unit of an image waits for it to be built. */
+/** The first unit of an image waits for the build. */
 const WITH_BUILD_MS = 400_000
 
-/** Of two that follow one another the one is tried in runc and the other in gVisor. */
+/** In the fast tier, alternate recipes run in alternate classes. */
 const clientsIn = (isolation: 'runc' | 'gvisor') =>
   Object.entries(clients).filter(
     (_, index) => isDeep || ((index + testSeed) % 2 === 0) === (isolation === 'runc'),
@@ -29,8 +29,8 @@ const clientsIn = (isolation: 'runc' | 'gvisor') =>
 
 const patient = { concurrent: false, timeout: WITH_BUILD_MS }
 
-describe.concurrent.each(['runc', 'gvisor'] as const)('in %s', (isolation) => {
-  // Without a first tier of sleep: a unit that sleeps has stopped.
+describe.concurrent.each(['runc', 'gvisor'] as const)('with %s', (isolation) => {
+  // Without the frozen tier, so that a sleeping unit is stopped.
   const berth = useBerth({ BERTH_ISOLATION: isolation, BERTH_FROZEN_FOR: '0s' })
   let ca: string
 
@@ -56,57 +56,61 @@ describe.concurrent.each(['runc', 'gvisor'] as const)('in %s', (isolation) => {
     return { url, host: hostname, port: Number(at) }
   }
 
-  /** The unit with the front door, or with the database. */
+  /** The unit with the default port, or with the database. */
   const mainOf = (units: Unit[]): Unit => {
     const main = units.at(-1)
     if (!main) throw new Error('there is no unit')
     return main
   }
 
-  it('each is listed, and none is without a test', async () => {
+  it('every recipe is listed and has a test', async () => {
     const { body } = await berth.call<RecipeList>('GET', '/v1/recipes')
     const tested = [...Object.keys(clients), ...elsewhere, 'debian']
     expect(body.recipes.map(({ name }) => name).toSorted()).toEqual(tested.toSorted())
   })
 
-  it.each(clientsIn(isolation))('%s', patient, async (recipe, { params, port, use, writes }) => {
-    const page = (await berth.call<Recipe>('GET', `/v1/recipes/${recipe}`)).body
-    const door = port ?? page.frontDoor?.port ?? 0
-    const { units, outputs } = await create(recipe, { params })
-    expect(Object.keys(outputs)).toEqual(page.outputs.map(({ name }) => name))
-    const unit = mainOf(units)
-    const at = { ...(await expose(unit, door)), ca, outputs }
-    const word = writes ? `word-${isolation}` : await use(at, null)
-    expect(await use(at, writes ? word : null)).toBe(word)
+  it.each(clientsIn(isolation))(
+    'the recipe %s survives sleep, stop, start and a fork, with its real client',
+    patient,
+    async (recipe, { params, port, use, writes }) => {
+      const page = (await berth.call<Recipe>('GET', `/v1/recipes/${recipe}`)).body
+      const door = port ?? page.frontDoor?.port ?? 0
+      const { units, outputs } = await create(recipe, { params })
+      expect(Object.keys(outputs)).toEqual(page.outputs.map(({ name }) => name))
+      const unit = mainOf(units)
+      const at = { ...(await expose(unit, door)), ca, outputs }
+      const word = writes ? `word-${isolation}` : await use(at, null)
+      expect(await use(at, writes ? word : null)).toBe(word)
 
-    for (const each of units) await freeze(berth, each)
-    expect(await use(at, null)).toBe(word)
+      for (const each of units) await freeze(berth, each)
+      expect(await use(at, null)).toBe(word)
 
-    await restart(units)
-    expect(await use(at, null)).toBe(word)
+      await restart(units)
+      expect(await use(at, null)).toBe(word)
 
-    const into = `fork-of-${recipe}`
-    const forked = await berth.call<ForkResult>('POST', `/v1/stacks/${unit.stackId}/fork`, { into })
-    expect(forked.status, JSON.stringify(forked.body)).toBe(201)
-    const copy = mainOf(forked.body.units)
-    const atCopy = { ...(await expose(copy, door)), ca, outputs }
-    expect(await use(atCopy, null)).toBe(word)
-    for (const sibling of forked.body.units) {
-      // By its bare name, which its siblings were told, it is the copy that is meant.
-      const { stdout } = await exec(berth, copy, ['getent', 'ahostsv4', sibling.name])
-      if (sibling !== copy) expect(stdout).toContain(await addressOf(sibling))
-    }
-    // The source goes on beside it.
-    expect(await use(at, null)).toBe(word)
-    for (const { id } of [...units, ...forked.body.units]) {
-      expect((await berth.call('DELETE', `/v1/units/${id}`)).status).toBe(200)
-    }
-  })
+      const into = `fork-of-${recipe}`
+      const forked = await berth.call<ForkResult>('POST', `/v1/stacks/${unit.stackId}/fork`, { into })
+      expect(forked.status, JSON.stringify(forked.body)).toBe(201)
+      const copy = mainOf(forked.body.units)
+      const atCopy = { ...(await expose(copy, door)), ca, outputs }
+      expect(await use(atCopy, null)).toBe(word)
+      for (const sibling of forked.body.units) {
+        // The short name resolves to the copy, as in the copy's environment.
+        const { stdout } = await exec(berth, copy, ['getent', 'ahostsv4', sibling.name])
+        if (sibling !== copy) expect(stdout).toContain(await addressOf(sibling))
+      }
+      // The source continues unharmed.
+      expect(await use(at, null)).toBe(word)
+      for (const { id } of [...units, ...forked.body.units]) {
+        expect((await berth.call('DELETE', `/v1/units/${id}`)).status).toBe(200)
+      }
+    },
+  )
 
   const addressOf = async (unit: Unit): Promise<string> =>
     (await exec(berth, unit, ['hostname', '-i'])).stdout.trim()
 
-  /** Stopped as somebody would who is done with it: every process is asked to end, and has time to. */
+  /** Stops the units gracefully, so that every process can end by itself. */
   const restart = async (units: Unit[]) => {
     for (const { id } of units.toReversed()) {
       expect((await berth.call('POST', `/v1/units/${id}/stop`)).status).toBe(200)
@@ -117,7 +121,7 @@ describe.concurrent.each(['runc', 'gvisor'] as const)('in %s', (isolation) => {
     }
   }
 
-  it('debian runs what it is told', patient, async () => {
+  it('the recipe debian survives sleep, stop, start and a fork', patient, async () => {
     const unit = mainOf((await create('debian')).units)
     const read = async (of: Unit) =>
       (await exec(berth, of, ['cat', '/etc/debian_version', '/root/kept'])).stdout
@@ -130,7 +134,7 @@ describe.concurrent.each(['runc', 'gvisor'] as const)('in %s', (isolation) => {
     expect(await read(unit)).toMatch(/^12.*kept/s)
   })
 
-  it.each(elsewhere)('%s says plainly that its image cannot be had', async (recipe) => {
+  it.each(elsewhere)('the recipe %s reports that its image is not available', async (recipe) => {
     const answer = await berth.call<{ error: { code: string; message: string } }>('POST', '/v1/units', {
       recipe,
     })

@@ -1,6 +1,6 @@
-// The server ends in order, and is killed, while visits arrive at a steady rate and callers of the API send again what was
-// refused: no visit to a unit that runs fails (reliability F27), and afterwards everybody has an answer, and the
-// service no work left over (reliability L3). `npm test` has a tenth of the load and less of the outage.
+// The server is stopped and killed while visits arrive at a steady rate and API callers retry: no visit to a running unit
+// fails (reliability F27), and afterwards every caller has a response and no work is left over (reliability L3). `npm test`
+// uses a tenth of the load and a shorter outage.
 
 import { readFile } from 'node:fs/promises'
 import { request } from 'node:https'
@@ -19,7 +19,7 @@ const CALLERS = isDeep ? 50 : 10
 const OUTAGE_MS = isDeep ? 60_000 : 5_000
 const DRAINED_WITHIN_MS = 120_000
 const LONG_MS = 600_000
-/** One request each: nobody is to be saved by a connection that is there already. */
+/** A new connection per request, so that no keep-alive connection can hide a failure. */
 const agent = false
 
 const rates = { BERTH_RATE_REQUESTS: '1000000', BERTH_RATE_EXECS: '1000000' }
@@ -42,7 +42,7 @@ function visit(host: string): Promise<number | string> {
   })
 }
 
-/** Visits at the rate until it is stopped; answers how often each outcome was met. */
+/** Visits at a steady rate until stopped; returns the count of each outcome. */
 function visitSteadily(host: string): { stop(): Promise<Map<number | string, number>> } {
   const outcomes = new Map<number | string, number>()
   const underWay = new Set<Promise<void>>()
@@ -68,7 +68,7 @@ const signalServer = async (signal: NodeJS.Signals) => {
 }
 
 it(
-  'no visit fails, and every caller has an answer in the end',
+  'no visit fails and every API caller eventually gets a response while the server is killed repeatedly',
   async () => {
     const spec = {
       name: 'site',
@@ -93,7 +93,7 @@ it(
       return statuses
     })
     await signalServer('SIGTERM')
-    // As long as the outage lasts, whatever starts is killed.
+    // During the outage every new server process is killed.
     for (const until = Date.now() + OUTAGE_MS; Date.now() < until; await delay(200))
       await signalServer('SIGKILL')
     const backMs = Date.now()
@@ -101,7 +101,7 @@ it(
     away.abort()
     const statuses = (await Promise.all(callers)).flat()
     expect(Date.now() - backMs).toBeLessThan(DRAINED_WITHIN_MS)
-    // An exec that broke off may be told as cut short, and no answer says that it never was.
+    // An interrupted exec may be reported as such, but no response says that it never ran.
     for (const status of new Set(statuses)) expect([200, 409]).toContain(status)
 
     const outcomes = await visits.stop()

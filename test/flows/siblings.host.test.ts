@@ -1,6 +1,5 @@
-// Units that live off each other, on real runtimes: an application with a pooled connection to a database that has
-// fallen asleep, in each class and each tier of sleep. `npm test` does so in one
-// of the classes.
+// Units that depend on each other, on real runtimes: an application with a pooled connection to a database that has fallen
+// asleep, in each class and each tier of sleep. `npm test` covers one of the classes.
 
 import { setTimeout as delay } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
@@ -12,7 +11,7 @@ import { createUnit, exec } from '../support/berth-units.ts'
 import { partOf } from '../support/part-of.ts'
 import { useBerth } from '../support/use-berth.ts'
 
-/** Answers every line with `seen LINE`, to any number of connections. */
+/** Answers every line with `seen LINE` on any number of connections. */
 const database = `
   $SIG{TERM} = sub { exit };
   my $listener = IO::Socket::INET->new(Listen => 9, LocalPort => 7000, ReuseAddr => 1) or die;
@@ -22,7 +21,7 @@ const database = `
     exit;
   }`
 
-/** Holds one connection to it, and writes what it answers for each line of /ask to /answers. */
+/** Keeps one connection to the database; for each line of /ask it writes the answer to /answers. */
 const application = `
   $SIG{TERM} = sub { exit };
   my $pooled;
@@ -33,7 +32,7 @@ const application = `
   open my $ask, '+<', '/ask';
   while (<$ask>) { print $pooled $_; print $answers scalar <$pooled> }`
 
-/** A command that connects anew and asks once. */
+/** A command that opens a new connection and asks once. */
 const connectAndAsk = `
   my $new = IO::Socket::INET->new(PeerAddr => 'db', PeerPort => 7000, Timeout => 20) or die;
   print $new "anew\\n";
@@ -41,24 +40,24 @@ const connectAndAsk = `
 
 const perl = (program: string) => ['perl', '-MIO::Socket::INET', '-e', program]
 
-/** Sleeps frozen for this long; the loop that stops it then comes by every five seconds. */
+/** How long a unit stays frozen. The job that then stops it runs every five seconds. */
 const FROZEN_FOR_MS = 2 * SECOND
 const STOPPED_AFTER_MS = FROZEN_FOR_MS + 7 * SECOND
 
-describe.each(partOf(isolationClasses, 1))('%s, a database', (isolation) => {
+describe.each(partOf(isolationClasses, 1))('with %s, a database', (isolation) => {
   const berth = useBerth({ BERTH_ISOLATION: isolation, BERTH_FROZEN_FOR: `${FROZEN_FOR_MS / SECOND}s` })
   let db: Unit
   let app: Unit
 
   const unitOf = async ({ id }: Unit) => (await berth.call<Unit>('GET', `/v1/units/${id}`)).body
   const sleepNow = async ({ id }: Unit) => {
-    // What was sent a moment before is told a moment later, and would wake it.
+    // Packets sent just before are reported a moment later and would wake it.
     await delay(SECOND / 2)
     const answer = await berth.call('POST', `/v1/units/${id}/sleep`, { sleep: '1m', now: true })
     expect(answer.status).toBe(200)
     expect((await unitOf(db)).state).toBe('sleeping')
   }
-  /** Over the connection that the application holds. */
+  /** Asks over the connection that the application keeps open. */
   const ask = async (what: string) => {
     const wait = `echo ${what} > /ask; until grep -q ${what} /answers; do sleep 0.01; done`
     expect(await exec(berth, app, ['sh', '-c', wait])).toMatchObject({ exitCode: 0 })
@@ -71,10 +70,10 @@ describe.each(partOf(isolationClasses, 1))('%s, a database', (isolation) => {
     await eventually(async () => expect((await exec(berth, app, ['test', '-p', '/ask'])).exitCode).toBe(0))
   })
 
-  it('stays awake for packets of its sibling', async () => {
+  it('is kept awake by packets of a sibling', async () => {
     await ask('early')
     const before = Date.parse((await unitOf(db)).sleepsAt ?? '')
-    // Recorded four times a minute.
+    // Use is recorded four times a minute.
     await delay(16 * SECOND)
     await ask('late')
     await eventually(async () => {
@@ -82,7 +81,7 @@ describe.each(partOf(isolationClasses, 1))('%s, a database', (isolation) => {
     })
   })
 
-  it('that is frozen answers over the connection its sibling has kept', async () => {
+  it('that is frozen answers over a connection that a sibling has kept open', async () => {
     for (const time of ['first', 'second', 'third']) {
       const { startedAt } = await unitOf(db)
       await sleepNow(db)
@@ -91,7 +90,7 @@ describe.each(partOf(isolationClasses, 1))('%s, a database', (isolation) => {
     }
   })
 
-  it('that is stopped is there for who connects, a try or two later', async () => {
+  it('that is hibernated accepts a new connection of a sibling', async () => {
     const { startedAt } = await unitOf(db)
     await sleepNow(db)
     await delay(STOPPED_AFTER_MS)
@@ -102,7 +101,7 @@ describe.each(partOf(isolationClasses, 1))('%s, a database', (isolation) => {
     expect(awake.startedAt).not.toBe(startedAt)
   })
 
-  it('wakes for two hundred calls at once', async () => {
+  it('is woken by two hundred concurrent calls', async () => {
     await sleepNow(db)
     const answers = await Promise.all(
       Array.from({ length: 200 }, () => berth.call('POST', `/v1/units/${db.id}/start`)),

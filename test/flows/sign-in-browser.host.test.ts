@@ -1,5 +1,5 @@
-// Signing in with a real browser, which has rules of its own about cookies, forms and where they may lead: with either
-// provider, and by a link from the mail.
+// Sign-in with a real browser, which has its own rules for cookies, forms and redirects: with both identity providers and
+// with a mailed link.
 
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -21,7 +21,7 @@ beforeAll(async () => {
   github.people.set('7', { login: 'eight', name: null, emails })
   browser = await chromium.launch({
     executablePath: '/usr/bin/chromium',
-    // As root it has no sandbox of its own.
+    // Chromium's own sandbox does not work for root.
     args: ['--no-sandbox', `--host-resolver-rules=MAP berth.test 127.0.0.1:${service.port}`],
   })
 })
@@ -32,7 +32,7 @@ afterAll(async () => {
   await openId.close()
 })
 
-/** A browser nobody has used yet, with a person before it whom both providers know. */
+/** Opens a new browser page for a person known to both identity providers. */
 async function openPage(): Promise<Page> {
   return await browser.newPage({ extraHTTPHeaders: { 'x-person': '7' } })
 }
@@ -40,7 +40,7 @@ async function openPage(): Promise<Page> {
 it.each([
   ['Google', 'seven@example.test'],
   ['GitHub', 'eight@example.test'],
-])('a person signs in with %s, and out again', async (provider, email) => {
+])('a person signs in with %s and signs out again', async (provider, email) => {
   const page = await openPage()
   await page.goto('http://berth.test/sign-in')
   await page.click(`text=Sign in with ${provider}`)
@@ -51,7 +51,7 @@ it.each([
   expect(await page.textContent('body')).toContain('not signed in')
 })
 
-it('a person asks for a link, and signs in by it', async () => {
+it('a person requests a sign-in link by mail and signs in with it', async () => {
   const page = await openPage()
   await page.goto('http://berth.test/account')
   await page.click('text=Sign in')

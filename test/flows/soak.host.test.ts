@@ -1,6 +1,5 @@
-// Half a minute of the soak (test/soak), ten in the deep tier: a mixed load while whatever there is is killed at random.
-// `npm run soak` goes on
-// for as long as one likes.
+// Half a minute of the soak test (test/soak), ten minutes in the deep tier: a mixed load while processes are killed at random.
+// `npm run soak` runs as long as you like.
 
 import { expect, it } from 'vitest'
 import { isDeep, testSeed } from '../support/part-of.ts'
@@ -8,7 +7,7 @@ import { soak } from '../soak/soak.ts'
 
 const LASTS_MS = isDeep ? 600_000 : 30_000
 
-it('nothing is lost, stuck or left behind while everything is killed at random', {
+it('no data is lost, stuck or left behind while processes are killed at random', {
   timeout: 10 * LASTS_MS,
 }, async () => {
   const journal = await soak({
@@ -19,7 +18,7 @@ it('nothing is lost, stuck or left behind while everything is killed at random',
     say: () => {},
   })
   expect(journal.faults).toEqual([])
-  // It was no minute of quiet.
+  // Ensures that there was load and there were kills.
   expect(journal.kills).toBeGreaterThan(1)
   expect(journal.calls).toBeGreaterThan(20)
 })

@@ -1,5 +1,5 @@
-// Every process that makes up a machine can be killed from outside (reliability F7). Its unit says so within seconds, sleeps,
-// and wakes with its files.
+// Each process of a machine can be killed from outside (reliability F7). Its unit reports that within seconds, sleeps, and
+// wakes with its files.
 
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { Unit } from '../../src/contract/unit.ts'
@@ -20,14 +20,14 @@ const parts = {
 
 const get = async ({ id }: Unit) => (await berth.call<Unit>('GET', `/v1/units/${id}`)).body
 
-describe.each(Object.entries(parts))('in the class %s', (isolation, kinds) => {
+describe.each(Object.entries(parts))('with %s', (isolation, kinds) => {
   beforeAll(async () => {
     await berth.start({ BERTH_ISOLATION: isolation })
   })
 
   async function makeUnit(name: string): Promise<Unit> {
     const unit = await createUnit(berth, { name, image: 'berth.local/debian:12', size: 'nano' })
-    // Not synced: what a unit has written is there even when its sandbox dies.
+    // Not synced, because what a unit has written survives the death of its sandbox.
     await exec(berth, unit, ['sh', '-c', `echo ${name} > /root/mark`])
     return unit
   }
@@ -37,9 +37,9 @@ describe.each(Object.entries(parts))('in the class %s', (isolation, kinds) => {
     await expectInvariants(berth)
   }
 
-  // Before Linux 6.15 only its parent learns what ended a process, and all but the monitor's death looks like an exit.
+  // Before Linux 6.15 only the parent learns what ended a process, and every death except the monitor's looks like an exit.
   it.skipIf(!kernelTellsDeaths()).each(kinds)(
-    'a unit whose %s is killed by the host sleeps, and wakes for its next use',
+    'a unit whose %s is killed falls asleep and wakes for its next use',
     async (part) => {
       const unit = await makeUnit(`${isolation}-${part}`)
       expect(await killRunPart(berth, unit.id, part)).toBe(true)
@@ -50,7 +50,7 @@ describe.each(Object.entries(parts))('in the class %s', (isolation, kinds) => {
     },
   )
 
-  it('a unit that ends itself has exited, and is not woken', async () => {
+  it('a unit whose process exits by itself is stopped as exited and is not woken', async () => {
     const cmd = ['sh', '-c', 'test -f /root/mark && exit 137; touch /root/mark; sleep infinity']
     const spec = { name: `${isolation}-itself`, image: 'berth.local/debian:12', size: 'nano' }
     const unit = await createUnit(berth, { ...spec, entrypoint: cmd, cmd: [] })
@@ -66,13 +66,13 @@ describe.each(Object.entries(parts))('in the class %s', (isolation, kinds) => {
   })
 
   it.each(kinds)(
-    'a unit whose %s is killed in its sleep wakes for the next call, with its files',
+    'a unit whose %s is killed while it sleeps wakes for the next call with its files',
     async (part) => {
       const unit = await makeUnit(`${isolation}-${part}-asleep`)
       const slept = await berth.call('POST', `/v1/units/${unit.id}/sleep`, { sleep: '30m', now: true })
       expect(slept.status).toBe(200)
       expect(await killRunPart(berth, unit.id, part)).toBe(true)
-      // What was killed while it stood still would die as it goes on: the call must not find that out.
+      // A process killed while frozen dies when it is thawed. The call must not notice.
       expect((await exec(berth, unit, ['cat', '/root/mark'])).stdout).toBe(`${unit.name}\n`)
       await expectInvariants(berth)
     },

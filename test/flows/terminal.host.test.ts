@@ -1,4 +1,4 @@
-// A terminal in real units of both classes, by the CLI in a real terminal and by the SDK.
+// Terminals in real units of both classes, with the SDK.
 
 import { beforeAll, describe, expect, it } from 'vitest'
 import { Berth as Client, type Terminal, type Unit } from '../../packages/sdk/src/index.ts'
@@ -7,7 +7,7 @@ import { useBerth } from '../support/use-berth.ts'
 
 const berth = useBerth(null)
 
-/** Reads to the end of the text, and keeps what came behind it. */
+/** Reads until the text appears and keeps what follows it. */
 function reader(terminal: Terminal) {
   const output = terminal.output[Symbol.asyncIterator]()
   let shown = ''
@@ -23,7 +23,7 @@ function reader(terminal: Terminal) {
   }
 }
 
-describe.each(['runc', 'gvisor'])('in the class %s, a terminal', (isolation) => {
+describe.each(['runc', 'gvisor'])('with %s, a terminal', (isolation) => {
   let unit: Unit
   beforeAll(async () => {
     await berth.start({ BERTH_ISOLATION: isolation })
@@ -36,7 +36,7 @@ describe.each(['runc', 'gvisor'])('in the class %s, a terminal', (isolation) => 
     unit = await new Client({ url, apiKey }).units.get(id)
   })
 
-  it('is a shell that has a size, hears of another, and ends with its own code', async () => {
+  it('runs a shell with a size, can be resized, and returns the exit code of the shell', async () => {
     const terminal = await unit.terminal({ columns: 90, rows: 20 })
     const output = reader(terminal)
     terminal.write('stty size; echo fir""st\r')
@@ -50,7 +50,7 @@ describe.each(['runc', 'gvisor'])('in the class %s, a terminal', (isolation) => 
     expect(await terminal.wait()).toEqual({ exitCode: 7, timedOut: false })
   })
 
-  it('without a tty passes bytes through, as they are, to the end of its input', async () => {
+  it('without a TTY forwards bytes unchanged until the end of input', async () => {
     const terminal = await unit.terminal({ tty: false, command: ['wc', '-c'] })
     for (let part = 0; part < 64; part += 1) terminal.write(new Uint8Array(65_536).fill(part))
     terminal.end()
@@ -58,7 +58,7 @@ describe.each(['runc', 'gvisor'])('in the class %s, a terminal', (isolation) => 
     expect(await terminal.wait()).toEqual({ exitCode: 0, timedOut: false })
   })
 
-  it('takes its command along when its client goes away', async () => {
+  it('ends its command when the client closes it', async () => {
     const terminal = await unit.terminal({ command: ['sh', '-c', 'echo at $$; exec sleep 4242'] })
     await reader(terminal).until('at ')
     terminal.close()

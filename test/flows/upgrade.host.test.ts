@@ -1,7 +1,7 @@
-// An upgrade keeps the data of an installation that an older release made (test/support/recorded-installation.ts), here
-// after a start of its host, so that nothing of it runs any more: every unit is there, and wakes with its disks; endpoints
-// have their addresses, keys work, and not a nano-cent has changed. What ran under the older release goes on where the
-// host was not started anew; no recording can hold that, and scripts/record-installation.ts tries it.
+// An upgrade keeps the data of an installation made by an older release (test/support/recorded-installation.ts), here after
+// a restart of the host, so that nothing of it is running. Every unit is there and wakes with its disks, endpoints keep their
+// names, keys work, and the ledger is unchanged. An upgrade without a restart of the host cannot be tested with a recording;
+// scripts/record-installation.ts does that.
 
 import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -28,7 +28,7 @@ import { useBerth } from '../support/use-berth.ts'
 
 const berth = useBerth(null)
 let recorded: Recorded
-/** Right after the start. */
+/** Units as listed right after the start. */
 let units: Unit[]
 
 beforeAll(async () => {
@@ -43,7 +43,7 @@ beforeAll(async () => {
   units = await listUnits(berth)
 })
 
-/** Of the build of an image on this host. */
+/** Returns the digest of an image as built on this host. */
 async function digestHere(reference: string, scratch: string): Promise<string> {
   const runDir = join(scratch, 'images')
   const images = await openImages({
@@ -77,7 +77,7 @@ const rowsOf = (table: string) =>
     (row) => JSON.parse(row) as Record<string, string | number | null>,
   )
 
-it('lists every unit: what ran is asleep because the host lost it, everything else as it was', () => {
+it('an upgrade keeps all units; those that were running are asleep because the host lost them', () => {
   const told = (all: Unit[]) =>
     all.map(({ id, name, state, stoppedReason }) => ({ id, name, state, stoppedReason }))
   const lost = { state: 'sleeping', stoppedReason: 'provider' }
@@ -89,7 +89,7 @@ it('lists every unit: what ran is asleep because the host lost it, everything el
   expect(states).toEqual(['running', 'running', 'running', 'sleeping', 'sleeping', 'stopped'])
 })
 
-it('keeps the address of each endpoint, with the secret in the name of a private one', () => {
+it('an upgrade keeps the name of each endpoint, with the secret of a private one', () => {
   const hosts = (all: Unit[]) =>
     all.flatMap(({ endpoints }) =>
       endpoints.map(({ id, mode, url }) => ({
@@ -106,13 +106,13 @@ it('keeps the address of each endpoint, with the secret in the name of a private
   ).toEqual(['private', 'private', 'public'])
 })
 
-it('has the same certificate authority, which clients were told to trust', async () => {
+it('an upgrade keeps the certificate authority that clients trust', async () => {
   const { content } = recorded.files['ca/ca.crt'] ?? {}
   const kept = await readFile(berth.credentials.caFile ?? '', 'base64')
   expect(kept).toBe(content)
 })
 
-it('takes the keys that worked, and not the one that was revoked', async () => {
+it('an upgrade keeps valid keys valid and revoked keys revoked', async () => {
   const ask = async (key: string) => {
     const headers = { authorization: `Bearer ${key}` }
     return (await fetch(`${berth.credentials.baseUrl}/v1/units`, { headers })).status
@@ -123,7 +123,7 @@ it('takes the keys that worked, and not the one that was revoked', async () => {
   expect(berth.credentials.apiKey).toBe(recorded.keys.good[0])
 })
 
-it('has every charge and credit to the nano-cent, and the ledger adds up', async () => {
+it('an upgrade keeps every charge and credit to the nano-cent, and the ledger is correct', async () => {
   await withDatabase(await berth.instance(), async (db) => {
     const charges = await db
       .selectFrom('charges')
@@ -146,7 +146,7 @@ it('has every charge and credit to the nano-cent, and the ledger adds up', async
   })
 })
 
-it('bills a run that the host lost for no longer than the older release was there', async () => {
+it('an upgrade bills a lost run only until the last heartbeat of the older release', async () => {
   const [heartbeat] = rowsOf('heartbeats')
   const lost = rowsOf('meters').filter((row) => row.kind === 'compute' && row.ended_at === null)
   expect(lost).toHaveLength(3)
@@ -159,11 +159,11 @@ it('bills a run that the host lost for no longer than the older release was ther
   })
 })
 
-it('wakes each with its root, its volume, its secrets and its count of forks', async () => {
+it('after an upgrade each unit wakes with its root, volume, secrets and fork generation', async () => {
   const stopped = await berth.call('POST', `/v1/units/${named('stopped').id}/start`)
   expect(stopped.status, JSON.stringify(stopped.body)).toBe(200)
   for (const unit of units) {
-    // A copy has what its source had written.
+    // A copy has the files of its source.
     const writer = unit.name === 'fork' ? 'source' : unit.name
     const { stdout } = await exec(berth, unit, ['cat', '/root/mark', '/data/mark'])
     expect(stdout).toBe(`root of ${writer}\nvolume of ${writer}\n`)

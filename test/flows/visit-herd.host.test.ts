@@ -1,5 +1,5 @@
-// Five hundred visits and fifty sessions of PostgreSQL meet a sleeping stack within a tenth of a second (reliability
-// L1): each unit wakes once, and everyone is served or told when to come again.
+// Five hundred visits and fifty PostgreSQL sessions reach a sleeping stack within 100 ms (reliability L1): each unit wakes
+// once, and every client is served or told to retry later.
 
 import { readFile } from 'node:fs/promises'
 import { request } from 'node:https'
@@ -106,13 +106,13 @@ describe.each([
     if (!first || !second) throw new Error('there is no stack')
     db = await expose(first, 5432, 'postgres')
     web = await expose(second, 80, 'http')
-    // The database makes its cluster first.
+    // PostgreSQL initializes its cluster first.
     await eventually(async () => expect(await session()).toBe('served'))
     await eventually(async () => expect((await visit()).status).toBe(200))
   })
   afterAll(() => destroyAll(berth))
 
-  it('is woken once by a herd of visitors, and serves them', async () => {
+  it('is woken once by 500 visits and 50 database sessions, which are served or told to retry', async () => {
     const path = `/v1/units/${units[0]?.id}/sleep`
     await eventually(async () => {
       const answer = await berth.call('POST', path, { sleep: '30m', stack: true, now: true })

@@ -1,4 +1,4 @@
-// Published units over the real gateway: fetched by their URL, put to sleep in both tiers, and woken by a visit.
+// Published units behind the real gateway: requested by their URL, put to sleep in both tiers, and woken by a request.
 
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
@@ -14,7 +14,7 @@ import { useBerth } from '../support/use-berth.ts'
 const run = promisify(execFile)
 
 const berth = useBerth({ BERTH_FROZEN_FOR: '3s' })
-/** Of this installation: visitors trust it, and the name is checked. */
+/** The CA of this installation. Clients trust it and verify the host name. */
 let ca: string
 
 beforeAll(async () => {
@@ -23,7 +23,7 @@ beforeAll(async () => {
 
 type Answer = { status: number; body: string; headers: Record<string, unknown> }
 
-/** Names below `localhost` lead to this host, whichever resolver is asked: the URL's own name is sent as the host. */
+/** Connects to this host, whatever the resolver says, with the name in the URL as the host. */
 function visit(url: string, path = '/', host = new URL(url).host): Promise<Answer> {
   const { port } = new URL(url)
   const servername = host.replace(/:\d+$/, '')
@@ -42,7 +42,7 @@ function visit(url: string, path = '/', host = new URL(url).host): Promise<Answe
   })
 }
 
-/** Says its host name, and how many times it has since it started; or begins and ends only three seconds later. */
+/** Returns its host name and the number of requests since its start, or a slow response that takes three seconds. */
 const PROGRAM = `
 import http.server, itertools, os, socket, threading, time
 visits = itertools.count(1)
@@ -100,14 +100,14 @@ const expose = async ({ id }: Unit, body: Record<string, unknown>) => {
   return answer.body
 }
 
-describe('a unit published as it is created', () => {
-  it('answers visits, without another call, once its server listens', async () => {
+describe('a unit published at its creation', () => {
+  it('responds to requests once its server listens', async () => {
     const { url } = await publishServer('public', 'open')
     expect(await visit(url, '/hello')).toMatchObject({ status: 200, body: 'open' })
     expect((await visit(url, '/nothing')).status).toBe(404)
   })
 
-  it('is woken by a visit, frozen as well as cold, and each is a use', async () => {
+  it('is woken by a request, from a freeze and from a cold start, which counts as use', async () => {
     const { unit, url } = await publishServer('private', 'sleeper')
     expect((await visit(url, '/count')).body).toBe('1')
     for (const tier of ['frozen', 'cold']) {
@@ -126,14 +126,14 @@ describe('a unit published as it is created', () => {
     }
   })
 
-  it('is woken once by all who visit it at once', async () => {
+  it('serves all requests that arrive while it sleeps', async () => {
     const { unit, url } = await publishServer('public', 'crowd')
     await sleepNow(unit)
     const answers = await Promise.all(Array.from({ length: 50 }, () => visit(url, '/hello')))
     for (const answer of answers) expect(answer).toMatchObject({ status: 200, body: 'crowd' })
   })
 
-  it('is not woken by who does not have its secret, and tells them nothing', async () => {
+  it('is not woken by a request without its secret, which gets the 404 of an unknown name', async () => {
     const { unit, url } = await publishServer('private', 'secret')
     const { host } = new URL(url)
     await sleepNow(unit)
@@ -148,7 +148,7 @@ describe('a unit published as it is created', () => {
     expect((await get(unit)).state).toBe('sleeping')
   })
 
-  it('moves to another port at the same address, started anew', async () => {
+  it('moves to another port under the same URL and is restarted', async () => {
     const { unit, url } = await publishServer('public', 'mover')
     const { hostname } = new URL(url)
     expect((await visit(url, '/told')).body).toBe(`8000 ${hostname}`)
@@ -159,7 +159,7 @@ describe('a unit published as it is created', () => {
     expect((await visit(url, '/count')).body).toBe('1')
   })
 
-  it('is dead at its old address within a second of a rotation, and lives at the new one', async () => {
+  it('stops responding at its old URL within a second of a rotation and responds at the new one', async () => {
     const { unit, url } = await publishServer('private', 'rotated')
     expect((await visit(url, '/hello')).status).toBe(200)
     const { url: fresh } = await expose(unit, { port: 8000, rotate: true })
@@ -168,7 +168,7 @@ describe('a unit published as it is created', () => {
     expect(await visit(fresh, '/hello')).toMatchObject({ status: 200, body: 'rotated' })
   })
 
-  it('is not put to sleep in the middle of a visit', async () => {
+  it('cannot be put to sleep during a request', async () => {
     const { unit, url } = await publishServer('public', 'busy')
     const slow = visit(url, '/slow')
     await new Promise((resolve) => setTimeout(resolve, 1000))
@@ -181,7 +181,7 @@ describe('a unit published as it is created', () => {
     await eventually(() => sleepNow(unit))
   })
 
-  it('is served on while the server is away', async () => {
+  it('is served while the server is down', async () => {
     const { url } = await publishServer('public', 'steady')
     expect((await visit(url, '/hello')).status).toBe(200)
     const pid = await berth.pidOf('server')
@@ -190,7 +190,7 @@ describe('a unit published as it is created', () => {
     await eventually(async () => expect((await berth.call('GET', '/v1/units')).status).toBe(200))
   })
 
-  it('waits for a server that is away to be woken', async () => {
+  it('is woken once the server is back, while the request waits', async () => {
     const { unit, url } = await publishServer('public', 'patient')
     await sleepNow(unit)
     const pid = await berth.pidOf('server')
@@ -199,8 +199,8 @@ describe('a unit published as it is created', () => {
   })
 })
 
-describe('the socket between gateway and server', () => {
-  it('can be opened by the gateway alone', async () => {
+describe('the wake socket', () => {
+  it('can be opened only by the gateway', async () => {
     const directory = `/run/berth/${(await berth.instance()).id}/server`
     const { stdout } = await run('stat', ['-c', '%a %U %G', directory, `${directory}/wake.sock`])
     expect(stdout).toBe('2710 berth berth-gateway\n660 berth berth-gateway\n')

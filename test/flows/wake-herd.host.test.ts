@@ -1,5 +1,5 @@
-// Five hundred calls within a tenth of a second meet a stack that sleeps, or is just falling asleep (reliability
-// L1). Everyone is answered, nobody is refused for it, and each unit wakes once.
+// Five hundred calls within 100 ms reach a stack that sleeps or is falling asleep (reliability L1). Each unit wakes once, and
+// every caller gets a success or is told to retry later.
 
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -32,7 +32,7 @@ async function herd(): Promise<void> {
   expect(told).toContain(200)
 }
 
-/** How often each unit has begun to run, by its id. */
+/** Returns how often each unit has started, by its id. */
 async function runsBegun(): Promise<Map<string, number>> {
   const rows = await withDatabase(await berth.instance(), (db) =>
     db.selectFrom('meters').select('unit_id').execute(),
@@ -65,7 +65,7 @@ describe.each([
   })
   afterAll(() => destroyAll(berth))
 
-  it('wakes once for a herd', async () => {
+  it('is woken once by five hundred concurrent calls', async () => {
     expect(await sleepStack()).toMatchObject({ kind: 'answered', status: 200 })
     expect(await states()).toEqual(['sleeping', 'sleeping', 'sleeping'])
     const before = await runsBegun()
@@ -75,7 +75,7 @@ describe.each([
     await expectInvariants(berth)
   })
 
-  it('wakes once for a herd that comes while it is falling asleep', async () => {
+  it('is woken once by five hundred concurrent calls while it is falling asleep', async () => {
     const before = await runsBegun()
     await arm(berth, 'server', 'sleep.freeze.before', 'delay')
     const falling = sleepStack()

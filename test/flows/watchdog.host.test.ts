@@ -1,5 +1,4 @@
-// A process of Berth that is alive and does nothing any more (reliability F24) is back at work within half a
-// minute, and its units do not notice.
+// A process of Berth that is alive but hangs (reliability F24) is replaced within 30 seconds, and units are not affected.
 
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { Unit } from '../../src/contract/unit.ts'
@@ -15,7 +14,7 @@ let unit: Unit
 
 beforeAll(async () => {
   unit = await createUnit(berth, { name: 'one', image: 'berth.local/debian:12', size: 'nano' })
-  // In memory, so that it would be gone if the unit's processes were.
+  // In memory, so that it is lost with the unit's processes.
   await exec(berth, unit, ['sh', '-c', 'echo here > /dev/shm/mark'])
 })
 
@@ -28,8 +27,8 @@ async function expectAnother(role: string, before: number | null): Promise<void>
   }, WITHIN_MS)
 }
 
-describe('is killed and started again', () => {
-  it('a server whose event loop is blocked, and what it was at goes on', async () => {
+describe('the supervisor replaces', () => {
+  it('a server whose event loop is blocked, and the interrupted create is completed', async () => {
     const before = await berth.pidOf('server')
     await arm(berth, 'server', 'create.image.before', 'block')
     const spec = { name: 'two', image: 'berth.local/debian:12', size: 'nano' }
@@ -44,7 +43,7 @@ describe('is killed and started again', () => {
 
   it.each(['engine', 'server', 'gateway'])('a stopped %s', async (role) => {
     const before = await berth.pidOf(role)
-    if (before === null) throw new Error(`the ${role} does not run`)
+    if (before === null) throw new Error(`a stopped %s`)
     process.kill(before, 'SIGSTOP')
     await expectAnother(role, before)
   })
