@@ -53,7 +53,7 @@ beforeAll(async () => {
   open = await publish(berth, { ...redis, name: 'open' }, { ...at, mode: 'public' })
   closed = await publish(berth, { ...redis, name: 'closed' }, { ...at, mode: 'private' })
 })
-/** The certificate a visitor is shown, who trusts these alone. */
+/** Returns the certificate presented to a client that trusts only this CA. */
 async function shownTo(servername: string, ca: string): Promise<X509Certificate | undefined> {
   const client = connectTls({ port: tlsPort, host: '127.0.0.1', servername, ca })
   await once(client, 'secureConnect')

@@ -24,7 +24,7 @@ const name = `$(id) 'a' "b" \`c\` \\ ; -- % @:/?#é`
 type Case = {
   recipe: Recipe
   port: number
-  /** Instead of the names that its parameters allow. */
+  /** Names that the recipe's parameters would not allow. */
   names: Record<string, string>
   outputs: (password: string) => Record<string, string>
 }

@@ -43,7 +43,7 @@ describe('the supervisor replaces', () => {
 
   it.each(['engine', 'server', 'gateway'])('a stopped %s', async (role) => {
     const before = await berth.pidOf(role)
-    if (before === null) throw new Error(`a stopped %s`)
+    if (before === null) throw new Error(`the ${role} does not run`)
     process.kill(before, 'SIGSTOP')
     await expectAnother(role, before)
   })
