@@ -18,7 +18,7 @@ it.each([
   ['a second and a half too much', [seen(60_000)], [61_500], 1],
   ['a second and a half too little', [seen(60_000)], [58_500], 1],
   ['less than a second more', [seen(60_000)], [60_900], 0],
-  ['an interval that nobody saw', [seen(60_000)], [60_000, 5_000], 1],
+  ['a charge without an observed interval', [seen(60_000)], [60_000, 5_000], 1],
   ['an interval that was not billed', [seen(60_000), seen(5_000)], [60_000], 2],
   ['an end somewhere in an outage', [seen(60_000, 20_000)], [75_000], 0],
   ['more than the whole outage', [seen(60_000, 20_000)], [80_500], 1],

@@ -111,7 +111,7 @@ describe('the certificate of the local authority', () => {
 })
 
 describe('the operator’s own certificate', () => {
-  /** Two files as an operator has them, from an authority of their own. */
+  /** Makes the two files of an operator, from another authority. */
   async function own(domain = DOMAIN) {
     const home = join(dataDir, 'own')
     await runOrThrow('mkdir', ['-p', home], { timeoutMs: 5000 })

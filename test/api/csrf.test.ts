@@ -39,7 +39,7 @@ const foreign = {
     'sec-fetch-site': 'same-site',
   },
   'a page on another port of this host': { origin: 'http://127.0.0.1:1', 'sec-fetch-site': 'same-site' },
-  'nobody can say where': {},
+  'a client that sends no origin': {},
 } satisfies Record<string, Record<string, string>>
 
 const contents = [

@@ -114,7 +114,7 @@ test('the event stream reports nothing of another team', async () => {
   for (const { event, data } of seen) if (event === 'unit') expect(data['id']).toBe(mine.id)
 })
 
-test('the event stream reports unannounced changes, uses and costs after a while', async () => {
+test('the event stream reports unannounced changes within ten seconds, and costs later', async () => {
   const unit = await makeUnit(service, team)
   const stream = await follow()
   await stream.next()

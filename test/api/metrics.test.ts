@@ -1,4 +1,4 @@
-// What a unit uses: told without waking it, once or for as long as somebody looks.
+// GET /v1/units/{id}/metrics: what a unit uses, once or as a stream, without waking the unit.
 
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { unitMetricsSchema, type UnitMetrics } from '../../src/contract/metrics.ts'
@@ -22,7 +22,7 @@ const metricsOf = async (id: string, key = team.key) =>
 const stateOf = async (id: string) =>
   (await service.call<{ state: string }>('GET', `/v1/units/${id}`, { key: team.key })).body.state
 
-test('a running unit tells its use and the limits of its size', async () => {
+test('the metrics of a running unit are its use and the limits of its size', async () => {
   const { id } = await makeUnit(service, team, { volume: { mount: '/data', gb: 3 } })
   const { status, body } = await metricsOf(id)
   expect(status).toBe(200)
@@ -35,7 +35,7 @@ test('a running unit tells its use and the limits of its size', async () => {
   })
 })
 
-test('one that sleeps is read as it stands, is not woken, and its use is not renewed', async () => {
+test('reading the metrics of a sleeping unit neither wakes the unit nor counts as a use', async () => {
   const { id } = await makeUnit(service, team)
   const lastUse = async () =>
     (await service.call<{ lastUsedAt: string }>('GET', `/v1/units/${id}`, { key: team.key })).body.lastUsedAt
@@ -48,7 +48,7 @@ test('one that sleeps is read as it stands, is not woken, and its use is not ren
   expect([await stateOf(id), await lastUse()]).toEqual(['sleeping', used])
 })
 
-test('one that is stopped has its disk alone', async () => {
+test('the metrics of a stopped unit are those of its disk only', async () => {
   const { id } = await makeUnit(service, team)
   await service.call('POST', `/v1/units/${id}/stop`, { key: team.key })
   expect((await metricsOf(id)).body).toMatchObject({
@@ -58,14 +58,14 @@ test('one that is stopped has its disk alone', async () => {
   })
 })
 
-test('a destroyed one is refused, one of another team too', async () => {
+test('the metrics of a destroyed unit and of another team’s unit are refused', async () => {
   const { id } = await makeUnit(service, team)
   expect((await metricsOf(id, (await makeTeam(service)).key)).status).toBe(403)
   await service.call('DELETE', `/v1/units/${id}`, { key: team.key })
   expect((await metricsOf(id)).status).toBe(409)
 })
 
-test('a stream has a sample at once and more, in one row of the audit log, and ends with the unit', async () => {
+test('a stream of metrics has a sample at once and more later, one audit row, and ends with its unit', async () => {
   const { id } = await makeUnit(service, team)
   const answer = await service.fetch('GET', `/v1/units/${id}/metrics?follow=true`, { key: team.key })
   const names: unknown[] = []

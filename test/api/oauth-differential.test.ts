@@ -152,7 +152,7 @@ const endpoints = Object.keys(faults) as Endpoint[]
 const none: Fault = { name: 'as it should be', field: '', make: (asked) => asked }
 const key = (endpoint: Endpoint, { name }: Fault) => `${endpoint}: ${name}`
 
-describe.each(endpoints)('%s', (endpoint) => {
+describe.each(endpoints)('an OAuth request to %s', (endpoint) => {
   const singles = new Map<Fault, { ours: string; theirs: string }>()
 
   it.each([none, ...faults[endpoint]].map((fault) => [fault.name, fault] as const))(

@@ -1,5 +1,5 @@
-// Reliability S16: what may open a connection outwards is a closed list. A source that begins to dial fails here until
-// somebody has said where it dials to, and why no caller decides that.
+// Reliability S16: the sources that may open a connection are a closed list. A source that begins to dial fails here
+// until the list says where it dials to, and why no caller decides that.
 
 import { glob, readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
@@ -7,9 +7,9 @@ import { expect, it } from 'vitest'
 
 const project = fileURLToPath(new URL('../..', import.meta.url))
 
-/** Source → where it connects to. Only `dial.ts` goes where a caller's words lead, and looks at each address. */
+/** Source → where it connects to. Only `dial.ts` connects to hosts that callers name, and it checks each address. */
 const doors: Record<string, string> = {
-  'src/api/http/upgrades.ts': 'nobody: it accepts WebSockets',
+  'src/api/http/upgrades.ts': 'nothing: it accepts WebSockets',
   'src/lib/dial.ts': 'public registries, by addresses that were looked at; mirrors of the operator',
   'src/lib/public-fetch.ts': 'what strangers name, over dial.ts, which looks at each address',
   'src/engine/oci/images/proxy.ts': 'the same, over what dial.ts has opened',
@@ -22,7 +22,7 @@ const doors: Record<string, string> = {
   'src/domain/providers/finish.ts': 'the same providers',
   'src/certificates/acme-client.ts': 'the authority of the settings',
   'src/dns/upstream.ts': 'the name servers of the host',
-  'src/dns/resolver.ts': 'nobody: it answers by UDP',
+  'src/dns/resolver.ts': 'nothing: it answers by UDP',
   'src/gateway/tcp/session.ts': 'a unit, at the address the engine gave it',
   'src/gateway/tcp/mysql/session.ts': 'the same, by TLS over what is open',
   'src/gateway/tcp/postgres/cancel.ts': 'the same',
@@ -37,10 +37,10 @@ const doors: Record<string, string> = {
   'src/operator/backup/cluster-copy.ts': 'Postgres',
   'src/store/db.ts': 'Postgres',
   'src/store/prepared.ts': 'Postgres',
-  'src/store/outage.ts': 'nobody: it tells errors of Postgres apart',
+  'src/store/outage.ts': 'nothing: it tells errors of Postgres apart',
 }
 
-/** Of Node's own modules, what begins a connection. */
+/** The functions of Node's own modules that open a connection. */
 const dials: Record<string, RegExp> = {
   net: /^(?:connect|createConnection)$/,
   tls: /^connect$/,
@@ -64,14 +64,14 @@ function isDoor(text: string): boolean {
     const module = from.replace(/^node:/, '')
     if (names.length > 0 && clients.includes(module)) return true
     const begins = dials[module]
-    // A module taken whole is a door too.
+    // A module that is imported as a whole can open one too.
     if (begins && names.some((name) => begins.test(name) || name.startsWith('*') || !clause.includes('{')))
       return true
   }
   return false
 }
 
-it('only what is listed can open a connection, and all that is listed can', async () => {
+it('the sources that can open a connection are those of a reviewed list', async () => {
   const found: string[] = []
   for await (const path of glob('src/**/*.ts', { cwd: project })) {
     if (path.endsWith('.test.ts')) continue
@@ -88,10 +88,10 @@ it.each([
   ["import {\n  createServer,\n  request,\n} from 'node:http'"],
   ["import { createTransport } from 'nodemailer'"],
   ['const answer = await fetch(url)'],
-])('%j would be found', (text) => expect(isDoor(text)).toBe(true))
+])('the check finds a source with %j', (text) => expect(isDoor(text)).toBe(true))
 
 it.each([
   ["import { type Agent, createServer } from 'node:http'"],
   ["import type { Socket } from 'node:net'"],
   ['await images.fetch(reference)'],
-])('%j is no door', (text) => expect(isDoor(text)).toBe(false))
+])('the check ignores a source with %j', (text) => expect(isDoor(text)).toBe(false))

@@ -42,7 +42,7 @@ describe('with random calls and faults', () => {
   )
 
   it(
-    `every promise without a calendar is kept in ${SCHEDULES_WITH_JUMPS} schedules with clock jumps`,
+    `every promise that needs no wall clock is kept in ${SCHEDULES_WITH_JUMPS} schedules with clock jumps`,
     { timeout: 300_000 },
     async () => expect(await findFailure(SCHEDULES_WITH_JUMPS, true)).toBeNull(),
   )

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { jsonText } from './json-text.ts'
 
-test('writes an amount of money without an exponent, however small, and keeps its value', () => {
+test('jsonText writes an amount of money without an exponent, however small, and keeps its value', () => {
   expect(jsonText({ cents: 7.63e-7, none: 0, whole: 12, text: '1e-9' })).toBe(
     '{"cents":0.000000763,"none":0,"whole":12,"text":"1e-9"}',
   )
@@ -15,7 +15,7 @@ test('writes an amount of money without an exponent, however small, and keeps it
   )
 })
 
-test('writes every other value as JSON.stringify does', () => {
+test('jsonText writes every other value as JSON.stringify does', () => {
   fc.assert(
     fc.property(fc.jsonValue(), (value) => {
       fc.pre(!/\de[+-]\d/.test(JSON.stringify(value)))

@@ -5,7 +5,7 @@ import { parseJson } from './json.ts'
 
 const read = (text: string) => parseJson(Buffer.from(text))
 
-test('parses every well-formed document as JSON.parse does', () => {
+test('parseJson parses every well-formed document as JSON.parse does', () => {
   const key = fc.string({ unit: 'grapheme' }).filter((text) => text !== '__proto__')
   const { value } = fc.letrec((tie) => ({
     value: fc.oneof(
@@ -48,7 +48,7 @@ const torture: Record<string, string | Buffer> = {
   'an empty text': '',
 }
 
-test.each(Object.entries(torture))('refuses %s', (_title, text) => {
+test.each(Object.entries(torture))('parseJson refuses %s', (_title, text) => {
   expect(() => parseJson(Buffer.from(text))).toThrow(AppError)
 })
 
@@ -56,7 +56,7 @@ test.each([
   ['thousands of values', '1,'],
   ['thousands of empty arrays', '[],'],
   ['a million values', '0,'],
-])('refuses %s before it parses anything', (_title, piece) => {
+])('parseJson refuses %s before it builds any value', (_title, piece) => {
   const parse = vi.spyOn(JSON, 'parse')
   const characters = vi.spyOn(String.prototype, 'indexOf')
   try {
@@ -68,7 +68,7 @@ test.each([
   }
 })
 
-test('does not take text inside a string for a member of an object', () => {
+test('parseJson does not take text inside a string for a member of an object', () => {
   for (const value of [
     { 'a:b': ':' },
     { a: '{"a":1,"a":2}' },
@@ -79,18 +79,18 @@ test('does not take text inside a string for a member of an object', () => {
   }
 })
 
-test('names the path of a refused value', () => {
+test('parseJson names the path of a refused value', () => {
   expect(() => read(String.raw`{"spec":{"env":{"A":"\ud800"}}}`)).toThrow(/^spec\.env\.A: /)
 })
 
-test('does not let a document change Object.prototype', () => {
+test('parseJson does not let a document change Object.prototype', () => {
   try {
     read('{"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}}}')
   } catch {}
   expect(Object.hasOwn(Object.prototype, 'polluted')).toBe(false)
 })
 
-test('searches a string for each of its quotes once', () => {
+test('parseJson searches a string for each of its quotes once', () => {
   const stepsFor = (quotes: number) => {
     const steps = vi.spyOn(String.prototype, 'indexOf')
     try {
@@ -108,7 +108,7 @@ test.each([
   ['quotes', '\\"'],
   ['backslashes', '\\\\'],
   ['colons', ':'],
-])('parses 4 MB of %s within one string', (_title, piece) => {
+])('parseJson parses 4 MB of %s within one string', (_title, piece) => {
   const text = `"${piece.repeat(4_000_000 / piece.length)}"`
   expect(read(text)).toBe(JSON.parse(text))
 })

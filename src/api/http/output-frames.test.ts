@@ -16,7 +16,7 @@ function cut(bytes: Buffer, places: number[]): Buffer[] {
   return at.slice(1).map((end, index) => bytes.subarray(at[index], end))
 }
 
-test('neither loses nor adds a byte, for any bytes cut at any places', () => {
+test('output frames neither lose nor add a byte, for any bytes cut at any places', () => {
   const bytes = fc.oneof(
     fc.uint8Array({ maxLength: 200 }).map((array) => Buffer.from(array)),
     fc.string({ unit: 'grapheme', maxLength: 100 }).map((text) => Buffer.from(text)),
@@ -33,7 +33,7 @@ test('neither loses nor adds a byte, for any bytes cut at any places', () => {
   )
 })
 
-test('sends text as text, wherever it is cut', () => {
+test('output frames carry text as text, wherever it is cut', () => {
   fc.assert(
     fc.property(
       fc.string({ unit: 'binary', maxLength: 50 }).filter((text) => text.isWellFormed()),
@@ -47,13 +47,13 @@ test('sends text as text, wherever it is cut', () => {
   )
 })
 
-test('encodes invalid UTF-8 as base64, and the text behind it as text again', () => {
+test('output frames carry invalid UTF-8 as base64, and the text behind it as text again', () => {
   const frames = outputFrames()
   expect(frames.push(Buffer.from([0xff, 0xfe]))).toEqual([{ data: '//4=', encoding: 'base64' }])
   expect(frames.push(Buffer.from('ä'))).toEqual([{ data: 'ä' }])
 })
 
-test('sends an unfinished character at the end of the stream', () => {
+test('output frames carry an unfinished character at the end of the stream', () => {
   const frames = outputFrames()
   expect(frames.push(Buffer.from([0xe2, 0x82]))).toEqual([])
   expect(frames.end()).toEqual([{ data: '4oI=', encoding: 'base64' }])

@@ -54,7 +54,7 @@ async function left(): Promise<Record<string, number>> {
   return counts
 }
 
-test('deletes audit rows after their time and not before, also when two processes do it at once', async () => {
+test('the job deletes audit rows after their time and not before, also when two processes do it at once', async () => {
   await plant(5000, 31)
   await plant(10, 29)
   await Promise.all([forgetOldAuditRows(domain.app), forgetOldAuditRows(domain.app)])
@@ -64,7 +64,7 @@ test('deletes audit rows after their time and not before, also when two processe
   expect(await left()).toEqual({})
 })
 
-test('keeps audit rows for ever when BERTH_AUDIT_DAYS is 0', async () => {
+test('the job keeps audit rows for ever when BERTH_AUDIT_DAYS is 0', async () => {
   const app = { ...domain.app, config: { ...domain.app.config, auditDays: 0 } }
   await plant(10, 1000)
   await forgetOldAuditRows(app)
