@@ -38,7 +38,7 @@ export default defineConfig({
             'src/**/*.test.ts',
             'test/{api,clients,coverage,dashboard,soak}/**/*.test.ts',
             'test/*.test.ts',
-            'test/engine/{fake,socket}.test.ts',
+            'test/engine/{fake,socket,tls}.test.ts',
           ],
           exclude: ['**/*.{host,deep}.test.ts', 'node_modules/**'],
           pool: 'threads',

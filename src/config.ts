@@ -67,6 +67,8 @@ export type Config = {
   gatewayHttp: Address
   gatewayTls: Address
   gatewayMysql: Address
+  /** Where the engine also answers a server on another machine, and the file with its certificate (lib/fleet-identity.ts). */
+  engineTls: (Address & { certificateFile: string }) | null
   /** The address on which the server and the gateway serve their metrics. */
   metrics: Address
   gatewayMetrics: Address
@@ -160,6 +162,7 @@ export function loadConfig(env: Env = process.env): Config {
     gatewayHttp,
     gatewayTls,
     gatewayMysql,
+    engineTls: engineTls(env),
     metrics,
     gatewayMetrics,
     gatewayPorts: portRange(env, 'BERTH_GATEWAY_PORTS', [
@@ -216,6 +219,14 @@ export function loadConfig(env: Env = process.env): Config {
     freeCreditsCents: wholeNumber(env, 'BERTH_FREE_CREDITS_CENTS', 500),
     payments: stripe(env),
   }
+}
+
+function engineTls(env: Env): Config['engineTls'] {
+  const certificateFile = env['BERTH_ENGINE_CERTIFICATE']
+  if ((env['BERTH_ENGINE_TLS'] === undefined) !== (certificateFile === undefined))
+    throw new Error('BERTH_ENGINE_TLS and BERTH_ENGINE_CERTIFICATE are set together or not at all.')
+  if (certificateFile === undefined) return null
+  return { ...address(env, 'BERTH_ENGINE_TLS', ''), certificateFile: resolve(certificateFile) }
 }
 
 /** A client that sees it announced does not register otherwise, so it must work. */

@@ -1,5 +1,5 @@
-// Berth's one program. `all` supervises the roles; `doctor`, `sign-in`, `rotate-key`, `team`, `credits`, `images`, `aside`,
-// `backup` and `restore` are commands of the operator.
+// Berth's one program. `all` supervises the roles; `doctor`, `sign-in`, `rotate-key`, `team`, `credits`, `hosts`, `images`,
+// `aside`, `backup` and `restore` are commands of the operator.
 // Each loads only what it needs.
 
 import { loadConfig } from './config.ts'
@@ -14,6 +14,7 @@ const commands: Record<string, (args: string[]) => Promise<number>> = {
   'sign-in': async (args) => (await import('./operator/sign-in.ts')).printSignInLink(loadConfig(), args),
   team: async (args) => (await import('./operator/team.ts')).runTeamCommand(loadConfig(), args),
   credits: async (args) => (await import('./operator/credits.ts')).runCreditsCommand(loadConfig(), args),
+  hosts: async (args) => (await import('./operator/hosts.ts')).runHostsCommand(loadConfig(), args),
   images: async (args) => (await import('./operator/images.ts')).runImagesCommand(loadConfig(), args),
   aside: async (args) => (await import('./operator/aside.ts')).runAsideCommand(loadConfig(), args),
   backup: async (args) => (await import('./operator/backup.ts')).runBackup(loadConfig(), args),

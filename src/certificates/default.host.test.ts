@@ -116,7 +116,7 @@ describe('the operator’s own certificate', () => {
     const home = join(dataDir, 'own')
     await runOrThrow('mkdir', ['-p', home], { timeoutMs: 5000 })
     await prepareLocalCa(home, domain, new Date())
-    const pem = await issueLocally(home)
+    const pem = await issueLocally(home, domain)
     const [keyAt, certAt] = [pem.indexOf('-----BEGIN PRIVATE'), pem.indexOf('-----BEGIN CERT')]
     const [key, cert] =
       keyAt < certAt ? [pem.slice(0, certAt), pem.slice(certAt)] : [pem.slice(keyAt), pem.slice(0, keyAt)]

@@ -101,7 +101,7 @@ async function renewLocally(
     current.checkIssued(authority) &&
     current.verify(authority.publicKey) &&
     !isDue(current, clock.now())
-  return isGood ? null : await issueLocally(dataDir)
+  return isGood ? null : await issueLocally(dataDir, domain)
 }
 
 async function readText(file: string): Promise<string | null> {

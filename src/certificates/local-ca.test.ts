@@ -52,7 +52,7 @@ it('the authority is made once, and only root can read its key', async () => {
 
 it('the authority signs for its domain and every name directly below it', async () => {
   await prepare()
-  const pem = await issueLocally(dataDir)
+  const pem = await issueLocally(dataDir, DOMAIN)
   const issued = new X509Certificate(pem)
   expect(issued.verify((await authority()).publicKey)).toBe(true)
   expect(issued.checkHost(DOMAIN)).toBeDefined()
@@ -76,7 +76,7 @@ it('the authority is replaced when the domain changes', async () => {
   await prepare()
   const { publicKey } = await authority()
   await prepare('other.example.com')
-  const issued = new X509Certificate(await issueLocally(dataDir))
+  const issued = new X509Certificate(await issueLocally(dataDir, 'other.example.com'))
   expect(issued.verify(publicKey)).toBe(false)
   expect(issued.checkHost('x.other.example.com')).toBeDefined()
   expect(await verify('DNS:x.other.example.com')).toContain(': OK')
@@ -110,7 +110,7 @@ it.each([
   await prepare()
   await cutShort()
   await prepare()
-  const issued = new X509Certificate(await issueLocally(dataDir))
+  const issued = new X509Certificate(await issueLocally(dataDir, DOMAIN))
   expect(issued.verify((await authority()).publicKey)).toBe(true)
   expect((await stat(keyFile)).mode & 0o777).toBe(0o600)
 })

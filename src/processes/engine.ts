@@ -1,5 +1,6 @@
 // The engine of this host behind its socket, which only the server's group can connect to.
 
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { openEpochs } from '../engine/epochs.ts'
 import { openOciEngine } from '../engine/oci/oci-engine.ts'
@@ -9,6 +10,7 @@ import { systemClock } from '../lib/clock.ts'
 import { getAccount } from '../lib/system-users.ts'
 import { fileFailpoints, noFailpoints } from '../lib/failpoints.ts'
 import { lockFile } from '../lib/file-lock.ts'
+import { type FleetIdentity, parseIdentity } from '../lib/fleet-identity.ts'
 import { type EngineReady, engineSocketOf, RESOLVER_PORT } from './channel.ts'
 import type { ProcessMain } from './run-process.ts'
 
@@ -47,6 +49,7 @@ export const engineProcess: ProcessMain = async ({ config, instance, runDir, sta
     epochs,
     socketPath: engineSocketOf(runDir),
     socketGid: gid,
+    tls: config.engineTls && { ...config.engineTls, identity: await readIdentity(config.engineTls) },
     log,
   })
   const { defaultClass, defaultReason } = await engine.capabilities()
@@ -58,5 +61,18 @@ export const engineProcess: ProcessMain = async ({ config, instance, runDir, sta
       await engine.close()
       await lock.file.close()
     },
+  }
+}
+
+/** Throws a sentence for the operator. */
+async function readIdentity({ certificateFile }: { certificateFile: string }): Promise<FleetIdentity> {
+  try {
+    return parseIdentity(await readFile(certificateFile, 'utf8'))
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause)
+    throw new Error(
+      `BERTH_ENGINE_CERTIFICATE names a file of "npm run hosts -- certificate", and ${certificateFile} is none: ${why}`,
+      { cause },
+    )
   }
 }

@@ -46,12 +46,12 @@ type Server = { app: App; db: Kysely<Database>; epoch: number; onLost: ReturnTyp
 
 /** Does what server.ts does at start. */
 async function startServer(holder = 'abcd boot'): Promise<Server> {
-  const above = await askEngineEpoch(socketPath)
+  const above = await askEngineEpoch({ socketPath })
   const epoch = await acquireLeadership(domain.app.db, { holder, above, clock: domain.clock })
   const onLost = vi.fn<() => void>()
   const db = openDatabase(domain.databaseUrl, silentLog, { epoch, onLost })
   onTestFinished(async () => await db.destroy())
-  const engine = connectEngine({ socketPath, epoch, onLost })
+  const engine = connectEngine({ address: { socketPath }, epoch, onLost })
   return { app: createApp({ ...domain.app, clock: domain.clock, db, engine }), db, epoch, onLost }
 }
 

@@ -34,7 +34,7 @@ export const serverProcess: ProcessMain = async (context) => {
   const app = createApp({
     config,
     db,
-    engine: connectEngine({ socketPath, epoch, onLost }),
+    engine: connectEngine({ address: { socketPath }, epoch, onLost }),
     clock: systemClock,
     log,
     secretKey: await openDataKey({ db, keyFile: keyFileIn(stateDir) }),
@@ -73,7 +73,7 @@ async function lead({ instance, databaseUrl, log }: ProcessContext, socketPath: 
     const holder = `${instance.id} ${systemClock.boot}`
     return await acquireLeadership(db, {
       holder,
-      above: await askEngineEpoch(socketPath),
+      above: await askEngineEpoch({ socketPath }),
       clock: systemClock,
     })
   } finally {

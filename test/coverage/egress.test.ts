@@ -29,9 +29,8 @@ const doors: Record<string, string> = {
   'src/gateway/http/unit-connections.ts': 'the same',
   'src/gateway/http/proxy-request.ts': 'the same, over unit-connections.ts',
   'src/gateway/server-link/client.ts': 'a socket of this instance',
-  'src/engine/ipc/request.ts': 'a socket of this instance',
-  'src/engine/ipc/client.ts': 'a socket of this instance',
-  'src/engine/ipc/rpc-client.ts': 'a socket of this instance',
+  'src/engine/ipc/transport.ts':
+    'a socket of this instance, or the engine that the operator names, by its certificate',
   'src/lib/ipc/unix-socket.ts': 'a socket of this instance',
   'src/supervisor/postgres/roles.ts': 'Postgres',
   'src/operator/backup/cluster-copy.ts': 'Postgres',

@@ -50,7 +50,7 @@ export async function openEngineProcess(
   const said = await Promise.race([once(child.stdout, 'data'), ended])
   if (String(said[0]) !== 'ready\n') throw new Error('the engine did not come up')
   return {
-    ...connectEngine({ socketPath, epoch: 1, onLost: () => {} }),
+    ...connectEngine({ address: { socketPath }, epoch: 1, onLost: () => {} }),
     close: async () => {
       child.kill('SIGTERM')
       await ended

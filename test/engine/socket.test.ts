@@ -41,7 +41,12 @@ async function serve(served?: Engine, socketPath = newSocketPath()): Promise<Ser
     if (open) await server.close()
     open = false
   }
-  return { fake, engine: connectEngine({ socketPath, epoch: 1, onLost: () => {} }), socketPath, close }
+  return {
+    fake,
+    engine: connectEngine({ address: { socketPath }, epoch: 1, onLost: () => {} }),
+    socketPath,
+    close,
+  }
 }
 
 /** Serves a running machine on a socket that is closed when the test ends. */
@@ -113,7 +118,7 @@ describe('the engine socket', () => {
 describe('a server that has lost its leadership', () => {
   const serverOf = (socketPath: string, epoch: number) => {
     let lost = 0
-    const engine = connectEngine({ socketPath, epoch, onLost: () => void (lost += 1) })
+    const engine = connectEngine({ address: { socketPath }, epoch, onLost: () => void (lost += 1) })
     return { engine, lost: () => lost }
   }
 
@@ -121,9 +126,9 @@ describe('a server that has lost its leadership', () => {
     const { fake, engine, ref, run, socketPath } = await withMachine()
     const [old, next] = [serverOf(socketPath, 1), serverOf(socketPath, 2)]
     await old.engine.stop(ref, 0)
-    expect(await askEngineEpoch(socketPath)).toBe(1)
+    expect(await askEngineEpoch({ socketPath })).toBe(1)
     await next.engine.list()
-    expect(await askEngineEpoch(socketPath)).toBe(2)
+    expect(await askEngineEpoch({ socketPath })).toBe(2)
     const before = fake.calls.length
     const size = { cpus: 1, memoryMb: 64, pids: 8, diskGb: 1 }
     const machine = {
@@ -162,7 +167,7 @@ describe('a server that has lost its leadership', () => {
     onTestFinished(close)
     const epochs = Array.from({ length: 20 }, (_, n) => n + 1)
     await Promise.allSettled(epochs.map((epoch) => serverOf(socketPath, epoch).engine.list()))
-    expect(await askEngineEpoch(socketPath)).toBe(20)
+    expect(await askEngineEpoch({ socketPath })).toBe(20)
     for (const epoch of epochs.slice(0, -1)) {
       expect(await kindOf(serverOf(socketPath, epoch).engine.list())).toBe('stale_caller')
     }

@@ -29,7 +29,7 @@ export type DocumentSite = {
 export async function startDocumentSite(): Promise<DocumentSite> {
   const dir = await mkdtemp(join(tmpdir(), 'client-documents-'))
   await prepareLocalCa(dir, 'example.test', new Date())
-  const pem = await issueLocally(dir)
+  const pem = await issueLocally(dir, 'example.test')
   const answers: DocumentSite['answers'] = new Map()
   const asked: string[] = []
   const server = createServer({ key: pem, cert: pem }, (request, response) => void answer(request, response))

@@ -45,7 +45,17 @@ const layers = {
     'metrics',
   ],
   supervisor: ['lib', 'config', 'store', 'certificates', 'domain', 'engine/behind', 'doctor', 'processes'],
-  operator: ['lib', 'config', 'store', 'domain', 'engine', 'engine/behind', 'processes', 'supervisor'],
+  operator: [
+    'lib',
+    'config',
+    'store',
+    'certificates',
+    'domain',
+    'engine',
+    'engine/behind',
+    'processes',
+    'supervisor',
+  ],
   main: ['lib', 'config', 'doctor', 'processes', 'supervisor', 'operator'],
 } as const satisfies Record<string, readonly string[]>
 

@@ -1,8 +1,7 @@
-// The client of the engine, for unprivileged processes: the same interface, over its socket. The engine may be
+// The client of the engine, for unprivileged processes: the same interface, over its sockets or TLS. The engine may be
 // restarted at any time; calls then fail with `engine_away`, and watchers of exits reconnect by themselves. No call
 // is retried here: an exec must not run twice, and for others the caller decides.
 
-import { Agent } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
 import type { Engine } from '../engine.ts'
@@ -14,7 +13,6 @@ import {
   epoch as epochSchema,
   issuesOf,
   rpcOperations,
-  rpcSocketOf,
   streamedOperations,
   twoWayOperations,
   unaryOperations,
@@ -32,28 +30,33 @@ import type {
 import { encodeFrame } from './frames.ts'
 import { connectRpc } from './rpc-client.ts'
 import { askForFrames, askForJson } from './request.ts'
+import { type EngineAddress, transportTo } from './transport.ts'
 
 /** The delay between two attempts to watch exits: as long as an engine takes to restart. */
 const WATCH_AGAIN_MS = 250
 
 /** Returns the newest epoch that the engine has seen. */
-export async function askEngineEpoch(socketPath: string): Promise<number> {
-  const agent = new Agent()
-  const question = { agent, socketPath, operation: EPOCH_QUESTION, body: '{}', deadlineMs: EPOCH_DEADLINE_MS }
-  return epochSchema.parse(await askForJson(question))
+export async function askEngineEpoch(address: EngineAddress): Promise<number> {
+  const transport = transportTo(address)
+  const question = { transport, operation: EPOCH_QUESTION, body: '{}', deadlineMs: EPOCH_DEADLINE_MS }
+  try {
+    return epochSchema.parse(await askForJson(question))
+  } finally {
+    transport.close()
+  }
 }
 
 type Connection = {
-  socketPath: string
+  address: EngineAddress
   /** The epoch of this server. */
   epoch: number
   /** Called when the engine has seen a later epoch: from then on all calls fail with `stale_caller`. */
   onLost: () => void
 }
 
-export function connectEngine({ socketPath, epoch, onLost }: Connection): Engine {
-  const agent = new Agent({ keepAlive: true, maxFreeSockets: 64, scheduling: 'lifo' })
-  const quickly = connectRpc({ socketPath: rpcSocketOf(socketPath), epoch })
+export function connectEngine({ address, epoch, onLost }: Connection): Engine {
+  const transport = transportTo(address)
+  const quickly = connectRpc({ transport, epoch })
 
   async function ask<K extends UnaryOperation>(
     operation: K,
@@ -63,7 +66,7 @@ export function connectEngine({ socketPath, epoch, onLost }: Connection): Engine
     const encoded = encode(schema, request)
     const asked = isQuick(operation)
       ? quickly(operation, encoded, deadlineMs)
-      : askForJson({ agent, socketPath, operation, body: JSON.stringify(encoded), deadlineMs, epoch })
+      : askForJson({ transport, operation, body: JSON.stringify(encoded), deadlineMs, epoch })
     return z.parse(answer, await asked.catch(noticeLoss)) as UnaryAnswer[K]
   }
 
@@ -78,7 +81,7 @@ export function connectEngine({ socketPath, epoch, onLost }: Connection): Engine
     signal?: AbortSignal,
   ) {
     const body = JSON.stringify(encode(streamedOperations[operation].request, request))
-    return askForFrames({ agent, socketPath, operation, body, signal, epoch })
+    return askForFrames({ transport, operation, body, signal, epoch })
   }
 
   function exchange<K extends TwoWayOperation>(
@@ -88,7 +91,7 @@ export function connectEngine({ socketPath, epoch, onLost }: Connection): Engine
     signal: AbortSignal,
   ) {
     const body = JSON.stringify(encode(twoWayOperations[operation].request, request))
-    return askForFrames({ agent, socketPath, operation, body, input, signal, epoch })
+    return askForFrames({ transport, operation, body, input, signal, epoch })
   }
 
   async function* items<K extends 'followLogs' | 'followProcess'>(

@@ -17,12 +17,22 @@ const AWAY = new Set([
   'EPIPE',
   'EACCES',
   'ERR_STREAM_PREMATURE_CLOSE',
+  // On the way to another machine.
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'EHOSTDOWN',
+  'ENOTFOUND',
+  'EAI_AGAIN',
 ])
+
+/** What TLS says of a certificate or of the other side: `ERR_SSL_…`, `CERT_HAS_EXPIRED`, `INVALID_PURPOSE` … */
+const TLS_FAILURE = /^(?:ERR_SSL_|ERR_TLS_|CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|INVALID_|PATH_LENGTH_)/
 
 /** Errors of the caller, thrown into a stream, are returned unchanged. */
 export function toEngineError(error: unknown): unknown {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-  return AWAY.has(code) ? awayError(error) : error
+  return AWAY.has(code) || TLS_FAILURE.test(code) ? awayError(error) : error
 }
 
 export function awayError(cause: unknown): EngineError {

@@ -1,14 +1,14 @@
-// One HTTP request over the engine's socket, with failures as EngineErrors (errors.ts).
+// One HTTP request to the engine, with failures as EngineErrors (errors.ts).
 
 import { once } from 'node:events'
-import { type Agent, type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http'
+import type { ClientRequest, IncomingMessage } from 'node:http'
 import { decodeFrames, encodeFrame, type Frame } from './frames.ts'
 import { EPOCH_HEADER, KEEP_ALIVE_MS } from './protocol.ts'
 import { engineErrorIn, silenceError, toEngineError } from './errors.ts'
+import type { EngineTransport } from './transport.ts'
 
 type Question = {
-  agent: Agent
-  socketPath: string
+  transport: EngineTransport
   operation: string
   body: string
   epoch?: number
@@ -74,13 +74,12 @@ async function send(
   signal: AbortSignal,
   onInputFailed: (reason: unknown) => void = () => {},
 ): Promise<IncomingMessage> {
-  const { agent, socketPath, operation, body, epoch, input } = question
+  const { transport, operation, body, epoch, input } = question
   const answered = Promise.withResolvers<IncomingMessage>()
-  const request = httpRequest(
+  const request = transport.request(
     {
       // What goes both ways has a connection of its own, which ends with it.
-      agent: input ? false : agent,
-      socketPath,
+      ...(input ? { agent: false } : {}),
       path: `/${operation}`,
       method: 'POST',
       headers: {

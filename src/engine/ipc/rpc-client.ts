@@ -1,6 +1,5 @@
 // The server's side of low-latency calls (rpc-server.ts): one connection, which the next call reopens after it broke.
 
-import { connect } from 'node:net'
 import { type JsonLinesClient, openJsonLinesClient } from '../../lib/ipc/json-lines-rpc.ts'
 import { createReconnecting } from '../../lib/ipc/reconnecting.ts'
 import {
@@ -11,14 +10,15 @@ import {
   type RpcRequest,
 } from './protocol.ts'
 import { awayError, engineErrorIn, silenceError } from './errors.ts'
+import type { EngineTransport } from './transport.ts'
 
 /** Resolves to the encoded answer; rejects with an EngineError. */
 export type RpcCall = (operation: RpcOperation, request: unknown, deadlineMs: number) => Promise<unknown>
 
 type Asked = Omit<RpcRequest, 'id'>
 
-export function connectRpc({ socketPath, epoch }: { socketPath: string; epoch: number }): RpcCall {
-  const connected = createReconnecting(() => openConnection(socketPath))
+export function connectRpc({ transport, epoch }: { transport: EngineTransport; epoch: number }): RpcCall {
+  const connected = createReconnecting(() => openConnection(transport))
 
   return async (operation, request, deadlineMs) => {
     const answer = await connected().call({ epoch, operation, request }, deadlineMs)
@@ -27,8 +27,8 @@ export function connectRpc({ socketPath, epoch }: { socketPath: string; epoch: n
   }
 }
 
-function openConnection(socketPath: string): JsonLinesClient<Asked, RpcResponse> {
-  const socket = connect(socketPath)
+function openConnection(transport: EngineTransport): JsonLinesClient<Asked, RpcResponse> {
+  const socket = transport.connectQuick()
   // Like idle HTTP connections: only calls in progress keep the process alive.
   socket.unref()
   return openJsonLinesClient(socket, {

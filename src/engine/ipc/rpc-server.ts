@@ -5,7 +5,13 @@ import { createServer, type Socket } from 'node:net'
 import { parseLine } from '../../lib/ipc/call-lines.ts'
 import { serveJsonLines, type JsonLinesServer } from '../../lib/ipc/json-lines-rpc.ts'
 import { listenForGroup } from '../../lib/ipc/unix-socket.ts'
-import { RPC_MAX_BYTES, type RpcResponse, type RpcRequest, rpcRequestSchema } from './protocol.ts'
+import {
+  RPC_MAX_BYTES,
+  rpcSocketOf,
+  type RpcResponse,
+  type RpcRequest,
+  rpcRequestSchema,
+} from './protocol.ts'
 import { errorAnswerOf, parseEpoch, performUnary } from './answers.ts'
 import type { EngineServerOptions } from './server-options.ts'
 
@@ -15,11 +21,15 @@ const MAX_CONNECTIONS = 64
 const MAX_CALLS = 65_536
 const UNREAD_BYTES = 16 * 1024 * 1024
 
-/** Closing first answers the calls in progress. */
-export async function serveRpc(options: EngineServerOptions): Promise<{ close(): Promise<void> }> {
-  const { socketPath, socketGid, log } = options
+export type QuickCalls = {
+  take: (socket: Socket) => void
+  /** Answers the calls in progress, and then ends their connections. */
+  end: () => void
+}
+
+export function createQuickCalls(options: EngineServerOptions): QuickCalls {
   const callers = new Set<JsonLinesServer>()
-  const server = createServer((socket: Socket) => {
+  const take = (socket: Socket) => {
     const caller = serveJsonLines(socket, {
       mostBytes: RPC_MAX_BYTES,
       mostUnreadBytes: UNREAD_BYTES,
@@ -31,16 +41,25 @@ export async function serveRpc(options: EngineServerOptions): Promise<{ close():
     })
     callers.add(caller)
     socket.once('close', () => callers.delete(caller))
-    socket.on('error', (error) => log.debug({ error: error.message }, 'low-latency connection lost'))
-  })
-  server.maxConnections = MAX_CONNECTIONS
-  const listening = await listenForGroup(server, socketPath, socketGid)
-  return {
-    close: async () =>
-      await listening.close(() => {
-        for (const caller of callers) caller.end()
-      }),
+    socket.on('error', (error) => options.log.debug({ error: error.message }, 'low-latency connection lost'))
   }
+  return {
+    take,
+    end: () => {
+      for (const caller of callers) caller.end()
+    },
+  }
+}
+
+/** Closing first answers the calls in progress. */
+export async function listenForQuickCalls(
+  calls: QuickCalls,
+  { socketPath, socketGid }: Pick<EngineServerOptions, 'socketPath' | 'socketGid'>,
+): Promise<{ close(): Promise<void> }> {
+  const server = createServer(calls.take)
+  server.maxConnections = MAX_CONNECTIONS
+  const listening = await listenForGroup(server, rpcSocketOf(socketPath), socketGid)
+  return { close: async () => await listening.close(calls.end) }
 }
 
 /** Never rejects. */

@@ -62,7 +62,10 @@ async function serve(): Promise<void> {
 
 function serverOf(epoch: number) {
   let lost = 0
-  return { engine: connectEngine({ socketPath, epoch, onLost: () => void (lost += 1) }), lost: () => lost }
+  return {
+    engine: connectEngine({ address: { socketPath }, epoch, onLost: () => void (lost += 1) }),
+    lost: () => lost,
+  }
 }
 
 const quickPath = () => join(directory, 'engine.quick')

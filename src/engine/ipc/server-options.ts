@@ -1,8 +1,9 @@
-// What both of the engine's sockets are served with.
+// What the engine's sockets and its TLS listener are served with.
 
 import type { Log } from '../../lib/log.ts'
 import type { Engine } from '../engine.ts'
 import type { Epochs } from '../epochs.ts'
+import type { TlsListenerOptions } from './tls-listener.ts'
 
 export type EngineServerOptions = {
   engine: Engine
@@ -11,5 +12,7 @@ export type EngineServerOptions = {
   socketPath: string
   /** The group that may connect: the server's. */
   socketGid: number
+  /** For a server on another machine. */
+  tls?: TlsListenerOptions | null
   log: Log
 }

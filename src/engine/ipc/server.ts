@@ -1,15 +1,15 @@
 // The engine's side of its socket: HTTP on a unix socket that only the server's group may open (design 2). Every
 // request is validated against protocol.ts first. If a caller disconnects, its command or its log stream ends;
-// everything else runs to its end. The socket of low-latency calls is opened too.
+// everything else runs to its end. The socket of low-latency calls is opened too, and the TLS listener if it is configured.
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import { listenForGroup } from '../../lib/ipc/unix-socket.ts'
 import { EngineError, isEngineError } from '../errors.ts'
 import { decodeFrames } from './frames.ts'
 import {
   EPOCH_HEADER,
   EPOCH_QUESTION,
-  rpcSocketOf,
   streamedOperations,
   twoWayOperations,
   unaryOperations,
@@ -23,12 +23,16 @@ import type {
 } from './protocol.ts'
 import { errorAnswerOf, isMalformed, malformed, parseEpoch, parseRequest, performUnary } from './answers.ts'
 import { streamedHandlers, twoWayHandlers } from './handlers.ts'
-import { serveRpc } from './rpc-server.ts'
+import { listenByTls } from './tls-listener.ts'
+import { createQuickCalls, listenForQuickCalls } from './rpc-server.ts'
 import type { EngineServerOptions } from './server-options.ts'
 import { type FrameStream, openFrameStream } from './stream.ts'
 
+/** `tlsPort`: of the TLS listener, null without one. */
+export type ServedEngine = { close: () => Promise<void>; tlsPort: number | null }
+
 /** Serves the engine until closed. Closing ends streams at once and waits for other calls in progress. */
-export async function serveEngine(options: EngineServerOptions): Promise<{ close(): Promise<void> }> {
+export async function serveEngine(options: EngineServerOptions): Promise<ServedEngine> {
   const { engine, epochs, socketPath, socketGid, log } = options
   const closing = new AbortController()
 
@@ -127,19 +131,32 @@ export async function serveEngine(options: EngineServerOptions): Promise<{ close
       .end(text)
   }
 
-  const listening = await listenForGroup(server, socketPath, socketGid)
-  const close = async () =>
-    await listening.close(() => {
-      closing.abort(new EngineError('engine_away', 'The engine is stopping.'))
-      server.closeIdleConnections()
+  const quickCalls = createQuickCalls(options)
+  const endCalls = () => {
+    closing.abort(new EngineError('engine_away', 'The engine is stopping.'))
+    server.closeIdleConnections()
+  }
+  const opened: { close(): Promise<void> }[] = []
+  const close = async () => void (await Promise.all(opened.map((each) => each.close())))
+  try {
+    const listening = await listenForGroup(server, socketPath, socketGid)
+    opened.push({ close: async () => await listening.close(endCalls) })
+    opened.push(await listenForQuickCalls(quickCalls, options))
+    if (!options.tls) return { close, tlsPort: null }
+    const http = (socket: Socket) => void server.emit('connection', socket)
+    const listener = await listenByTls(options.tls, { http, quick: quickCalls.take, log })
+    opened.push({
+      close: async () =>
+        await listener.close(() => {
+          endCalls()
+          quickCalls.end()
+        }),
     })
-  const quick = await serveRpc({ ...options, socketPath: rpcSocketOf(socketPath) }).catch(
-    async (error: unknown) => {
-      await close()
-      throw error
-    },
-  )
-  return { close: async () => void (await Promise.all([quick.close(), close()])) }
+    return { close, tlsPort: listener.port }
+  } catch (error) {
+    await close()
+    throw error
+  }
 }
 
 function isUnary(operation: string): operation is UnaryOperation {

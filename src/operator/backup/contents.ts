@@ -14,4 +14,4 @@ export const backupSchema = z.object({
 export type Backup = z.infer<typeof backupSchema>
 
 /** Files and whole directories of the data directory. Missing ones are skipped. */
-export const keptFiles = ['credentials.json', 'roles/server/secret.key', 'ca', 'acme'] as const
+export const keptFiles = ['credentials.json', 'roles/server/secret.key', 'ca', 'acme', 'fleet'] as const

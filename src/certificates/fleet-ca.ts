@@ -1,0 +1,38 @@
+// The certificate authority of a fleet: it signs for the machines of one Berth, and for nothing else.
+
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { FLEET_DOMAIN, fleetNameOf, type FleetMember, type FleetRole } from '../lib/fleet-identity.ts'
+import {
+  type Authority,
+  authorityFile,
+  issueCertificate,
+  prepareAuthority,
+  type Subject,
+} from './authority.ts'
+
+const CERTIFICATE_DAYS = 365
+
+/** An engine only answers and the others only ask: with its certificate no engine can call another one. */
+const usages = {
+  server: 'clientAuth',
+  engine: 'serverAuth',
+  gateway: 'clientAuth',
+} as const satisfies Record<FleetRole, Subject['usage']>
+
+/**
+ * Returns a new identity (lib/fleet-identity.ts) as one file in PEM: key, certificate, and that of the authority in
+ * `<dataDir>/fleet/`, which is created if there is none.
+ */
+export async function issueIdentity(dataDir: string, member: FleetMember, now: Date): Promise<string> {
+  const authority = fleetAuthority(dataDir)
+  await prepareAuthority(authority, now)
+  const subject = { names: [fleetNameOf(member)], usage: usages[member.role] }
+  const own = await issueCertificate(authority, subject)
+  return own + (await readFile(authorityFile(authority.directory), 'utf8'))
+}
+
+function fleetAuthority(dataDir: string): Authority {
+  const directory = join(dataDir, 'fleet')
+  return { directory, name: 'Berth fleet', domain: FLEET_DOMAIN, certificateDays: CERTIFICATE_DAYS }
+}

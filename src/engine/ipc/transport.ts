@@ -1,0 +1,67 @@
+// How calls reach an engine: over its unix sockets on this host, or over TLS on another one (tls-listener.ts), where both sides show a
+// certificate of the fleet. What goes over it is the same.
+
+import { Agent, type ClientRequest, type IncomingMessage, request, type RequestOptions } from 'node:http'
+import { Agent as TlsAgent, request as requestByTls } from 'node:https'
+import { connect, type Socket } from 'node:net'
+import { connect as connectByTls } from 'node:tls'
+import { type FleetIdentity, fleetNameOf } from '../../lib/fleet-identity.ts'
+import { TLS_PROTOCOLS, TLS_OPTIONS, rpcSocketOf } from './protocol.ts'
+
+export type EngineAddress =
+  | { socketPath: string }
+  /** `name`: the host's in its certificate; another host at this address is refused. */
+  | { host: string; port: number; name: string; identity: FleetIdentity }
+
+export type EngineTransport = {
+  /** Over a kept connection, unless `options` say otherwise. */
+  request(options: RequestOptions, onAnswer: (answer: IncomingMessage) => void): ClientRequest
+  /** A connection for calls as JSON lines (rpc-client.ts). */
+  connectQuick(): Socket
+  close(): void
+}
+
+const kept = { keepAlive: true, maxFreeSockets: 64, scheduling: 'lifo' } as const
+/** A host that is gone says nothing: its idle connections are found out by this. */
+const PROBE_AFTER_MS = 10_000
+
+export function transportTo(address: EngineAddress): EngineTransport {
+  return 'socketPath' in address ? overSocket(address.socketPath) : overTls(address)
+}
+
+function overSocket(socketPath: string): EngineTransport {
+  const agent = new Agent(kept)
+  return {
+    request: (options, onAnswer) => request({ agent, socketPath, ...options }, onAnswer),
+    connectQuick: () => connect(rpcSocketOf(socketPath)),
+    close: () => agent.destroy(),
+  }
+}
+
+function overTls({
+  host,
+  port,
+  name,
+  identity,
+}: Exclude<EngineAddress, { socketPath: string }>): EngineTransport {
+  const tls = {
+    host,
+    port,
+    ...TLS_OPTIONS,
+    key: identity.key,
+    cert: identity.certificate,
+    ca: identity.authority,
+    // The name that the other side's certificate must have.
+    servername: fleetNameOf({ role: 'engine', host: name }),
+  }
+  const agent = new TlsAgent({ ...kept, ...tls, keepAliveMsecs: PROBE_AFTER_MS })
+  return {
+    // Node names HTTP in ALPN by itself.
+    request: (options, onAnswer) => requestByTls({ agent, ...tls, ...options }, onAnswer),
+    connectQuick: () => {
+      const socket = connectByTls({ ...tls, ALPNProtocols: [TLS_PROTOCOLS.quick] })
+      return socket.setNoDelay(true).setKeepAlive(true, PROBE_AFTER_MS)
+    },
+    close: () => agent.destroy(),
+  }
+}

@@ -1,0 +1,108 @@
+// `npm run hosts -- …`: certificates for machines whose engines a server elsewhere may call, and whether such an engine
+// answers. It uses only the data directory, so it works with or without a running Berth.
+
+import { writeFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { issueIdentity } from '../certificates/fleet-ca.ts'
+import type { Config } from '../config.ts'
+import { askEngineEpoch } from '../engine/ipc/client.ts'
+import { isHostName, parseIdentity } from '../lib/fleet-identity.ts'
+import { address, type Address } from '../lib/setting-values.ts'
+import { print } from '../lib/terminal.ts'
+
+const help = `Machines whose engines answer over the network.
+
+  npm run hosts -- certificate NAME FILE
+      Writes a key and a certificate for the engine of the machine NAME, valid for a year. Move the file there, for root
+      alone, and start Berth there with BERTH_ENGINE_CERTIFICATE=FILE and BERTH_ENGINE_TLS=ADDRESS:7075.
+
+  npm run hosts -- check NAME ADDRESS:PORT
+      Whether that engine answers this machine, and if not, what to look at.
+
+A server does not place units on other machines yet: each Berth still runs its units itself.`
+
+type Command =
+  | { kind: 'help' }
+  | { kind: 'certificate'; name: string; file: string }
+  | { kind: 'check'; name: string; at: Address }
+
+/** Returns the exit code. Throws a sentence for the operator. */
+export async function runHostsCommand({ dataDir }: Config, args: string[]): Promise<number> {
+  const command = parseCommand(args)
+  if (command.kind === 'help') print(help)
+  else if (command.kind === 'certificate') {
+    const member = { role: 'engine', host: command.name } as const
+    await writeFile(command.file, await issueIdentity(dataDir, member, new Date()), {
+      mode: 0o600,
+      flag: 'wx',
+    })
+    print(
+      `${command.file} is the key and the certificate of ${command.name}. "npm run hosts -- --help" says what to do with it.`,
+    )
+  } else print(await checkHost(dataDir, command))
+  return 0
+}
+
+/** Throws a sentence that says what to type instead. */
+export function parseCommand(args: string[]): Command {
+  const { values, positionals } = parseArgs({
+    args,
+    allowPositionals: true,
+    options: { help: { type: 'boolean', short: 'h' } },
+  })
+  const [verb, name, third, ...rest] = positionals
+  if (values.help || verb === undefined) return { kind: 'help' }
+  if (verb !== 'certificate' && verb !== 'check')
+    throw usage(`there is no "${verb}"; use certificate or check`)
+  if (name === undefined || !isHostName(name))
+    throw usage('NAME is up to 32 of a-z, 0-9 and dashes, and begins and ends with none')
+  if (rest.length > 0) throw usage(`"${rest[0]}" is not expected`)
+  if (verb === 'certificate') {
+    if (third === undefined) throw usage('say which file to write')
+    return { kind: 'certificate', name, file: resolve(third) }
+  }
+  if (third === undefined) throw usage('say where the engine listens, as 10.0.0.2:7075')
+  return { kind: 'check', name, at: address({ ADDRESS: third }, 'ADDRESS', '') }
+}
+
+/** Returns the line to print. */
+async function checkHost(dataDir: string, { name, at }: Extract<Command, { kind: 'check' }>) {
+  const server = { role: 'server', host: 'operator' } as const
+  const identity = parseIdentity(await issueIdentity(dataDir, server, new Date()))
+  const where = `${at.host}:${at.port}`
+  try {
+    const epoch = await askEngineEpoch({ ...at, name, identity })
+    return `The engine of ${name} answers at ${where}. ${epoch === 0 ? 'No server has called it yet.' : `Its server has epoch ${epoch}.`}`
+  } catch (error) {
+    throw new Error(`The engine of ${name} does not answer at ${where}: ${reasonOf(error, name)}`, {
+      cause: error,
+    })
+  }
+}
+
+const reasons: Record<string, string> = {
+  ECONNREFUSED: 'nothing listens there. Is Berth running on it, with BERTH_ENGINE_TLS at this address?',
+  EHOSTUNREACH: 'there is no route to this address.',
+  ENETUNREACH: 'there is no route to this address.',
+  ENOTFOUND: 'the name has no address.',
+  CERT_HAS_EXPIRED: 'its certificate has expired. Make another one, and start Berth there again.',
+  CERT_NOT_YET_VALID: 'its certificate is not valid yet. Compare the clocks of both machines.',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'another machine answers. Compare name and address.',
+  SELF_SIGNED_CERT_IN_CHAIN: 'its certificate is of another Berth. Make one on this machine.',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'its certificate is of another Berth. Make one on this machine.',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'its certificate is of another Berth. Make one on this machine.',
+}
+
+function reasonOf(error: unknown, name: string): string {
+  const cause = error instanceof Error ? (error.cause ?? error) : error
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
+  return (
+    reasons[code] ??
+    `${cause instanceof Error ? cause.message : String(cause)}. Its log says more, on ${name}.`
+  )
+}
+
+function usage(problem: string): Error {
+  return new Error(`${problem}. "npm run hosts -- --help" shows how it is used.`)
+}
