@@ -6,6 +6,7 @@ import type { KeyedLock } from '../../lib/concurrency/keyed-lock.ts'
 import type { Log } from '../../lib/log.ts'
 import type { IsolationClass, MachineRef, MachineStatus } from '../engine.ts'
 import { EngineError } from '../errors.ts'
+import type { Standbys } from './exec/standby-state.ts'
 import type { Process } from './runtime/bundle.ts'
 import type { Cgroups } from './kernel/cgroups.ts'
 import type { Effect } from './failpoints.ts'
@@ -37,6 +38,8 @@ export type Machine = {
   frozen: boolean
   /** They are paused for an instant, to be copied (quiesce.ts): settles when they resume. Not `frozen` for others. */
   quiesced: Promise<void> | null
+  /** What the runtime has made ready for its next commands. */
+  standbys: Standbys
   /** What waits until they resume. */
   onThaw: (() => Promise<void>)[]
   /** Commands that outlive their calls, by id, oldest first: of this run and earlier ones. */
@@ -94,6 +97,7 @@ export function newMachine(record: MachineRecord, attachment: Attachment | null)
     uncleanedRun: null,
     frozen: false,
     quiesced: null,
+    standbys: new Map(),
     onThaw: [],
     processes: new Map(),
     losesProcesses: false,

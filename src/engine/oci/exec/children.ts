@@ -4,9 +4,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { peekEndedChild, tryWait } from '../kernel/syscalls.ts'
 
-type Waiting = { resolve: (code: number | null) => void; poll: NodeJS.Timeout }
+type Waiting = { resolve: (code: number | null) => void; poll: NodeJS.Timeout; isOurs: boolean }
 
 const POLL_MS = 50
+/** Of a child, whose end a signal tells. */
+const POLL_CHILD_MS = 2000
 
 const waiting = new Map<number, Waiting>()
 let listening = false
@@ -19,7 +21,7 @@ export function waitForChild(pid: number): Promise<number | null> {
   }
   return new Promise((resolve) => {
     // A process is reparented a moment after its parent exits, without a signal to us: hence the poll.
-    waiting.set(pid, { resolve, poll: setInterval(() => look(pid), POLL_MS) })
+    waiting.set(pid, { resolve, poll: setInterval(() => look(pid), POLL_MS), isOurs: false })
     look(pid)
   })
 }
@@ -38,7 +40,13 @@ function look(pid: number): void {
   const entry = waiting.get(pid)
   if (!entry) return
   const outcome = tryWait(pid)
-  if (outcome.kind === 'running') return
+  if (outcome.kind === 'running') {
+    if (entry.isOurs) return
+    entry.isOurs = true
+    clearInterval(entry.poll)
+    entry.poll = setInterval(() => look(pid), POLL_CHILD_MS).unref()
+    return
+  }
   if (outcome.kind === 'not-ours' && isAlive(pid)) return
   waiting.delete(pid)
   clearInterval(entry.poll)

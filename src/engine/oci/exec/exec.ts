@@ -5,20 +5,22 @@
 // hangs, is abandoned a moment after its deadline, and the call returns without it.
 
 import { randomBytes } from 'node:crypto'
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { writeFile } from 'node:fs/promises'
 import type { MachineRef, MachineStatus } from '../../engine.ts'
 import type { ExecExit, ExecRequest } from '../../exec.ts'
 import type { TerminalSignal, TerminalSize } from '../../terminal.ts'
 import { EngineError, isEngineError } from '../../errors.ts'
 import { commandIn } from './find-command.ts'
-import { execProcess, type OciConfig, type Process, withEnv } from '../runtime/bundle.ts'
-import { createChild, killAll, listChildren, removeChild } from '../kernel/cgroups.ts'
+import { execProcess, type Process, withEnv } from '../runtime/bundle.ts'
+import { removeChild } from '../kernel/cgroups.ts'
 import { atExpenseOf } from '../kernel/team-groups.ts'
 import { type Control, connectControl } from './control.ts'
 import { launchDirectly } from './direct.ts'
-import { signalInsideGvisor } from './kill.ts'
-import { type Attempt, type ExecFiles, type Launch, launchExec } from './launch.ts'
+import { commandGroup, filesOf, loadProcess, markerOf, removeFiles } from './command.ts'
+import { killExec, signalInside } from './kill-command.ts'
+import { type Attempt, type Launch, launchExec } from './launch.ts'
+import { launchStandby, prepareStandby, takeStandby } from './standby.ts'
+import { standbyScript } from './standby-script.ts'
 import { launchTerminal } from './launch-terminal.ts'
 import type { OnOutput, Stdin } from './pipes.ts'
 import { getRunning, getRuntime, type EngineContext, type Machine } from '../context.ts'
@@ -90,56 +92,66 @@ async function execNow(
   const machine = getRunning(host, ref)
   const runtime = getRuntime(host, machine.record.spec.isolation)
   const paths = host.paths.run(ref.id, ref.generation)
-  const name = `exec-${randomBytes(6).toString('hex')}`
+  const { cwd = null, argv, stdin } = request
+  const described = await processOf(machine, paths, request, { asRoot, size })
+  const kind = asRoot ? 'root' : 'user'
+  const asked = { argv, env: described.env, cwd: cwd ?? described.cwd, hasStdin: stdin !== null }
+  const script = size === null && runtime.execDetaches ? standbyScript(asked) : null
+  const standby = script === null ? null : await takeStandby(host, machine, kind, ref.generation)
+  const name = standby?.name ?? `exec-${randomBytes(6).toString('hex')}`
   const files = filesOf(paths, name)
-  const mainProcess = await loadProcess(machine, paths)
-  const { cwd = null, env = {} } = request
-  const described = execProcess(
-    { ...mainProcess, env: withEnv(mainProcess.env, size === null ? env : { TERM, ...env }) },
-    // Of a command in a terminal, the machine itself says that it is not there: the runtime's words would be lost.
-    cwd === null && size === null ? request.argv : commandIn(cwd ?? '', request.argv),
-    { ...(runtime.class === 'gvisor' ? { env: [markerOf(name)] } : {}), asRoot },
-  )
-  const control = size === null ? await controlOf(runtime, paths) : null
-  const inTerminal = size && { terminal: true, consoleSize: { width: size.columns, height: size.rows } }
-  // The file says to the next engine that this command was begun; only the runtime reads what is in it.
-  const description = control ? '' : JSON.stringify({ ...described, ...inTerminal })
-  await writeFile(files.processFile, description, { mode: 0o600 })
-
   const cgroupChild = runtime.execDetaches ? commandGroup(host, paths, name) : null
   const kill = () => killExec(host, machine, paths, name)
+  const signalIt = (which: TerminalSignal) => signalInside(host, machine, paths, name, which)
   const charge = atExpenseOf(host.cgroups, machine.record.spec.networkGroup)
-  const { stdin } = request
+  const launch = { runtime, charge, paths, files, cgroupChild, stdin, onOutput, kill, signalInside: signalIt }
   try {
-    const launch = {
-      runtime,
-      charge,
-      paths,
-      files,
-      cgroupChild,
-      stdin,
-      onOutput,
-      kill,
-      signalInside: (asked: TerminalSignal) => signalInside(host, machine, paths, name, asked),
-    }
-    const attempt = attemptOf(launch, described, { size, control })
+    const attempt =
+      standby && script !== null
+        ? launchStandby(standby, script, launch)
+        : await begin(launch, described, { name, cwd, size })
     onLaunched?.(attempt)
     return await untilEnd(host, machine, attempt, { ref, request, onOutput, kill, signal })
   } finally {
     await removeFiles(files)
     if (cgroupChild) removeChild(host.cgroups, paths.container, name)
+    if (script !== null) prepareStandby(host, machine, kind)
   }
 }
 
+/** Returns the command's description, in the main process's directory. */
+async function processOf(
+  machine: Machine,
+  paths: RunPaths,
+  { argv, env = {} }: Command,
+  { asRoot, size }: { asRoot: boolean; size: TerminalSize | null },
+): Promise<Process> {
+  const main = await loadProcess(machine, paths)
+  const own = { ...main, env: withEnv(main.env, size === null ? env : { TERM, ...env }) }
+  return execProcess(own, argv, { asRoot })
+}
+
 /** Begins a command in a terminal, by the sandbox's own socket, or with the runtime. */
-function attemptOf(
+async function begin(
   launch: Launch,
-  process: Process,
-  { size, control }: { size: TerminalSize | null; control: Control | null },
-): Attempt {
+  { args, ...rest }: Process,
+  { name, cwd, size }: { name: string; cwd: string | null; size: TerminalSize | null },
+): Promise<Attempt> {
+  const { runtime, paths, files } = launch
+  const described = {
+    ...rest,
+    // Of a command in a terminal, the machine itself says that it is not there: the runtime's words would be lost.
+    args: cwd === null && size === null ? args : commandIn(cwd ?? '', args),
+    env: [...rest.env, ...(runtime.execDetaches ? [] : [markerOf(name)])],
+  }
+  const control = size === null ? await controlOf(runtime, paths) : null
+  const inTerminal = size && { terminal: true, consoleSize: { width: size.columns, height: size.rows } }
+  // The file says to the next engine that this command was begun; only the runtime reads what is in it.
+  const description = control ? '' : JSON.stringify({ ...described, ...inTerminal })
+  await writeFile(files.processFile, description, { mode: 0o600 })
   if (size !== null) return launchTerminal({ ...launch, size })
   if (control === null) return launchExec(launch)
-  return launchDirectly({ ...launch, control, container: launch.paths.container, process })
+  return launchDirectly({ ...launch, control, container: paths.container, process: described })
 }
 
 /** Returns null if the command is for the runtime's own exec. */
@@ -152,84 +164,6 @@ async function controlOf({ commands, ...runtime }: Runtime, paths: RunPaths): Pr
   control?.close()
   if (otherwise) return null
   throw new EngineError('not_running', 'The machine takes no commands.')
-}
-
-/**
- * Kills the commands of an earlier engine, whose output and deadlines are no longer handled. A child that a finished
- * command left behind is not killed, and keeps its group.
- */
-export async function killAbandonedExecs(
-  host: EngineContext,
-  machine: Machine,
-  paths: RunPaths,
-): Promise<void> {
-  const files = await readdir(paths.execs).catch((): string[] => [])
-  const running = files.flatMap((file) => /^(exec-.+)\.json$/.exec(file)?.[1] ?? [])
-  for (const name of running) {
-    const forget = async () => {
-      // Its description last: as long as it exists, the next engine tries again.
-      removeChild(host.cgroups, paths.container, name)
-      await removeFiles(filesOf(paths, name))
-    }
-    killExec(host, machine, paths, name, forget).catch((error: unknown) =>
-      host.log.warn({ err: error }, 'abandoned command was not killed'),
-    )
-  }
-  for (const name of listChildren(host.cgroups, paths.container)) {
-    if (!running.includes(name)) removeChild(host.cgroups, paths.container, name)
-  }
-}
-
-/** A command that cannot be killed because its machine is frozen is killed when it is thawed. */
-export async function killExec(
-  host: EngineContext,
-  machine: Machine,
-  paths: RunPaths,
-  name: string,
-  afterwards: () => Promise<void> = async () => {},
-): Promise<void> {
-  const isKilled = await tryToKill(host, machine, paths, name)
-  if (!isKilled && machine.frozen) machine.onThaw.push(() => killExec(host, machine, paths, name, afterwards))
-  else await afterwards()
-}
-
-async function tryToKill(
-  host: EngineContext,
-  machine: Machine,
-  paths: RunPaths,
-  name: string,
-): Promise<boolean> {
-  const runtime = getRuntime(host, machine.record.spec.isolation)
-  if (runtime.execDetaches) return await killAll(host.cgroups, paths.container, name)
-  // A frozen sandbox runs no helper.
-  if (machine.frozen) return false
-  const main = await loadProcess(machine, paths)
-  return await signalInsideGvisor(runtime, paths.container, markerOf(name), main, paths.execs)
-}
-
-/** A sandbox that does not answer is not waited for. */
-async function signalInside(
-  host: EngineContext,
-  machine: Machine,
-  paths: RunPaths,
-  name: string,
-  signal: TerminalSignal,
-): Promise<void> {
-  if (machine.frozen) return
-  const runtime = getRuntime(host, machine.record.spec.isolation)
-  const main = await loadProcess(machine, paths)
-  await signalInsideGvisor(runtime, paths.container, markerOf(name), main, paths.execs, signal).catch(
-    (error: unknown) => host.log.warn({ err: error }, 'a command was not signalled'),
-  )
-}
-
-/** In the environment of a command in gVisor, where the host sees no process: it is found by this. */
-export function markerOf(name: string): string {
-  return `BERTH_EXEC=${name}`
-}
-
-function filesOf(paths: RunPaths, name: string): ExecFiles {
-  return { processFile: join(paths.execs, `${name}.json`), pidFile: join(paths.execs, `${name}.pid`) }
 }
 
 type Call = {
@@ -302,19 +236,4 @@ async function reportNotStarted({ request, onOutput }: Call, complaint: string):
   const why = denied ? 'cannot be executed' : 'command not found'
   await onOutput({ stream: 'stderr', data: Buffer.from(`${command.slice(0, 200)}: ${why}\n`) })
   return { exitCode: denied ? NOT_EXECUTABLE : NOT_FOUND, timedOut: false }
-}
-
-/** A group of the exec's own below the machine's, so that exactly its processes can be killed. */
-export function commandGroup(host: EngineContext, paths: RunPaths, name: string): string {
-  createChild(host.cgroups, paths.container, name)
-  return host.cgroups.version === 1 ? `freezer:${name}` : name
-}
-
-export async function loadProcess(machine: Machine, paths: RunPaths): Promise<Process> {
-  machine.process ??= (JSON.parse(await readFile(paths.config, 'utf8')) as OciConfig).process
-  return machine.process
-}
-
-async function removeFiles({ processFile, pidFile }: ExecFiles): Promise<void> {
-  await Promise.all([rm(processFile, { force: true }), rm(pidFile, { force: true })])
 }

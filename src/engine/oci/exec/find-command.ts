@@ -38,10 +38,13 @@ if [ ! -f "$berth_command" ] || [ ! -x "$berth_command" ]; then
 fi
 shift`
 
+// What the shell has set for itself is not in the environment that was asked for.
 const SCRIPT = `
 berth_finish() { exit "$1"; }
+berth_name=$2
 ${FIND_COMMAND}
-exec "$berth_command" "$@"`
+unset PWD OLDPWD SHLVL
+exec -a "$berth_name" "$berth_command" "$@"`
 
 /** Returns the arguments that start a command in a directory. */
 export function commandIn(cwd: string, argv: string[]): string[] {

@@ -1,29 +1,15 @@
-// Starts one exec with its runtime and waits for its outcome. runc passes our pipes on and exits, so that the command
-// becomes our child; runsc stays until the command ends, and has its own pipe for its messages: output of a command
-// is never taken for the runtime's, nor the reverse.
+// Starts one exec with its runtime (start-exec.ts), reads and writes its pipes, and waits for its outcome.
 
-import { spawn } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
-import { killProcessGroup, SAFE_PATH } from '../../../lib/process.ts'
+import { killProcessGroup } from '../../../lib/process.ts'
 import { waitForChild } from './children.ts'
-import { drain, feed, type OnOutput, openReader, type Pump, pump, type Stdin } from './pipes.ts'
+import { drain, feed, type OnOutput, type Pump, pump, type Stdin } from './pipes.ts'
+import { destroyReaders, type Readers, type Start, startExec, type StartedExec } from './start-exec.ts'
 import type { TerminalSignal, TerminalSize } from '../../terminal.ts'
-import type { RunPaths } from '../paths.ts'
-import { execArgs, type Runtime } from '../runtime/runtime.ts'
-import type { Charge } from '../kernel/team-groups.ts'
-import { closeFd, createPipe } from '../kernel/syscalls.ts'
+import { closeFd } from '../kernel/syscalls.ts'
 
-export type ExecFiles = { processFile: string; pidFile: string }
-
-export type Launch = {
-  runtime: Runtime
-  /** Whose expense the runtime runs at. */
-  charge: Charge
-  paths: RunPaths
-  files: ExecFiles
-  /** The command's own group, if it has one. */
-  cgroupChild: string | null
+export type Launch = Start & {
   stdin: Stdin
   onOutput: OnOutput
   kill: () => Promise<void>
@@ -51,52 +37,32 @@ export type Attempt = {
   resize: (size: TerminalSize) => void
 }
 
-const NOT_EXECUTABLE = 126
 /** runsc's exit code if it cannot wait for the command; a command may also exit with it. */
 const RUNSC_FAILED = 128
 const MAX_COMPLAINT = 4096
-/** The descriptor at which runsc finds the pipe for the command's stderr. */
-const COMMAND_STDERR_FD = 3
 
 type Following = Launch &
-  Watch & {
+  Watch &
+  Readers & {
     launched: Promise<number>
-    stdout: Socket
-    stderr: Socket
-    /** The runtime's messages; also the command's stderr, if the runtime exits before it runs. */
-    complaints: Socket
+    /** Resolves with the command's exit code, where that is waited for already. */
+    exited: Promise<number | null> | null
     onBegun: (pid: number) => void
   }
 
 export function launchExec(launch: Launch): Attempt {
-  const { runtime, paths, files, cgroupChild } = launch
-  const [stdout, stderr] = [createPipe(), createPipe()]
-  const complaints = runtime.execDetaches ? null : createPipe()
-  const stdin = launch.stdin === null ? null : createPipe()
-  const args = execArgs(runtime, paths.container, files, {
-    cgroupChild,
-    stderrFd: complaints && COMMAND_STDERR_FD,
-  })
-  const outputs = [stdout, ...(complaints ? [complaints] : []), stderr].map(({ writeEnd }) => writeEnd)
-  const [command, commandArgs] = launch.charge(runtime.binary, args)
-  const launcher = spawn(command, commandArgs, {
-    env: { PATH: SAFE_PATH },
-    stdio: [stdin?.readEnd ?? 'ignore', ...outputs],
-    detached: true,
-  })
-  for (const fd of [...outputs, ...(stdin ? [stdin.readEnd] : [])]) closeFd(fd)
-  const input = stdin && launch.stdin ? openInput(stdin.writeEnd, launch.stdin, runtime.execDetaches) : null
-  const launched = new Promise<number>((resolve, reject) => {
-    launcher.once('error', reject)
-    launcher.once('exit', (code) => resolve(code ?? NOT_EXECUTABLE))
-  })
+  return followExec(startExec(launch, { hasStdin: launch.stdin !== null }), launch)
+}
 
-  const commandStderr = openReader(stderr.readEnd)
-  const readers = {
-    stdout: openReader(stdout.readEnd),
-    stderr: commandStderr,
-    complaints: complaints ? openReader(complaints.readEnd) : commandStderr,
-  }
+/** Reads and writes its pipes and waits for its outcome. `stdinFd`: which of its inputs is the command's. */
+export function followExec(
+  { launcher, launched, exited, readers, inputs }: StartedExec,
+  launch: Launch,
+  stdinFd: number | undefined = inputs[0],
+): Attempt {
+  const { runtime } = launch
+  const input =
+    launch.stdin && stdinFd !== undefined ? openInput(stdinFd, launch.stdin, runtime.execDetaches) : null
   const begun = Promise.withResolvers<number>()
   let pid: number | null = null
   const onBegun = (begunPid: number) => {
@@ -107,13 +73,13 @@ export function launchExec(launch: Launch): Attempt {
   const follow = runtime.execDetaches ? followDetached : followAttached
   return attempt({
     follow: (watch) =>
-      follow({ ...launch, ...readers, ...watch, launched, onBegun }).finally(() => (pid = null)),
+      follow({ ...launch, ...readers, ...watch, launched, exited, onBegun }).finally(() => (pid = null)),
     abandon: () => {
       if (launcher.pid !== undefined && launcher.exitCode === null) killProcessGroup(launcher.pid)
     },
     close: () => {
       input?.giveUp()
-      for (const reader of Object.values(readers)) reader.destroy()
+      destroyReaders(readers)
     },
     signal: (signal) => {
       if (signal === 'KILL') void launch.kill()
@@ -194,7 +160,7 @@ async function followDetached(exec: Following): Promise<Outcome> {
   exec.onBegun(pid)
   if (exec.isCancelled()) await exec.kill()
   const pumps = pumpsOf(exec)
-  const exitCode = await waitForChild(pid)
+  const exitCode = await (exec.exited ?? waitForChild(pid))
   await drain(pumps)
   return { kind: 'ended', exitCode }
 }

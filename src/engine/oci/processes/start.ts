@@ -16,7 +16,9 @@ import { closeFd, createPipe } from '../kernel/syscalls.ts'
 import { atExpenseOf } from '../kernel/team-groups.ts'
 import { getRunning, getRuntime, type EngineContext, type Machine } from '../context.ts'
 import { reapOrphans } from '../exec/children.ts'
-import { commandGroup, killExec, loadProcess, markerOf, whenNotHeld } from '../exec/exec.ts'
+import { commandGroup, loadProcess, markerOf } from '../exec/command.ts'
+import { whenNotHeld } from '../exec/exec.ts'
+import { killExec } from '../exec/kill-command.ts'
 import { retry } from '../lifecycle/clean-up-run.ts'
 import { execArgs } from '../runtime/runtime.ts'
 import { closeReaders, destroyReaders, follow, newHeld, openReaders, statusOfProcess } from './held.ts'
@@ -160,7 +162,7 @@ function spawnRuntime(
   const cgroupChild = runtime.execDetaches ? commandGroup(host, paths, request.id) : null
   // runsc has messages of its own while the command runs; runc has them before, on the command's stderr.
   const outputs = runtime.execDetaches ? [stdout, stderr, report] : [stdout, 'pipe' as const, stderr, report]
-  const fds = runtime.execDetaches ? { reportFd: 3 } : { stderrFd: 3, reportFd: 4 }
+  const fds = runtime.execDetaches ? { extraFd: 3 } : { stderrFd: 3, extraFd: 4 }
   const charge = atExpenseOf(host.cgroups, spec.networkGroup)
   const [command, args] = charge(
     runtime.binary,

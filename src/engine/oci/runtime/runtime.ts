@@ -253,7 +253,7 @@ export function terminalArgs(
  * Returns the arguments of an exec whose process is described in a file; `pidFile` appears once it runs. `stderrFd`:
  * the runtime's descriptor that gVisor gives the command as its stderr, so that its own stderr has only its own
  * messages. runc prints nothing once the command could start; warnings before that would look like the command's.
- * `reportFd`: the runtime's descriptor that the command gets as its fourth one; for runc it must be the fourth.
+ * `extraFd`: the runtime's descriptor that the command gets as its fourth one; for runc it must be the fourth.
  */
 export function execArgs(
   runtime: Runtime,
@@ -262,17 +262,17 @@ export function execArgs(
   {
     cgroupChild = null,
     stderrFd = null,
-    reportFd = null,
-  }: { cgroupChild?: string | null; stderrFd?: number | null; reportFd?: number | null } = {},
+    extraFd = null,
+  }: { cgroupChild?: string | null; stderrFd?: number | null; extraFd?: number | null } = {},
 ): string[] {
   const common = ['--process', files.processFile, '--pid-file', files.pidFile]
   if (runtime.class === 'gvisor') {
     const stderr = stderrFd === null ? [] : ['--pass-fd', `${stderrFd}:2`]
-    const report = reportFd === null ? [] : ['--pass-fd', `${reportFd}:3`]
-    return [...runtime.globalArgs, 'exec', ...common, ...stderr, ...report, container]
+    const extra = extraFd === null ? [] : ['--pass-fd', `${extraFd}:3`]
+    return [...runtime.globalArgs, 'exec', ...common, ...stderr, ...extra, container]
   }
   const cgroup = cgroupChild === null ? [] : ['--cgroup', cgroupChild]
   const quiet = ['--log', '/dev/null']
-  const report = reportFd === null ? [] : ['--preserve-fds', '1']
-  return [...runtime.globalArgs, ...quiet, 'exec', '--detach', ...common, ...cgroup, ...report, container]
+  const extra = extraFd === null ? [] : ['--preserve-fds', '1']
+  return [...runtime.globalArgs, ...quiet, 'exec', '--detach', ...common, ...cgroup, ...extra, container]
 }

@@ -1,0 +1,93 @@
+// What a standby is told when it becomes a command (standby.ts): a script for the helper's shell, which gives itself the
+// command's environment, goes to its directory, looks for its program, and executes that in its own place. Pure.
+//
+// The command must not be able to tell that it was not started by the runtime. What a shell would do differently has no
+// script: then the runtime starts the command.
+
+import { FIND_COMMAND } from './find-command.ts'
+
+/** Where a standby finds what will be the command's standard input; its own is the script. */
+export const COMMAND_STDIN_FD = 3
+
+/** Less than a pipe holds, so that it is written whole whatever the standby does. */
+const MAX_BYTES = 32 * 1024
+
+/** The shell drops variables with other names. */
+const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/
+/** The shell has them for itself: it changes them, or refuses some of their values. */
+const SHELLS_OWN = new Set([
+  'BASH_XTRACEFD',
+  'ENV',
+  'FUNCNAME',
+  'HISTFILE',
+  'IFS',
+  'LINENO',
+  'OLDPWD',
+  'OPTIND',
+  'PPID',
+  'PS4',
+  'PWD',
+  'RANDOM',
+  'SHLVL',
+])
+
+// The kernel refuses a program that has no format, or whose interpreter is missing; the shell would take the one for a
+// script of its own, and has words of its own for the other.
+const CHECK_FORMAT = `if [ -r "$berth_command" ]; then
+  IFS= read -r -n 2 berth_line <"$berth_command"
+  case $berth_line in
+    '\x7fE') ;;
+    '#!')
+      IFS= read -r -n 256 berth_line <"$berth_command"
+      berth_line=\${berth_line#??}
+      berth_line=\${berth_line#"\${berth_line%%[! 	]*}"}
+      if [ ! -e "\${berth_line%%[ 	]*}" ]; then
+        echo "$berth_name: command not found" >&2
+        berth_finish 127
+      fi
+      ;;
+    *)
+      echo "$berth_name: cannot be executed" >&2
+      berth_finish 126
+      ;;
+  esac
+fi`
+
+export type StandbyCommand = {
+  /** With the program's name first. */
+  argv: string[]
+  /** The whole environment, as `NAME=value`. */
+  env: string[]
+  cwd: string
+  hasStdin: boolean
+}
+
+/** Returns null if only the runtime can start the command exactly. */
+export function standbyScript({ argv, env, cwd, hasStdin }: StandbyCommand): string | null {
+  const [name = ''] = argv
+  const variables = env.map(splitVariable)
+  const isPlain = variables.every(([variable]) => VARIABLE.test(variable) && !SHELLS_OWN.has(variable))
+  if (name === '' || !cwd.startsWith('/') || !isPlain) return null
+  const exported = variables.map(([variable, value]) => `export ${variable}=${quoted(value)}`)
+  const input = hasStdin ? `<&${COMMAND_STDIN_FD}` : '</dev/null'
+  const script = `unset PATH SHLVL
+${exported.join('\n')}
+berth_name=${quoted(name)}
+berth_finish() { exit "$1"; }
+set -- ${[cwd, ...argv].map(quoted).join(' ')}
+${FIND_COMMAND}
+${CHECK_FORMAT}
+unset PWD OLDPWD
+exec -a "$berth_name" "$berth_command" "$@" ${input} ${COMMAND_STDIN_FD}<&-
+`
+  return Buffer.byteLength(script) <= MAX_BYTES ? script : null
+}
+
+function splitVariable(entry: string): [string, string] {
+  const at = entry.indexOf('=')
+  return at < 0 ? [entry, ''] : [entry.slice(0, at), entry.slice(at + 1)]
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`
+}

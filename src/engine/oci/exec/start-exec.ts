@@ -1,0 +1,87 @@
+// Has a runtime start one command, with real pipes for its inputs and outputs (pipes.ts). What becomes of it is for
+// launch.ts. runc passes our pipes on and exits, so that the command becomes our child; runsc stays until the command
+// ends, and has its own pipe for its messages: output of a command is never taken for the runtime's, nor the reverse.
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import type { Socket } from 'node:net'
+import { SAFE_PATH } from '../../../lib/process.ts'
+import { openReader } from './pipes.ts'
+import { closeFd, createPipe } from '../kernel/syscalls.ts'
+import type { Charge } from '../kernel/team-groups.ts'
+import type { RunPaths } from '../paths.ts'
+import { execArgs, type Runtime } from '../runtime/runtime.ts'
+
+export type ExecFiles = { processFile: string; pidFile: string }
+
+export type Start = {
+  runtime: Runtime
+  /** Whose expense the runtime runs at. */
+  charge: Charge
+  paths: RunPaths
+  files: ExecFiles
+  /** The command's own group, if it has one. */
+  cgroupChild: string | null
+}
+
+export type Readers = {
+  stdout: Socket
+  stderr: Socket
+  /** The runtime's messages; also the command's stderr, if the runtime exits before it runs. */
+  complaints: Socket
+}
+
+/** An exec that its runtime starts, with pipes that nobody reads or writes yet. */
+export type StartedExec = {
+  launcher: ChildProcess
+  launched: Promise<number>
+  exited: Promise<number | null> | null
+  readers: Readers
+  /** The ends to write to, of standard input and of what comes after standard error. */
+  inputs: number[]
+}
+
+const NOT_EXECUTABLE = 126
+/** The descriptor at which runsc finds the pipe for the command's stderr. */
+const COMMAND_STDERR_FD = 3
+/** The next one where there is none for messages. */
+const FOURTH_FD = 3
+
+/** `extraInput`: with a second input as the fourth descriptor; only runc passes that on. */
+export function startExec(
+  { runtime, charge, paths, files, cgroupChild }: Start,
+  { hasStdin, extraInput = false }: { hasStdin: boolean; extraInput?: boolean },
+): StartedExec {
+  const [stdout, stderr] = [createPipe(), createPipe()]
+  const complaints = runtime.execDetaches ? null : createPipe()
+  const stdin = hasStdin ? createPipe() : null
+  const extra = extraInput ? createPipe() : null
+  const args = execArgs(runtime, paths.container, files, {
+    cgroupChild,
+    stderrFd: complaints && COMMAND_STDERR_FD,
+    extraFd: extra && FOURTH_FD,
+  })
+  const outputs = [stdout, ...(complaints ? [complaints] : []), stderr].map(({ writeEnd }) => writeEnd)
+  const inputs = [stdin, extra].filter((pipe) => pipe !== null)
+  const [command, commandArgs] = charge(runtime.binary, args)
+  const launcher = spawn(command, commandArgs, {
+    env: { PATH: SAFE_PATH },
+    stdio: [stdin?.readEnd ?? 'ignore', ...outputs, ...(extra ? [extra.readEnd] : [])],
+    detached: true,
+  })
+  for (const fd of [...outputs, ...inputs.map(({ readEnd }) => readEnd)]) closeFd(fd)
+  const launched = new Promise<number>((resolve, reject) => {
+    launcher.once('error', reject)
+    launcher.once('exit', (code) => resolve(code ?? NOT_EXECUTABLE))
+  })
+  const commandStderr = openReader(stderr.readEnd)
+  const readers = {
+    stdout: openReader(stdout.readEnd),
+    stderr: commandStderr,
+    complaints: complaints ? openReader(complaints.readEnd) : commandStderr,
+  }
+  return { launcher, launched, exited: null, readers, inputs: inputs.map(({ writeEnd }) => writeEnd) }
+}
+
+export function destroyReaders(readers: Record<string, Socket>): void {
+  for (const reader of Object.values(readers)) reader.destroy()
+}
