@@ -67,7 +67,7 @@ it.each([
       drip()
     },
   ],
-])('a sandbox that %s has broken the connection', async (_, answer) => {
+])('the control client reports a broken connection when the sandbox %s', async (_, answer) => {
   expect(await answerTo(answer)).toEqual({ kind: 'broken' })
 })
 
@@ -75,7 +75,7 @@ it.each([
   '[]',
   '{"success":1}',
   '{"success":true}',
-  'the control client reports a broken connection when the sandbox %s',
+  '{"success":true,"result":-1}',
   '{"success":true,"result":1e99}',
 ])('waitOver returns null for the malformed response %s', async (said) => {
   await sandbox((socket) => socket.write(said))

@@ -380,7 +380,7 @@ describe('the shared MySQL port', () => {
   it.each([
     ['out of order', writePacket({ number: 3, payload: login('keeper') })],
     ['cut off', writePacket({ number: 2, payload: login('keeper').subarray(0, 40) })],
-    ['too long', join('wakes no unit for a login that is %s')],
+    ['too long', join('\xff\xff\xff\x02')],
   ])('wakes nobody for a login that is %s', async (_what, bytes) => {
     const client = await greet(gateway.expose(1, mysql(asleep)))
     client.write(bytes)
