@@ -153,6 +153,7 @@ describe('the house rules find', () => {
   it.each([
     ['a test that is named as a wish', "  it('should refuse a wrong key', () => {})\n"],
     ['a test that is named as a thing', "it('refusal', () => {})\n"],
+    ['a test that does not name its subject', "it('wakes nobody', () => {})\n"],
     ['a test that runs alone', "it.only('a wrong key is refused', () => {})\n"],
   ])('%s', (_what, text) => {
     expect(faultsOf({ 'src/lib/a.test.ts': text })).toHaveLength(1)

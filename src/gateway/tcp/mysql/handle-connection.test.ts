@@ -381,7 +381,7 @@ describe('the shared MySQL port', () => {
     ['out of order', writePacket({ number: 3, payload: login('keeper') })],
     ['cut off', writePacket({ number: 2, payload: login('keeper').subarray(0, 40) })],
     ['too long', join('\xff\xff\xff\x02')],
-  ])('wakes nobody for a login that is %s', async (_what, bytes) => {
+  ])('does not wake the unit for a login that is %s', async (_what, bytes) => {
     const client = await greet(gateway.expose(1, mysql(asleep)))
     client.write(bytes)
     expect(await refusal(client)).toMatch(/^3 1043 #08S01/)
