@@ -16,6 +16,7 @@ import { type Figures, formatTable, type Results } from './figures.ts'
 import { measureFirstCommands } from './first-command.ts'
 import { disks, measureDiskForks, measureForks } from './forks.ts'
 import { measureFirstByte, measureGateway, measureWebSockets, missingTools } from './gateway.ts'
+import { measureSpaced } from './ready.ts'
 import { measureRecipes } from './recipes.ts'
 import { type Berth, memoryOf, startBerth } from './service.ts'
 import { measureDue, measureIdleCost, measureWakes } from './sleep.ts'
@@ -30,16 +31,17 @@ const { values: options } = parseArgs({
   options: {
     rounds: { type: 'string', default: '30' },
     classes: { type: 'string', default: 'runc,gvisor' },
-    only: { type: 'string', default: 'life,first,wakes,idle,due,forks,recipes,visits,gateway' },
+    only: { type: 'string', default: 'life,ready,first,wakes,idle,due,forks,recipes,visits,gateway' },
     json: { type: 'string', default: 'bench-results.json' },
     help: { type: 'boolean', default: false },
   },
 })
 
 if (options.help) {
-  console.log(`npm run bench -- [--rounds 30] [--classes runc,gvisor] [--only life,first,wakes,idle,due,forks,recipes,visits,gateway] [--json bench-results.json]
+  console.log(`npm run bench -- [--rounds 30] [--classes runc,gvisor] [--only life,ready,first,wakes,idle,due,forks,recipes,visits,gateway] [--json bench-results.json]
 
 life     create to running, first and later execs, destroy and ten creates at once, beside Docker
+ready    create to running and to the first command's answer, where a machine is ready and where none is made ahead
 first    from create to the first command's answer, a hundred in a row and a hundred begun within a second, beside Docker
 wakes    a call that wakes its unit, beside the same call to a running one, in both tiers of sleep
 idle     processor time with 100 units asleep
@@ -86,6 +88,7 @@ async function runBenchmarks(classes: string[], only: Set<string>, rounds: numbe
       if (only.has('gateway') && isolation === 'runc') notes.push(...(await measureVisits(berth, call)))
       if (only.has('due') && isolation === 'runc') notes.push(`${isolation}: ${await measureDue(call)}`)
     })
+    if (only.has('ready')) results.push(...(await measureReady(isolation, rounds)))
     if (only.has('wakes')) results.push(...(await measureStopped(isolation, rounds)))
     if (only.has('forks') && isolation === 'runc') results.push(...(await measureDisksAlone(rounds)))
   }
@@ -93,6 +96,18 @@ async function runBenchmarks(classes: string[], only: Set<string>, rounds: numbe
   for (const note of notes) console.log(note)
   await writeFile(options.json, `${JSON.stringify({ at: new Date(), rounds, results, notes }, null, 2)}\n`)
   console.log(`Written to ${options.json}.`)
+}
+
+async function measureReady(isolation: string, rounds: number): Promise<Results[]> {
+  const results: Results[] = []
+  for (const [column, BERTH_READY_MACHINES] of [
+    [`${isolation}, ready`, '1'],
+    [`${isolation}, cold`, '0'],
+  ] as const)
+    await withBerth(isolation, { BERTH_READY_MACHINES }, async (berth) => {
+      results.push({ column, figures: await measureSpaced(rounds, actionsOf(clientOf(berth))) })
+    })
+  return results
 }
 
 /** Of units that start from their disks and, where a class has that, of those that go on with their memory. */

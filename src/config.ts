@@ -108,6 +108,8 @@ export type Config = {
   frozenForMs: number | null
   /** The host's memory that machines must leave free. */
   memoryReserveMb: number
+  /** How many machines of each kind in use are made ahead. */
+  readyMachines: number
   logLevel: string
   poolGb: number | null
   /** Creates are refused when the file system under the pool has less free space than this. */
@@ -192,6 +194,7 @@ export function loadConfig(env: Env = process.env): Config {
     sleepMax: sleepWindow(env, 'BERTH_SLEEP_MAX', 'never'),
     frozenForMs: duration(env, 'BERTH_FROZEN_FOR', '10m'),
     memoryReserveMb: wholeNumber(env, 'BERTH_MEMORY_RESERVE_MB', 512),
+    readyMachines: wholeNumber(env, 'BERTH_READY_MACHINES', 0),
     logLevel: oneOf(env, 'BERTH_LOG_LEVEL', ['info', 'trace', 'debug', 'warn', 'error', 'silent']),
     poolGb: env['BERTH_POOL_GB'] === undefined ? null : wholeNumber(env, 'BERTH_POOL_GB', 0),
     reserveGb: wholeNumber(env, 'BERTH_RESERVE_GB', 2),

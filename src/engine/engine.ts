@@ -145,7 +145,12 @@ export type Capacity = {
   availableMemoryMb: number
   /** How much disk the machines of one network group may use together. */
   teamDiskGb: number
+  /** Absent: it makes none ahead. */
+  readyMachines?: ReadyMachinesStatus | undefined
 }
+
+/** Machines made ahead: how many wait and what they use, and how many creates found one since the engine started. */
+export type ReadyMachinesStatus = { waiting: number; memoryMb: number; hits: number; misses: number }
 
 export type RecoverReport = { adopted: number; removed: number; lost: number }
 

@@ -4,7 +4,7 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import type { App } from '../app.ts'
 import { unitStates } from '../contract/states.ts'
-import { isolationClasses } from '../engine/engine.ts'
+import { isolationClasses, type ReadyMachinesStatus } from '../engine/engine.ts'
 import { SECOND } from '../lib/clock.ts'
 import type { Observer } from '../lib/observer.ts'
 import { cachedFor } from '../lib/concurrency/ttl-cache.ts'
@@ -101,9 +101,9 @@ function createObserver(registry: Registry): Observer {
   }
 }
 
-type Look = { gauges: Gauges | null; engineAnswers: boolean }
+type Look = { gauges: Gauges | null; engineAnswers: boolean; ready: ReadyMachinesStatus | null }
 
-const nothingKnown: Look = { gauges: null, engineAnswers: false }
+const nothingKnown: Look = { gauges: null, engineAnswers: false, ready: null }
 
 /** Reads the database and the engine; one of them may be unavailable. */
 async function lookAt({ db, engine, clock }: App): Promise<Look> {
@@ -111,6 +111,7 @@ async function lookAt({ db, engine, clock }: App): Promise<Look> {
   return {
     gauges: gauges.status === 'fulfilled' ? gauges.value : null,
     engineAnswers: capacity.status === 'fulfilled',
+    ready: capacity.status === 'fulfilled' ? (capacity.value.readyMachines ?? null) : null,
   }
 }
 
@@ -121,6 +122,12 @@ function createGauges(registry: Registry): (look: Look, now: Date) => void {
   const database = gauge('berth_database_up', 'Whether the database answers')
   const engine = gauge('berth_engine_up', 'Whether the engine answers')
   const units = gauge('berth_units', 'Units by state and isolation class', ['state', 'class'])
+  const ready = gauge('berth_ready_machines', 'Machines made ahead that wait for a create')
+  const taken = gauge(
+    'berth_ready_machine_creates',
+    'Creates since the engine started, by whether a machine was ready for them',
+    ['result'],
+  )
   const heartbeat = gauge(
     'berth_heartbeat_age_seconds',
     'Seconds since the last heartbeat of a healthy service',
@@ -134,7 +141,16 @@ function createGauges(registry: Registry): (look: Look, now: Date) => void {
     'queue',
   ])
 
-  return ({ gauges, engineAnswers }, now) => {
+  const showReady = (status: ReadyMachinesStatus | null) => {
+    ready.remove()
+    taken.reset()
+    if (status === null) return
+    ready.set(status.waiting)
+    taken.set({ result: 'hit' }, status.hits)
+    taken.set({ result: 'miss' }, status.misses)
+  }
+
+  return ({ gauges, engineAnswers, ready: readyMachines }, now) => {
     const secondsSince = (at: Date | null) => (at ? Math.max(0, now.getTime() - at.getTime()) / SECOND : 0)
     const showBacklog = (queue: string, { count, since }: Backlog) => {
       backlogs.set({ queue }, count)
@@ -142,6 +158,7 @@ function createGauges(registry: Registry): (look: Look, now: Date) => void {
     }
     engine.set(engineAnswers ? 1 : 0)
     database.set(gauges ? 1 : 0)
+    showReady(readyMachines)
     for (const each of [heartbeat, meters]) each.remove()
     for (const each of [units, backlogs, waiting]) each.reset()
     if (gauges === null) return
@@ -156,7 +173,10 @@ function createGauges(registry: Registry): (look: Look, now: Date) => void {
   }
 }
 
-function healthOf({ gauges, engineAnswers }: Look, now: Date): { isWell: boolean; parts: object } {
+function healthOf(
+  { gauges, engineAnswers }: Omit<Look, 'ready'>,
+  now: Date,
+): { isWell: boolean; parts: object } {
   const at = gauges?.heartbeatAt ?? null
   const beats = at !== null && now.getTime() - at.getTime() < FRESH_MS
   const parts = { database: gauges !== null, engine: engineAnswers, heartbeat: beats }

@@ -41,6 +41,7 @@ export const engineProcess: ProcessMain = async ({ config, instance, runDir, sta
     log,
     clock: systemClock,
     runtimes: runtimeOptions(config),
+    readyMachines: { perKind: config.readyMachines, memoryReserveMb: config.memoryReserveMb },
     failpoints: config.failpoints ? fileFailpoints(join(stateDir, 'failpoints')) : noFailpoints,
   })
   const epochs = await openEpochs(join(config.dataDir, 'engine.epoch'))

@@ -10,9 +10,13 @@ export type ExpectedMachine = {
   hasVolume: boolean
   /** The run that goes on. */
   run: { generation: number; frozen: boolean } | null
+  /** The runtime's name of its first run, if that was made ahead. */
+  madeAs?: string | undefined
 }
 
-export function machineFacts({ id, address, group, isolation, hasVolume, run }: ExpectedMachine): string[] {
+export function machineFacts(machine: ExpectedMachine): string[] {
+  const { id, address, group, isolation, hasVolume, run, madeAs } = machine
+  const name = run?.generation === 1 && madeAs ? madeAs : `${id}-${run?.generation}`
   return [
     `a subvolume, disks/${id}`,
     `${id} has something in the pool`,
@@ -20,9 +24,9 @@ export function machineFacts({ id, address, group, isolation, hasVolume, run }: 
     `${id} has a record with ${address}${run ? `, in which run ${run.generation} goes on` : ''}`,
     `a member, ${address} ${group}`,
     `a peer, ${group} ${address}`,
-    ...(run ? runFacts(`${id}-${run.generation}`, isolation) : []),
-    ...(run ? [`${address} is plugged in`, `${id}-${run.generation} is behind ${address}`] : []),
-    ...(run?.frozen ? [`${id}-${run.generation} stands still`] : []),
+    ...(run ? runFacts(name, isolation) : []),
+    ...(run ? [`${address} is plugged in`, `${name} is behind ${address}`] : []),
+    ...(run?.frozen ? [`${name} stands still`] : []),
   ]
 }
 

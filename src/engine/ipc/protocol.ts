@@ -150,6 +150,9 @@ const capacity = z.object({
   memoryMb: z.number(),
   availableMemoryMb: z.number(),
   teamDiskGb: z.number(),
+  readyMachines: z
+    .object({ waiting: z.number(), memoryMb: z.number(), hits: z.number(), misses: z.number() })
+    .optional(),
 })
 
 const image = z.object({

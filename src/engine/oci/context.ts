@@ -18,11 +18,14 @@ import type { Held } from './processes/held-process.ts'
 import type { Pace } from './processes/pace.ts'
 import type { Runtime } from './runtime/runtime.ts'
 import type { Seccomp } from './kernel/seccomp.ts'
+import type { Ready, ReadyMachines } from './warm-pool/types.ts'
 
 export type Machine = {
   record: MachineRecord
   /** Made with the machine, for its first start: later starts make their own. */
   attachment: Attachment | null
+  /** A first run of it that was made ahead, and waits for its start (warm-pool). */
+  ready: Ready | null
   /** The description of the running process, which execs start from. Loaded from the bundle after an adoption. */
   process: Process | null
   /** Descriptors of the processes that its monitor watches (lifecycle/deaths.ts). */
@@ -71,6 +74,7 @@ export type EngineContext = {
   log: Log
   clock: Clock
   machines: Map<string, Machine>
+  ready: ReadyMachines
   /** Machines whose record cannot be read. Their disks are kept until they are known to be unwanted. */
   damaged: Set<string>
   /** Leftovers that were removed since the last report of recover. */
@@ -89,6 +93,7 @@ export function newMachine(record: MachineRecord, attachment: Attachment | null)
   return {
     record,
     attachment,
+    ready: null,
     process: null,
     parts: [],
     ended: promise,

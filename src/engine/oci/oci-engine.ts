@@ -3,7 +3,7 @@
 
 import { EventEmitter } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { copyFile, mkdir, readdir, rename } from 'node:fs/promises'
+import { copyFile, mkdir, readdir, rename, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Clock } from '../../lib/clock.ts'
 import { type Failpoints, noFailpoints } from '../../lib/failpoints.ts'
@@ -58,6 +58,10 @@ import { destroyMachine, stopMachine } from './lifecycle/stop.ts'
 import { suspendMachine } from './lifecycle/suspend.ts'
 import { becomeSubreaper } from './kernel/syscalls.ts'
 import { watchTraffic } from './traffic.ts'
+import { noReadyMachines, openReadyMachines } from './warm-pool/pool.ts'
+import type { ReadyOptions } from './warm-pool/types.ts'
+import { waitingProgram } from './warm-pool/program.ts'
+import { WAITING_PROGRAM } from './warm-pool/ready.ts'
 
 export type OciOptions = {
   instance: { id: string; subnet: string }
@@ -90,6 +94,8 @@ export type OciOptions = {
   failpoints?: Failpoints
   /** Where the runtimes are, and the timeout of each call. */
   runtimes?: RuntimeOptions
+  /** Machines made ahead: how many of a kind, and the memory that must stay free. Default: none. */
+  readyMachines?: ReadyOptions
 }
 
 export type OciEngine = Engine & {
@@ -152,6 +158,7 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
     lock: createKeyedLock(),
     takingPace: createPace(clock),
     tellingPace: createPace(clock),
+    ready: openReadyMachines(() => host, options.readyMachines ?? noReadyMachines),
     effect: (name, work) => failpoints.effect(name, work),
     events: new EventEmitter(),
   }
@@ -162,6 +169,7 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
   const removing = startRemovingAside(host, options.asideKeptMs ?? null)
   const pool = watchPool(host, options.poolSpace)
   const weights = watchTeamWeights(host)
+  host.ready.begin()
 
   return {
     capabilities: async () => capabilities,
@@ -216,6 +224,7 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
       await removing.stop()
       await pool.close()
       await weights.close()
+      await host.ready.close()
       await closeHost(host, watcher)
     },
   }
@@ -271,6 +280,9 @@ async function prepareDirectories(paths: Paths): Promise<void> {
   const helper = join(paths.helper, 'busybox')
   await copyFile(HELPER_BINARY, `${helper}.new`)
   await rename(`${helper}.new`, helper)
+  const program = join(paths.helper, WAITING_PROGRAM)
+  await writeFile(`${program}.new`, waitingProgram(), { mode: 0o755 })
+  await rename(`${program}.new`, program)
   await prepareSharedForkGeneration(paths)
 }
 

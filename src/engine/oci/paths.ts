@@ -11,6 +11,7 @@ export type RunPaths = ReturnType<Paths['run']>
 export function createPaths(options: { dataDir: string; runDir: string }) {
   const { dataDir, runDir } = options
   const pool = join(dataDir, 'pool')
+  const containers = new Map<string, string>()
   return {
     poolFile: join(dataDir, 'pool.btrfs'),
     pool,
@@ -47,9 +48,13 @@ export function createPaths(options: { dataDir: string; runDir: string }) {
       volume: join(pool, 'volumes', id),
     }),
 
+    /** Runs that began under another name than their machine's (warm-pool): `ID-GENERATION` → the container. */
+    containers,
+
     /** What one run of it needs; `container` is the runtime's name of the run. */
     run: (id: string, generation: number) => {
-      const container = `${id}-${generation}`
+      const name = `${id}-${generation}`
+      const container = containers.get(name) ?? name
       const dir = join(runDir, 'runs', container)
       return {
         container,
@@ -62,6 +67,9 @@ export function createPaths(options: { dataDir: string; runDir: string }) {
         execs: join(dir, 'execs'),
         forkGeneration: join(dir, 'fork-generation'),
         held: join(dir, 'held'),
+        /** Of a machine that was made ahead: what it is told to run, and a link to the logs of its machine. */
+        orders: join(dir, 'orders'),
+        logs: join(dir, 'logs'),
         exit: join(runDir, 'exits', container),
       }
     },

@@ -99,7 +99,7 @@ async function start(
   const started = await startMonitor(
     runtime,
     paths,
-    { logFile: log, exitDir: probe.paths.exits, charge: unchanged },
+    { logFile: log, exitDir: probe.paths.exits, charge: unchanged, stdin: null },
     signal,
     restored,
   )

@@ -21,6 +21,15 @@ const ANSWER_PIECES = 1000
 const BUSY_ATTEMPTS = 50
 const BUSY_MS = 5
 
+const CAP_SYS_ADMIN = 2 ** 21
+const noCapabilities = {
+  PermittedCaps: 0,
+  InheritableCaps: 0,
+  EffectiveCaps: 0,
+  BoundingCaps: CAP_SYS_ADMIN,
+  AmbientCaps: 0,
+}
+
 /** The file that a process runs. */
 export type Program = { dev: number; ino: number }
 
@@ -62,6 +71,23 @@ export async function executeOver(
   if (answer.kind !== 'done') return answer
   const pid = answer.result
   return isWhole(pid, 0x7fff_ffff) && pid > 0 ? { kind: 'begun', pid } : { kind: 'broken' }
+}
+
+/**
+ * Gives the sandbox its hostname, by a command that may do what no process of a unit may: call it before the unit has
+ * any. Returns whether it did.
+ */
+export async function setHostnameOver(
+  control: Control,
+  container: string,
+  command: Process,
+  fds: [number, number, number],
+): Promise<boolean> {
+  const only = { ...noCapabilities, PermittedCaps: CAP_SYS_ADMIN, EffectiveCaps: CAP_SYS_ADMIN }
+  const asked = { ...executeArgs(container, command), Capabilities: only }
+  const answer = await control.call('containerManager.ExecuteAsync', asked, fds)
+  if (answer.kind !== 'done' || !isWhole(answer.result, 0x7fff_ffff)) return false
+  return (await waitOver(control, container, answer.result)) === 0
 }
 
 /** Returns the exit code, 128 + n for signal n; null if nobody can tell. */

@@ -11,16 +11,27 @@ const GB = 1024 * MB
 /** A larger page size makes the host's share look smaller than it is, which is safe. */
 const PAGE_BYTES = 4096
 
-export async function readCapacity({ shareBytes }: Pick<EngineContext, 'shareBytes'>): Promise<Capacity> {
+export async function readCapacity({
+  shareBytes,
+  ready,
+}: Pick<EngineContext, 'shareBytes' | 'ready'>): Promise<Capacity> {
   const text = await readFile('/proc/meminfo', 'utf8')
+  const readyMachines = ready.stats()
   const mb = (field: string) =>
     Math.floor(Number(new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(text)?.[1] ?? 0) / 1024)
   return {
     cpus: availableParallelism(),
     memoryMb: mb('MemTotal'),
-    availableMemoryMb: mb('MemAvailable'),
+    // Machines made ahead go first when a start needs what they have.
+    availableMemoryMb: mb('MemAvailable') + readyMachines.memoryMb,
     teamDiskGb: Math.floor(shareBytes / GB),
+    readyMachines,
   }
+}
+
+export function availableMemoryMb(): number {
+  const text = readFileSync('/proc/meminfo', 'utf8')
+  return Math.floor(Number(/^MemAvailable:\s+(\d+) kB/m.exec(text)?.[1] ?? 0) / 1024)
 }
 
 /**

@@ -2,6 +2,7 @@
 // mounts are process-wide.
 
 import koffi from 'koffi'
+import { closeSync, constants as files, openSync } from 'node:fs'
 import { constants } from 'node:os'
 
 const libc = koffi.load('libc.so.6')
@@ -15,6 +16,10 @@ const closeFn = libc.func('int close(int)')
 const openat2Fn = libc.func('long syscall(long, long, const char *, void *, long)')
 const pidfdOpenFn = libc.func('long syscall(long, int, unsigned int)')
 const ioctlFn = libc.func('int ioctl(int, unsigned long, void *)')
+const mkfifoFn = libc.func('int mkfifo(const char *, unsigned int)')
+const pollFn = libc.func('int poll(_Inout_ uint8_t *, unsigned long, int)')
+const setnsFn = libc.func('int setns(int, int)')
+const sethostnameFn = libc.func('int sethostname(const char *, size_t)')
 
 const MS_NOSUID = 2
 const MS_NODEV = 4
@@ -40,16 +45,65 @@ const SYS_PIDFD_OPEN = 434
 const PIDFD_GET_INFO = 0xc040ff0b
 const PIDFD_INFO = { bytes: 64, exitCodeAt: 60 }
 const PIDFD_INFO_EXIT = 8n
+const DIRECTORY = files.O_RDONLY | files.O_DIRECTORY | files.O_NOFOLLOW
+const FIONREAD = 0x541b
+/** `struct pollfd`. */
+const POLLFD = { bytes: 8, answerAt: 6 }
+const POLLERR = 8
+const CLONE_NEWUTS = 0x04000000
 /**
  * Node has no constant for it. The descriptor can be neither read nor written, and opening a pipe or device with it
  * has no effect on it.
  */
 export const O_PATH = 0o10000000
 
-/** Mounts an overlay with nodev and nosuid. */
+/**
+ * Mounts an overlay with nodev and nosuid. Who sees the mount can read the paths of its layers: those of the disk, which
+ * name the machine, are given by a descriptor.
+ */
 export function mountOverlay(target: string, layers: { lower: string; upper: string; work: string }): void {
-  const options = `lowerdir=${layers.lower},upperdir=${layers.upper},workdir=${layers.work}`
-  check('mount', mountFn('overlay', target, 'overlay', MS_NOSUID | MS_NODEV, options))
+  const [upper, work] = [layers.upper, layers.work].map((path) => openSync(path, DIRECTORY))
+  try {
+    const own = `upperdir=/proc/self/fd/${upper},workdir=/proc/self/fd/${work}`
+    const options = `lowerdir=${layers.lower},${own}`
+    check('mount', mountFn('overlay', target, 'overlay', MS_NOSUID | MS_NODEV, options))
+  } finally {
+    for (const fd of [upper, work]) if (fd !== undefined) closeSync(fd)
+  }
+}
+
+export function makeFifo(path: string): void {
+  check('mkfifo', mkfifoFn(path, 0o600))
+}
+
+/** Whether a pipe, of which this is the writing end, has no reader any more. */
+export function hasNoReader(fd: number): boolean {
+  const asked = Buffer.alloc(POLLFD.bytes)
+  asked.writeInt32LE(fd, 0)
+  if ((pollFn(asked, 1, 0) as number) < 0) throw syscallError('poll', koffi.errno())
+  return (asked.readInt16LE(POLLFD.answerAt) & POLLERR) !== 0
+}
+
+/** How many bytes wait in a pipe. */
+export function bytesInPipe(fd: number): number {
+  const count = Buffer.alloc(4)
+  ioctl(fd, FIONREAD, count)
+  return count.readInt32LE(0)
+}
+
+/** Names the host of another process's UTS namespace. Only the calling thread goes there, and comes back. */
+export function setHostnameOf(pid: number, hostname: string): void {
+  const [there, here] = [`/proc/${pid}/ns/uts`, '/proc/self/ns/uts'].map((path) => openSync(path, 'r'))
+  try {
+    check('setns', setnsFn(there, CLONE_NEWUTS))
+    try {
+      check('sethostname', sethostnameFn(hostname, Buffer.byteLength(hostname)))
+    } finally {
+      check('setns', setnsFn(here, CLONE_NEWUTS))
+    }
+  } finally {
+    for (const fd of [there, here]) if (fd !== undefined) closeSync(fd)
+  }
 }
 
 /** Takes a mount out of the tree; it ends when its last user does. Succeeds if it is not mounted. */

@@ -20,6 +20,7 @@ import { removeTree } from '../kernel/mounts.ts'
 import type { Paths } from '../paths.ts'
 import { loadProcesses } from '../processes/adopt.ts'
 import { loadRecords, saveRecord } from './record.ts'
+import { dropReady } from '../warm-pool/ready.ts'
 import { endGracefully, removeMachineState } from './stop.ts'
 
 /** `unknown`: the database knows no such unit. `damaged`: its record cannot be read. `no-record`: it has none. */
@@ -42,6 +43,7 @@ export function putAside(host: EngineContext, id: string, reason: AsideReason): 
     if (!machine && !host.damaged.has(id)) return
     if (machine?.record.state === 'running') await loseGracefully(host, machine)
     await machine?.cleanup
+    if (machine) await dropReady(host, machine)
     await discardCheckpoint(host.paths, id)
     await host.network.detach(id)
     const { dir } = host.paths.machine(id)

@@ -9,6 +9,7 @@ import type { Attachment } from '../network/network.ts'
 import { checkReserve } from '../storage/pool.ts'
 import { beginMachine, saveRecord } from './record.ts'
 import { prepareShare } from '../storage/team-shares.ts'
+import { claimReady } from '../warm-pool/claim.ts'
 import { removeMachineState } from './stop.ts'
 
 export function createMachine(host: EngineContext, spec: MachineSpec): Promise<MachineStatus> {
@@ -17,6 +18,8 @@ export function createMachine(host: EngineContext, spec: MachineSpec): Promise<M
     if (existing) return statusOf(existing)
     await checkReserve(host.paths, host.reserveGb)
     return await host.images.hold([spec.imageDigest], async ([image]) => {
+      const ready = image && host.ready.take(spec, image)
+      if (ready) return await claimReady(host, spec, ready)
       if (image) return await makeMachine(host, spec)
       throw new EngineError('image_not_found', 'The image is no longer on this host: pull it again.')
     })

@@ -33,7 +33,7 @@ export function watchRuns(host: EngineContext): { close(): void } {
   const bury = (work: Promise<void>) =>
     work.catch((error: unknown) => host.log.error({ err: error }, 'machine not looked after'))
   const settle = (container: string | null) => {
-    const machine = host.machines.get(container?.replace(/-\d+$/, '') ?? '')
+    const machine = machineOf(host, container ?? '')
     if (machine) void bury(recordEndIfExited(host, machine))
   }
   const rotation = createLogRotation(host)
@@ -56,6 +56,13 @@ export function watchRuns(host: EngineContext): { close(): void } {
       clearInterval(timer)
     },
   }
+}
+
+function machineOf({ machines }: EngineContext, container: string): Machine | undefined {
+  return (
+    machines.get(container.replace(/-\d+$/, '')) ??
+    [...machines.values()].find(({ record }) => record.madeAs === container)
+  )
 }
 
 /** Returns null if the kernel has no notifications left. */

@@ -23,6 +23,7 @@ import { cleanUpMachine, cleanUpRun, retry } from './clean-up-run.ts'
 import { listContainers } from '../runtime/runtime.ts'
 import { joinShares } from '../storage/team-shares.ts'
 import { destroyMachine } from './stop.ts'
+import { nameFirstRun } from '../warm-pool/ready.ts'
 
 /** Call it at the engine's start, before anything else. */
 export async function adoptMachines(host: EngineContext): Promise<void> {
@@ -30,7 +31,10 @@ export async function adoptMachines(host: EngineContext): Promise<void> {
   const { records, unfinished, damaged } = await loadRecords(host.paths.machines)
   // They keep their addresses, since they may be wanted again.
   const aside = await loadRecords(host.paths.aside)
-  for (const record of records) host.machines.set(record.spec.id, newMachine(record, null))
+  for (const record of records) {
+    host.machines.set(record.spec.id, newMachine(record, null))
+    nameFirstRun(host.paths, record)
+  }
   for (const id of damaged) host.damaged.add(id)
   if (damaged.length > 0)
     host.log.error({ damaged }, 'records of machines cannot be read: their disks are kept')

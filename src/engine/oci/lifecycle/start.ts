@@ -4,36 +4,31 @@
 // is to be destroyed.
 
 import { existsSync } from 'node:fs'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { allSettled } from '../../../lib/concurrency/all-settled.ts'
 import { startFingerprintOf } from '../../start-fingerprint.ts'
 import type { MachineRef, RunSpec, Started } from '../../engine.ts'
 import { EngineError } from '../../errors.ts'
-import { writeBootFiles } from '../storage/boot-files.ts'
-import { buildConfig, cpuQuota, type OciConfig } from '../runtime/bundle.ts'
-import { socketBufferBytes } from '../kernel/capacity.ts'
-import { cgroupPath, limitSocketBuffers, placeInTeam, setCpuQuota } from '../kernel/cgroups.ts'
-import { atExpenseOf, prepareTeam } from '../kernel/team-groups.ts'
+import { cpuQuota, type OciConfig } from '../runtime/bundle.ts'
+import { setCpuQuota } from '../kernel/cgroups.ts'
 import { prepareEtc } from '../storage/etc.ts'
 import { holdParts, letGoOfParts } from './deaths.ts'
 import { recordEndIfExited } from './exits.ts'
-import { prepareForkGeneration } from '../snapshot/generation.ts'
 import { getMachine, getRuntime, type EngineContext, type Machine } from '../context.ts'
 import type { StoredImage } from '../images/store.ts'
 import { currentLogFile } from '../logs/logs.ts'
 import { discardCheckpoint, consumeCheckpoint } from '../checkpoint/checkpoints.ts'
-import { startMonitor } from '../runtime/monitor.ts'
-import { prepareMountPoints } from '../storage/mount-points.ts'
+import { makeRun, prepareGroup } from './make-run.ts'
 import type { RunPaths } from '../paths.ts'
 import { saveRecord } from './record.ts'
 import { cleanUpMachine, cleanUpRun, waitForCleanup } from './clean-up-run.ts'
 import { enterRestored, prepareRestore } from '../checkpoint/restore.ts'
-import { criuErrors, type Runtime, startContainer } from '../runtime/runtime.ts'
+import { criuErrors, startContainer } from '../runtime/runtime.ts'
 import { explainStartFailure } from '../runtime/start-errors.ts'
 import { endRun } from './stop.ts'
-import { detachMount, mountOverlay } from '../kernel/syscalls.ts'
-import { resolveUser } from '../storage/user.ts'
+import { letGo, ordersFor, prepareReady, writeOwnEtc } from '../warm-pool/claim.ts'
+import { closeReady, dropReady, FIRST_GENERATION } from '../warm-pool/ready.ts'
 
 type Launch = {
   machine: Machine
@@ -61,6 +56,7 @@ export function startMachine(host: EngineContext, ref: MachineRef, run: RunSpec)
     const previous = { generation: record.generation, state: record.state, exit: record.exit }
     const undo = async () => {
       letGoOfParts(machine)
+      closeReady(machine)
       Object.assign(machine, { process: null, attachment: null })
       await cleanUpMachine(host, machine, paths)
       Object.assign(record, previous, { monitor: null })
@@ -68,7 +64,8 @@ export function startMachine(host: EngineContext, ref: MachineRef, run: RunSpec)
     const launched = { machine, generation: ref.generation, run, paths, image }
     const resumed = await tryToResume(host, launched, undo)
     try {
-      if (!resumed) await launch(host, { ...launched, memory: null })
+      const begun = { ...launched, memory: null }
+      if (!resumed && !(await launchReady(host, begun))) await launch(host, begun)
     } catch (error) {
       await undo()
       await saveRecord(host.paths, record)
@@ -115,112 +112,103 @@ function isDue({ record, destroySignal }: Machine, generation: number): boolean 
 }
 
 async function launch(host: EngineContext, launched: Launch): Promise<void> {
-  const { machine, generation, run, paths, memory } = launched
+  const { machine, run, paths, image, memory } = launched
   const { record } = machine
   const { spec } = record
   // Left by a failed cleanup: the names of this run must be free.
   if (existsSync(paths.dir)) await cleanUpRun(host, paths)
   // Before the record shows a first run, so that no crash leaves a machine without them.
   if (record.generation === 0) await host.effect('engine.start.etc', () => prepareEtc(host, launched))
-  Object.assign(record, { generation, state: 'starting', monitor: null, exit: null })
-  Object.assign(record, { beginning: startFingerprintOf(run), resumed: memory !== null, egress: run.egress })
+  begin(launched)
 
   const prepared = machine.attachment
   machine.attachment = null
   const group = { machineId: spec.id, group: spec.networkGroup, address: record.address }
-  const [attachment] = await allSettled([
+  const [{ namespacePath: networkNamespace }] = await allSettled([
     host.effect('engine.start.network', async () => prepared ?? (await host.network.attach(group))),
     host.effect('engine.start.record', () => saveRecord(host.paths, record)),
     makeDirectories(paths),
   ])
-  prepareTeam(host.cgroups, spec.networkGroup)
-  placeInTeam(host.cgroups, paths.container, spec.networkGroup)
-  // gVisor's buffers are its own memory, and runsc sets no limit in an existing group.
-  if (spec.isolation === 'runc')
-    limitSocketBuffers(host.cgroups, paths.container, socketBufferBytes(spec.size.memoryMb))
-  const config = await makeRoot(host, launched, attachment.namespacePath)
-  machine.ending = false
-  const { destroySignal } = machine
+  await host.ready.makeRoom(spec.size.memoryMb)
+  prepareGroup(host, { record, paths })
   const runtime = getRuntime(host, spec.isolation)
+  const { signal } = machine.destroySignal
+  const { config, monitor } = await makeRun(host, {
+    record,
+    run,
+    paths,
+    image,
+    networkNamespace,
+    signal,
+    stdin: null,
+    logFile: currentLogFile(host, spec.id, launched.generation),
+    restored: memory === null ? null : () => prepareRestore(runtime, memory, run.hostname, networkNamespace),
+  })
+  record.monitor = monitor
+  machine.ending = false
   const go = await host.effect('engine.start.go', () =>
     memory === null
-      ? startContainer(runtime, paths.container, destroySignal.signal)
-      : enterRestored(host.cgroups, runtime, paths.container, destroySignal.signal),
+      ? startContainer(runtime, paths.container, signal)
+      : enterRestored(host.cgroups, runtime, paths.container, signal),
   )
   if (go.kind === 'failed') throw explainStartFailure(host, config.process.args, go.reason)
+  await recordRunning(host, launched, config)
+}
+
+/** Of a machine that was made ahead. Returns false if it is of no use for this run, and removed. */
+async function launchReady(host: EngineContext, launched: Launch): Promise<boolean> {
+  const { machine, run, paths } = launched
+  const { ready, record } = machine
+  if (!ready) return false
+  const orders = launched.generation === FIRST_GENERATION ? ordersFor(ready, run) : null
+  if (orders === null) return await missed(host, machine)
+  // Before the record shows a first run, as in any start.
+  await host.effect('engine.start.etc', () => writeOwnEtc(host, machine, ready, run))
+  begin(launched)
+  record.monitor = ready.monitor
+  await host.effect('engine.start.record', () => saveRecord(host.paths, record))
+  const message = await prepareReady(host, machine, ready, orders)
+  if (message === null) return await missed(host, machine)
+  machine.ending = false
+  const began = await host.effect('engine.start.go', () => letGo(machine, ready, message))
+  if (!began) return await missed(host, machine)
+  host.ready.count('hit')
+  closeReady(machine)
+  await recordRunning(host, { ...launched, paths }, orders.config)
+  return true
+}
+
+async function missed(host: EngineContext, machine: Machine): Promise<false> {
+  host.ready.count('miss')
+  // The start begins anew.
+  Object.assign(machine.record, { generation: 0, state: 'created', monitor: null })
+  await dropReady(host, machine)
+  return false
+}
+
+function begin({ machine, generation, run, memory }: Launch): void {
+  Object.assign(machine.record, { generation, state: 'starting', monitor: null, exit: null })
+  const how = { beginning: startFingerprintOf(run), resumed: memory !== null, egress: run.egress }
+  Object.assign(machine.record, how)
+}
+
+async function recordRunning(
+  host: EngineContext,
+  { machine, paths }: Launch,
+  { process }: OciConfig,
+): Promise<void> {
+  const { record } = machine
   holdParts(machine)
   // Before the record says that it runs, so that an adopted machine has the size it is billed for.
-  setCpuQuota(host.cgroups, paths.container, cpuQuota(machine.record.spec.size.cpus))
+  setCpuQuota(host.cgroups, paths.container, cpuQuota(record.spec.size.cpus))
 
   const ended = Promise.withResolvers<void>()
-  Object.assign(machine, { process: config.process, ended: ended.promise, markEnded: ended.resolve })
+  Object.assign(machine, { process, ended: ended.promise, markEnded: ended.resolve })
   // Recorded first: until then no one looks for the end of this run.
   const running = { ...record, state: 'running' as const }
   await host.effect('engine.start.running', () => saveRecord(host.paths, running))
   Object.assign(record, running)
   machine.losesProcesses = false
-}
-
-/** Mounts the root, has the container created in it, and removes the mount from the host again. */
-async function makeRoot(host: EngineContext, launched: Launch, networkNamespace: string): Promise<OciConfig> {
-  const { machine, generation, run, paths, image, memory } = launched
-  const { spec } = machine.record
-  const { signal } = machine.destroySignal
-  const runtime = getRuntime(host, spec.isolation)
-  const disk = host.paths.machine(spec.id)
-  try {
-    await host.effect('engine.start.root', async () => {
-      detachMount(paths.rootfs)
-      mountOverlay(paths.rootfs, { lower: image.rootfs, upper: disk.upper, work: disk.work })
-    })
-    const config = buildConfig({
-      spec,
-      run,
-      image: image.image.config,
-      user: resolveUser(image.rootfs, image.image.config.user),
-      rootfs: paths.rootfs,
-      mountPoints: await prepareMountPoints(paths.rootfs, spec),
-      helperDir: host.paths.helper,
-      forkGeneration: await prepareForkGeneration(machine.record, paths),
-      volumeDir: spec.volume ? disk.volume : null,
-      cgroupPath: cgroupPath(host.cgroups, paths.container),
-      networkNamespace,
-      ioDevice: host.ioDevice,
-      seccomp: host.seccomp,
-      openFiles: host.openFiles,
-    })
-    await host.effect('engine.start.bundle', () =>
-      writeFile(paths.config, JSON.stringify(withCriu(runtime, config)), { mode: 0o600 }),
-    )
-    await host.effect('engine.start.boot-files', async () => {
-      // A restored machine already has them, possibly changed by its process.
-      if (memory === null && run.files.length > 0) await writeBootFiles(paths.rootfs, run.files, signal)
-    })
-    const restored =
-      memory === null ? null : await prepareRestore(runtime, memory, run.hostname, networkNamespace)
-    const logFile = currentLogFile(host, spec.id, generation)
-    const started = await host.effect('engine.start.monitor', () =>
-      startMonitor(
-        runtime,
-        paths,
-        { logFile, exitDir: host.paths.exits, charge: atExpenseOf(host.cgroups, spec.networkGroup) },
-        signal,
-        restored,
-      ),
-    )
-    if (started.kind === 'failed') throw explainStartFailure(host, config.process.args, started.reason)
-    machine.record.monitor = started.monitor
-    return config
-  } finally {
-    // The sandbox now has the mount in its own namespace. The host does not need it any more, and a mount that is
-    // gone cannot be left behind.
-    detachMount(paths.rootfs)
-  }
-}
-
-/** The runtime reads there what its command line does not offer (criu.ts). */
-function withCriu({ criu }: Runtime, config: OciConfig): OciConfig {
-  return criu === null ? config : { ...config, annotations: { 'org.criu.config': criu.options } }
 }
 
 async function makeDirectories(paths: RunPaths): Promise<void> {

@@ -11,6 +11,7 @@ import { discardCheckpoint } from '../checkpoint/checkpoints.ts'
 import { removeTree } from '../kernel/mounts.ts'
 import { terminateContainer } from '../runtime/runtime.ts'
 import { cleanUpRun } from './clean-up-run.ts'
+import { dropReady, FIRST_GENERATION } from '../warm-pool/ready.ts'
 
 /** How long a monitor may take to report that its run was killed. */
 const REPORT_WAIT_MS = 3000
@@ -64,12 +65,14 @@ export async function destroyMachine(host: EngineContext, id: string): Promise<v
     if (machine) {
       await endRun(host, machine)
       await machine.cleanup
+      await dropReady(host, machine)
       const { generation } = machine.record
       if (generation > 0) await cleanUpRun(host, host.paths.run(id, generation))
     }
     await removeMachineState(host, id)
     host.machines.delete(id)
     host.damaged.delete(id)
+    host.paths.containers.delete(`${id}-${FIRST_GENERATION}`)
   })
 }
 
@@ -96,6 +99,7 @@ export async function endRun(host: EngineContext, machine: Machine): Promise<voi
 }
 
 async function killRunsOf(host: EngineContext, id: string): Promise<void> {
-  const containers = listCgroups(host.cgroups).filter((name) => name.startsWith(`${id}-`))
+  const { container: first } = host.paths.run(id, FIRST_GENERATION)
+  const containers = listCgroups(host.cgroups).filter((name) => name.startsWith(`${id}-`) || name === first)
   await Promise.all(containers.map((container) => killAll(host.cgroups, container)))
 }

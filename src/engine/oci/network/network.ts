@@ -63,6 +63,9 @@ export type Network = {
    */
   attach(machine: { machineId: string; group: number; address: string | null }): Promise<Attachment>
 
+  /** What was attached for one machine is another's from now on, of the same group. */
+  rename(machineId: string, to: string): void
+
   /** After a run: removes namespace and wire; the address stays the machine's. Unknown ids succeed. */
   detach(machineId: string): Promise<void>
 
@@ -238,6 +241,14 @@ export async function openNetwork(options: NetworkOptions): Promise<Network> {
           throw error
         }
       }),
+
+    rename: (machineId, to) => {
+      const machine = machines.get(machineId)
+      if (!machine && machines.has(to)) return
+      if (!machine || machines.has(to)) throw new Error('there is nothing to rename, or its name is taken')
+      machines.delete(machineId)
+      machines.set(to, machine)
+    },
 
     detach: (machineId) =>
       inTurn(machineId, async () => {

@@ -18,8 +18,11 @@ export type Monitor = { pid: number; startTime: string }
 /** The checkpoint to restore instead of creating a container. `searchPath`: the PATH with CRIU. */
 export type Restored = { directory: string; searchPath: string }
 
-/** `charge`: whose expense conmon and the runtime run at. */
-export type MonitorPlace = { logFile: string; exitDir: string; charge: Charge }
+/** `charge`: whose expense conmon and the runtime run at. `stdin`: a FIFO that the process gets; null: nothing to read. */
+export type MonitorPlace = { logFile: string; exitDir: string; charge: Charge; stdin: string | null }
+
+/** conmon gives its runtime nothing to read. */
+const WITH_STDIN = 'exec "$@" <"$0"'
 
 export type MonitorStart = { kind: 'started'; monitor: Monitor } | { kind: 'failed'; reason: string }
 
@@ -134,15 +137,16 @@ export async function reopenLog(run: RunPaths): Promise<void> {
 function conmonArgs(
   runtime: Runtime,
   run: RunPaths,
-  { logFile, exitDir }: MonitorPlace,
+  { logFile, exitDir, stdin }: MonitorPlace,
   restored: Restored | null,
 ): string[] {
+  const through = stdin === null ? [] : ['-c', WITH_STDIN, stdin, runtime.launcher]
   const args = [
     ['--api-version', '1'],
     ['--cid', run.container],
     ['--cuuid', run.container],
     ['--name', run.container],
-    ['--runtime', runtime.launcher],
+    ['--runtime', stdin === null ? runtime.launcher : '/bin/sh'],
     ['--bundle', run.dir],
     ['--container-pidfile', run.pid],
     ['--conmon-pidfile', run.monitorPid],
@@ -151,7 +155,7 @@ function conmonArgs(
     ['--log-level', 'error'],
     ['--exit-dir', exitDir],
     ['--no-sync-log', '--full-attach'],
-    ...runtime.globalArgs.map((arg) => ['--runtime-arg', arg]),
+    ...[...through, ...runtime.globalArgs].map((arg) => ['--runtime-arg', arg]),
     ...(restored ? [['--restore', restored.directory]] : []),
   ]
   return args.flat()

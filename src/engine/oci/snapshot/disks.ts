@@ -9,6 +9,7 @@ import { lockFile } from '../../../lib/file-lock.ts'
 import { run, runOrThrow } from '../../../lib/process.ts'
 import { limitDisk } from '../storage/disks.ts'
 import type { Paths } from '../paths.ts'
+import { isReadyName } from '../warm-pool/ready.ts'
 
 const kinds = ['disks', 'volumes'] as const
 type Kind = (typeof kinds)[number]
@@ -36,7 +37,8 @@ export async function takeSnapshots(paths: Paths): Promise<Snapshot[]> {
   const named = await Promise.all(
     kinds.map(async (kind) => {
       await mkdir(join(paths.snapshots, kind), { recursive: true, mode: 0o700 })
-      return (await readdir(paths[kind])).map((id) => ({ kind, id }))
+      const ids = (await readdir(paths[kind])).filter((id) => !isReadyName(id))
+      return ids.map((id) => ({ kind, id }))
     }),
   )
   // Disk and volume of a unit right after each other, so that both are of the same moment.

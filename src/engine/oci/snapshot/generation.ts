@@ -14,13 +14,15 @@ export async function prepareSharedForkGeneration(paths: Paths): Promise<void> {
 
 /**
  * Returns the file to mount for a run. Native machines always have one, because memory can be restored in a fork only
- * if both have the same mounts. In gVisor each mount slows a start, so only forks have it.
+ * if both have the same mounts. In gVisor each mount slows a start, so only forks have it. A mount shows its source:
+ * the shared one names no machine.
  */
 export async function prepareForkGeneration(
-  { spec, forkGeneration }: MachineRecord,
+  { spec, forkGeneration }: Pick<MachineRecord, 'spec' | 'forkGeneration'>,
   { forkGeneration: path }: RunPaths,
+  { helper }: Paths,
 ): Promise<string | null> {
-  if (spec.isolation === 'gvisor' && forkGeneration === 0) return null
+  if (forkGeneration === 0) return spec.isolation === 'gvisor' ? null : join(helper, 'fork-generation')
   await writeFile(path, `${forkGeneration}\n`, { mode: 0o644 })
   return path
 }

@@ -16,8 +16,18 @@ export async function prepareEtc(
   { machine, run, paths, image }: FirstRun,
 ): Promise<void> {
   const files = etcFiles(host.gatewayAddress, machine.record.address, run)
-  if (machine.record.forkGeneration === 0) await writeUpper(host, machine, files)
+  if (machine.record.forkGeneration === 0)
+    await writeAll(host.paths.machine(machine.record.spec.id).upper, files)
   else await writeMerged(host, machine, paths, image, files)
+}
+
+/** `root`: the root of a machine in which nothing of it runs yet, or its upper layer before it is mounted. */
+export async function writeEtc(
+  host: EngineContext,
+  root: string,
+  { address, run }: { address: string; run: RunSpec },
+): Promise<void> {
+  await writeAll(root, etcFiles(host.gatewayAddress, address, run))
 }
 
 function etcFiles(gateway: string, address: string, { hostname, searchDomain }: RunSpec): [string, string][] {
@@ -33,13 +43,8 @@ function etcFiles(gateway: string, address: string, { hostname, searchDomain }: 
  * Writes into the upper layer of a disk. A directory of the upper layer hides a link of that name in the image. A
  * failed first run may have written there before.
  */
-async function writeUpper(
-  host: EngineContext,
-  { record }: Machine,
-  files: [string, string][],
-): Promise<void> {
-  const { upper } = host.paths.machine(record.spec.id)
-  for (const [name, content] of files) await writeInTree(upper, `/etc/${name}`, content)
+async function writeAll(root: string, files: [string, string][]): Promise<void> {
+  for (const [name, content] of files) await writeInTree(root, `/etc/${name}`, content)
 }
 
 /**

@@ -56,6 +56,23 @@ export function readInTree(root: string, path: string, maxBytes: number): Buffer
   }
 }
 
+/** Whether there is a file that somebody may execute. */
+export function isProgramInTree(root: string, path: string): boolean {
+  const rootFd = openRoot(root)
+  let fd: number | null = null
+  try {
+    fd = openInRoot(rootFd, path, O_PATH)
+    const stats = fstatSync(fd)
+    return stats.isFile() && (stats.mode & 0o111) !== 0
+  } catch (error) {
+    unless('ENOENT', 'ENOTDIR', 'ELOOP', 'EXDEV')(error)
+    return false
+  } finally {
+    if (fd !== null) closeFd(fd)
+    closeSync(rootFd)
+  }
+}
+
 /**
  * Creates a directory, with its parents, if it is missing. Returns its path in the tree without links, for programs
  * that do not know about links, valid as long as nothing of the unit runs.

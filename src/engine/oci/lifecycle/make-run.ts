@@ -1,0 +1,116 @@
+// Makes what a run consists of, up to a container that waits to be started: a root from image and disk, the boot files,
+// the configuration, conmon with the runtime. A start does this when it is asked to, the warm pool ahead of it.
+
+import { writeFile } from 'node:fs/promises'
+import type { RunSpec } from '../../engine.ts'
+import type { EngineContext } from '../context.ts'
+import { getRuntime } from '../context.ts'
+import type { StoredImage } from '../images/store.ts'
+import { socketBufferBytes } from '../kernel/capacity.ts'
+import { cgroupPath, limitSocketBuffers, placeInTeam } from '../kernel/cgroups.ts'
+import { detachMount, mountOverlay } from '../kernel/syscalls.ts'
+import { atExpenseOf, prepareTeam } from '../kernel/team-groups.ts'
+import type { RunPaths } from '../paths.ts'
+import { buildConfig, type BundleInput, type OciConfig } from '../runtime/bundle.ts'
+import { type Monitor, type Restored, startMonitor } from '../runtime/monitor.ts'
+import type { Runtime } from '../runtime/runtime.ts'
+import { explainStartFailure } from '../runtime/start-errors.ts'
+import { prepareForkGeneration } from '../snapshot/generation.ts'
+import { writeBootFiles } from '../storage/boot-files.ts'
+import { prepareMountPoints } from '../storage/mount-points.ts'
+import { resolveUser } from '../storage/user.ts'
+import type { MachineRecord } from './record.ts'
+
+export type NewRun = {
+  record: Pick<MachineRecord, 'spec' | 'forkGeneration'>
+  run: RunSpec
+  paths: RunPaths
+  image: StoredImage
+  networkNamespace: string
+  logFile: string
+  /** A FIFO that its process gets as stdin; null: nothing to read. */
+  stdin: string | null
+  /** What to restore, once the root is there; null for a run that begins. */
+  restored: (() => Promise<Restored>) | null
+  /** Called while the root is still mounted on the host. */
+  onRoot?: (rootfs: string) => void
+  signal: AbortSignal
+}
+
+export type MadeRun = { config: OciConfig; input: BundleInput; monitor: Monitor }
+
+/** Its group, before the runtime makes it. */
+export function prepareGroup(host: EngineContext, { record, paths }: Pick<NewRun, 'record' | 'paths'>): void {
+  const { networkGroup, isolation, size } = record.spec
+  prepareTeam(host.cgroups, networkGroup)
+  placeInTeam(host.cgroups, paths.container, networkGroup)
+  // gVisor's buffers are its own memory, and runsc sets no limit in an existing group.
+  if (isolation === 'runc')
+    limitSocketBuffers(host.cgroups, paths.container, socketBufferBytes(size.memoryMb))
+}
+
+/** Mounts the root, has the container created in it, and removes the mount from the host again. */
+export async function makeRun(host: EngineContext, wanted: NewRun): Promise<MadeRun> {
+  const { record, run, paths, image, signal } = wanted
+  const { spec } = record
+  const runtime = getRuntime(host, spec.isolation)
+  const disk = host.paths.machine(spec.id)
+  try {
+    await host.effect('engine.start.root', async () => {
+      detachMount(paths.rootfs)
+      mountOverlay(paths.rootfs, { lower: image.rootfs, upper: disk.upper, work: disk.work })
+    })
+    const input = await describeRun(host, wanted)
+    const config = buildConfig(input)
+    await host.effect('engine.start.bundle', () => writeConfig(runtime, paths, config))
+    await host.effect('engine.start.boot-files', async () => {
+      // A restored machine already has them, possibly changed by its process.
+      if (!wanted.restored && run.files.length > 0) await writeBootFiles(paths.rootfs, run.files, signal)
+    })
+    const restored = (await wanted.restored?.()) ?? null
+    const charge = atExpenseOf(host.cgroups, spec.networkGroup)
+    const place = { logFile: wanted.logFile, exitDir: host.paths.exits, charge, stdin: wanted.stdin }
+    const started = await host.effect('engine.start.monitor', () =>
+      startMonitor(runtime, paths, place, signal, restored),
+    )
+    if (started.kind === 'failed') throw explainStartFailure(host, config.process.args, started.reason)
+    wanted.onRoot?.(paths.rootfs)
+    return { config, input, monitor: started.monitor }
+  } finally {
+    // The sandbox now has the mount in its own namespace. The host does not need it any more, and a mount that is
+    // gone cannot be left behind.
+    detachMount(paths.rootfs)
+  }
+}
+
+async function describeRun(
+  host: EngineContext,
+  { record, run, paths, image, networkNamespace }: NewRun,
+): Promise<BundleInput> {
+  const { spec } = record
+  return {
+    spec,
+    run,
+    image: image.image.config,
+    user: resolveUser(image.rootfs, image.image.config.user),
+    rootfs: paths.rootfs,
+    mountPoints: await prepareMountPoints(paths.rootfs, spec),
+    helperDir: host.paths.helper,
+    forkGeneration: await prepareForkGeneration(record, paths, host.paths),
+    volumeDir: spec.volume ? host.paths.machine(spec.id).volume : null,
+    cgroupPath: cgroupPath(host.cgroups, paths.container),
+    networkNamespace,
+    ioDevice: host.ioDevice,
+    seccomp: host.seccomp,
+    openFiles: host.openFiles,
+  }
+}
+
+export async function writeConfig(runtime: Runtime, paths: RunPaths, config: OciConfig): Promise<void> {
+  await writeFile(paths.config, JSON.stringify(withCriu(runtime, config)), { mode: 0o600 })
+}
+
+/** The runtime reads there what its command line does not offer (criu.ts). */
+function withCriu({ criu }: Runtime, config: OciConfig): OciConfig {
+  return criu === null ? config : { ...config, annotations: { 'org.criu.config': criu.options } }
+}

@@ -1,0 +1,209 @@
+// How a machine made ahead becomes somebody's: at its create it gets an id, at its start everything that its caller says.
+// Until its waiting program has read what to become, nothing but that program has run in it.
+
+import { closeSync, existsSync, openSync, writeSync } from 'node:fs'
+import { mkdir, rename, rm, symlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { allSettled } from '../../../lib/concurrency/all-settled.ts'
+import type { MachineSpec, MachineStatus, RunSpec } from '../../engine.ts'
+import { EngineError } from '../../errors.ts'
+import { getRuntime, newMachine, statusOf, type EngineContext, type Machine } from '../context.ts'
+import { connectControl, setHostnameOver } from '../exec/control.ts'
+import { thawGroup } from '../kernel/cgroups.ts'
+import { removeTree } from '../kernel/mounts.ts'
+import { bytesInPipe, hasNoReader, setHostnameOf } from '../kernel/syscalls.ts'
+import { writeConfig } from '../lifecycle/make-run.ts'
+import { beginMachine, type MachineRecord, saveRecord } from '../lifecycle/record.ts'
+import { removeMachineState } from '../lifecycle/stop.ts'
+import { buildConfig, execProcess, HELPER, type OciConfig, type Process } from '../runtime/bundle.ts'
+import { childrenOf } from '../runtime/monitor.ts'
+import { writeBootFiles } from '../storage/boot-files.ts'
+import { writeEtc } from '../storage/etc.ts'
+import { isProgramInTree } from '../storage/unit-tree.ts'
+import { messageFor } from './program.ts'
+import { removeReady } from './make.ts'
+import { closeEnds, FIRST_GENERATION, nameFirstRun } from './ready.ts'
+import type { Ready } from './types.ts'
+
+const LOG = `${FIRST_GENERATION}.log`
+/** Far longer than an execve takes on a busy host. */
+const BEGIN_WITHIN_MS = 10_000
+const LOOK_EVERY_MS = 1
+
+export type Orders = { config: OciConfig; run: RunSpec }
+
+/** The new machine has the disk, the address and the run of one that was made ahead. */
+export async function claimReady(
+  host: EngineContext,
+  spec: MachineSpec,
+  ready: Ready,
+): Promise<MachineStatus> {
+  const { container } = ready.paths
+  const record: MachineRecord = {
+    spec,
+    address: ready.attachment.address,
+    forkGeneration: 0,
+    generation: 0,
+    state: 'created',
+    monitor: null,
+    exit: null,
+    egress: null,
+    madeAs: container,
+  }
+  try {
+    // Without a record both are machines whose creation was interrupted, for the next engine.
+    await beginMachine(host.paths, spec.id)
+    await host.effect('engine.create.disk', () => takeFiles(host, spec.id, ready))
+    await host.effect('engine.create.network', async () => host.network.rename(ready.name, spec.id))
+    await host.effect('engine.create.record', () => saveRecord(host.paths, record))
+  } catch (error) {
+    closeEnds(ready)
+    await removeReady(host, ready)
+    await removeMachineState(host, spec.id)
+    throw error
+  }
+  nameFirstRun(host.paths, record)
+  const taken = { ...ready, takenAtMs: host.clock.monotonicMs() }
+  const machine = { ...newMachine(record, null), ready: taken }
+  host.machines.set(spec.id, machine)
+  return statusOf(machine)
+}
+
+async function takeFiles(host: EngineContext, id: string, { name, paths }: Ready): Promise<void> {
+  const [from, to] = [host.paths.machine(name), host.paths.machine(id)]
+  await Promise.all([
+    move(from.disk, to.disk),
+    mkdir(to.logs, { recursive: true, mode: 0o700 }).then(() =>
+      move(join(from.logs, LOG), join(to.logs, LOG)),
+    ),
+  ])
+  // conmon opens its log by this path again when it is rotated.
+  await rm(`${paths.logs}.new`, { force: true })
+  await symlink(to.logs, `${paths.logs}.new`)
+  await rename(`${paths.logs}.new`, paths.logs)
+  await removeTree(from.dir)
+}
+
+/** Repeating it changes nothing. */
+async function move(from: string, to: string): Promise<void> {
+  if (existsSync(to) && !existsSync(from)) return
+  await rename(from, to)
+}
+
+/** Returns null if no run can begin so; a start that makes its own run says why. */
+export function ordersFor(ready: Ready, run: RunSpec): Orders | null {
+  try {
+    return { config: buildConfig({ ...ready.input, run }), run }
+  } catch {
+    return null
+  }
+}
+
+export async function writeOwnEtc(
+  host: EngineContext,
+  { record }: Machine,
+  ready: Ready,
+  run: RunSpec,
+): Promise<void> {
+  await writeEtc(host, rootOf(ready), { address: record.address, run })
+}
+
+/**
+ * Gives it everything but its command. Returns the message that its program waits for; null if there is none for this
+ * command.
+ */
+export async function prepareReady(
+  host: EngineContext,
+  machine: Machine,
+  ready: Ready,
+  { config, run }: Orders,
+): Promise<Buffer | null> {
+  const { signal } = machine.destroySignal
+  thawGroup(host.cgroups, ready.paths.container)
+  const [named] = await allSettled([
+    nameHost(host, ready, config.process, run.hostname),
+    host.effect('engine.start.bundle', () =>
+      writeConfig(getRuntime(host, ready.spec.isolation), ready.paths, config),
+    ),
+    host.effect('engine.start.boot-files', () => writeBootFiles(rootOf(ready), run.files, signal)),
+  ])
+  const { process: main } = config
+  const path = named ? findProgram(ready, main) : null
+  return path === null ? null : messageFor({ ...main, path })
+}
+
+/** Lets it become what it was made for. Returns false if the command cannot be executed: nothing has run then. */
+export async function letGo(machine: Machine, { orders }: Ready, message: Buffer): Promise<boolean> {
+  writeSync(orders, message)
+  let isAsked = false
+  const deadline = performance.now() + BEGIN_WITHIN_MS
+  while (performance.now() < deadline) {
+    // Its program has closed its end by becoming another one.
+    if (hasNoReader(orders)) return true
+    if (machine.destroySignal.signal.aborted)
+      throw new EngineError('unknown_machine', 'The machine is being destroyed.')
+    if (bytesInPipe(orders) === 0) {
+      // It reads once more if it could not.
+      if (isAsked) return false
+      isAsked = writeByte(orders)
+    }
+    await delay(LOOK_EVERY_MS)
+  }
+  throw new EngineError('start_failed', 'The machine did not start in time.')
+}
+
+/** Returns false if nobody can read it any more. */
+function writeByte(fd: number): boolean {
+  try {
+    writeSync(fd, '\0')
+    return true
+  } catch {
+    return false
+  }
+}
+
+async function nameHost(
+  host: EngineContext,
+  { spec, paths, monitor }: Ready,
+  main: Process,
+  hostname: string,
+): Promise<boolean> {
+  if (spec.isolation === 'runc') {
+    const [first] = childrenOf(monitor)
+    if (first === undefined) return false
+    setHostnameOf(first, hostname)
+    return true
+  }
+  const { root, commands } = getRuntime(host, spec.isolation)
+  const control = await connectControl(root, paths.container)
+  const nothing = openSync('/dev/null', 'r+')
+  try {
+    if (control?.program.dev !== commands.program?.dev || control?.program.ino !== commands.program?.ino)
+      return false
+    const command = execProcess(main, [HELPER, 'hostname', hostname], { asRoot: true })
+    return (
+      control !== null &&
+      (await setHostnameOver(control, paths.container, command, [nothing, nothing, nothing]))
+    )
+  } finally {
+    closeSync(nothing)
+    control?.close()
+  }
+}
+
+/** Where a runtime finds the command; null if it is not sure. */
+function findProgram(ready: Ready, { args, env }: Process): string | null {
+  const [name = ''] = args
+  if (name.includes('/')) return name
+  const path = env.findLast((entry) => entry.startsWith('PATH='))?.slice('PATH='.length) ?? ''
+  const directories = path.split(':')
+  if (name === '' || directories.some((directory) => !directory.startsWith('/'))) return null
+  const places = directories.map((directory) => `${directory}/${name}`)
+  return places.find((place) => isProgramInTree(rootOf(ready), place)) ?? null
+}
+
+/** A path to the root of its mount, which has none of its own. */
+function rootOf({ root }: Ready): string {
+  return `/proc/self/fd/${root}/.`
+}

@@ -1,0 +1,156 @@
+// Makes a machine ahead: disk, network, sandbox, and in it a program that waits. What only its caller can say comes later
+// (claim.ts).
+
+import { closeSync, constants, openSync, statSync } from 'node:fs'
+import { mkdir, symlink, unlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { randomBytes } from 'node:crypto'
+import type { MachineSpec, RunSpec } from '../../engine.ts'
+import { allSettled } from '../../../lib/concurrency/all-settled.ts'
+import { getRuntime, type EngineContext } from '../context.ts'
+import type { StoredImage } from '../images/store.ts'
+import { freezeGroup, memoryInUse } from '../kernel/cgroups.ts'
+import { makeFifo } from '../kernel/syscalls.ts'
+import { cleanUpRun } from '../lifecycle/clean-up-run.ts'
+import { makeRun, prepareGroup } from '../lifecycle/make-run.ts'
+import { beginMachine } from '../lifecycle/record.ts'
+import { removeMachineState } from '../lifecycle/stop.ts'
+import type { Attachment } from '../network/network.ts'
+import type { RunPaths } from '../paths.ts'
+import { startContainer } from '../runtime/runtime.ts'
+import { createDisk } from '../storage/disks.ts'
+import { writeEtc } from '../storage/etc.ts'
+import { HELPER_DIR } from '../storage/mount-points.ts'
+import { prepareShare } from '../storage/team-shares.ts'
+import { FIRST_GENERATION, readyName, WAITING_PROGRAM } from './ready.ts'
+import type { Ready } from './types.ts'
+
+const MB = 1024 * 1024
+const { O_DIRECTORY, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } = constants
+
+/** What a machine has until its start says otherwise. */
+const nobodysRun: RunSpec = {
+  hostname: 'berth',
+  entrypoint: [`${HELPER_DIR}/${WAITING_PROGRAM}`],
+  cmd: null,
+  env: {},
+  files: [],
+  searchDomain: 'internal',
+  egress: null,
+}
+
+/** A machine made of something else must not be used: the image was removed and fetched anew, the runtime replaced. */
+export function identityOf(host: EngineContext, spec: MachineSpec, image: StoredImage): string {
+  const { binary } = getRuntime(host, spec.isolation)
+  const [root, program] = [image.rootfs, binary].map((path) => statSync(path))
+  return [root?.dev, root?.ino, program?.dev, program?.ino, program?.mtimeMs, program?.size].join(' ')
+}
+
+/** `of`: the spec of a machine of the kind that is wanted. What it has made before a failure is removed. */
+export async function makeReady(
+  host: EngineContext,
+  of: MachineSpec,
+  image: StoredImage,
+  signal: AbortSignal,
+): Promise<Ready> {
+  const name = readyName(randomBytes(8).toString('hex'))
+  const spec = { ...of, id: name }
+  const paths = host.paths.run(name, FIRST_GENERATION)
+  const ends = new Set<number>()
+  try {
+    return await make(host, { spec, paths, image, ends, signal })
+  } catch (error) {
+    for (const fd of ends) closeSync(fd)
+    await removeReady(host, { name, paths })
+    throw error
+  }
+}
+
+type Making = {
+  spec: MachineSpec
+  paths: RunPaths
+  image: StoredImage
+  ends: Set<number>
+  signal: AbortSignal
+}
+
+async function make(host: EngineContext, { spec, paths, image, ends, signal }: Making): Promise<Ready> {
+  const record = { spec, forkGeneration: 0 }
+  const runtime = getRuntime(host, spec.isolation)
+  const attachment = await makeLasting(host, spec, paths)
+  const { namespacePath: networkNamespace, address } = attachment
+  await writeEtc(host, host.paths.machine(spec.id).upper, { address, run: nobodysRun })
+  const hold = (path: string, flags: number) => {
+    const fd = openSync(path, flags)
+    ends.add(fd)
+    return fd
+  }
+  // As long as it is open, neither end of the FIFO waits for the other.
+  const both = hold(paths.orders, O_RDWR | O_NONBLOCK)
+  prepareGroup(host, { record, paths })
+  let root = -1
+  const { input, monitor } = await makeRun(host, {
+    record,
+    run: nobodysRun,
+    paths,
+    image,
+    networkNamespace,
+    signal,
+    stdin: paths.orders,
+    logFile: join(paths.logs, `${FIRST_GENERATION}.log`),
+    restored: null,
+    onRoot: (rootfs) => (root = hold(rootfs, O_RDONLY | O_DIRECTORY)),
+  })
+  const go = await startContainer(runtime, paths.container, signal)
+  if (go.kind === 'failed') throw new Error(`a machine could not be made ahead: ${go.reason.slice(-300)}`)
+  const orders = hold(paths.orders, O_WRONLY | O_NONBLOCK)
+  closeSync(both)
+  ends.delete(both)
+  await unlink(paths.orders)
+  if (!(await freezeGroup(host.cgroups, paths.container))) throw new Error('it could not be frozen')
+  return {
+    name: spec.id,
+    spec,
+    paths,
+    attachment,
+    monitor,
+    input,
+    root,
+    orders,
+    identity: identityOf(host, spec, image),
+    memoryMb: Math.ceil(memoryInUse(host.cgroups, paths.container) / MB),
+    takenAtMs: 0,
+  }
+}
+
+/** What the machine will keep for life, and the directories of its run. */
+async function makeLasting(host: EngineContext, spec: MachineSpec, paths: RunPaths): Promise<Attachment> {
+  const { networkGroup } = spec
+  await beginMachine(host.paths, spec.id)
+  const { logs } = host.paths.machine(spec.id)
+  const makeDisk = async () => {
+    await prepareShare(host.paths, networkGroup, host.shareBytes)
+    await createDisk(host.paths, spec)
+  }
+  const makeDirectories = async () => {
+    await mkdir(paths.execs, { recursive: true, mode: 0o700 })
+    await Promise.all([mkdir(paths.rootfs), mkdir(logs, { mode: 0o700 })])
+    await symlink(logs, paths.logs)
+    makeFifo(paths.orders)
+  }
+  const [attachment] = await allSettled([
+    host.network.attach({ machineId: spec.id, group: networkGroup, address: null }),
+    makeDisk(),
+    makeDirectories(),
+  ])
+  return attachment
+}
+
+/** Removes everything of a machine that nobody has taken. Its ends must be closed. */
+export async function removeReady(
+  host: EngineContext,
+  { name, paths }: Pick<Ready, 'name' | 'paths'>,
+): Promise<void> {
+  await cleanUpRun(host, paths)
+  await removeMachineState(host, name)
+}

@@ -1,0 +1,163 @@
+// Machines made ahead, for kinds that are in use: of a team, an image, a class and a size. A create of such a kind takes
+// one, and another is made once nothing else is to do. None serves twice, and none of another team's.
+
+import { existsSync } from 'node:fs'
+import { MINUTE, SECOND } from '../../../lib/clock.ts'
+import type { MachineSpec } from '../../engine.ts'
+import { getRuntime, type EngineContext } from '../context.ts'
+import { availableMemoryMb } from '../kernel/capacity.ts'
+import { isMonitorAlive } from '../runtime/monitor.ts'
+import { checkReserve } from '../storage/pool.ts'
+import { identityOf, makeReady, removeReady } from './make.ts'
+import { hasProgram } from './program.ts'
+import { closeEnds, dropReady } from './ready.ts'
+import type { Ready, ReadyMachines, ReadyOptions } from './types.ts'
+
+export const noReadyMachines: ReadyOptions = { perKind: 0, memoryReserveMb: 0 }
+
+type Kind = { spec: MachineSpec; usedAtMs: number; notBeforeMs: number; ready: Ready[] }
+
+/** Those that were used last. */
+const MAX_KINDS = 4
+const KIND_KEPT_MS = 10 * MINUTE
+/** Creates and starts have the processors first. */
+const QUIET_MS = SECOND / 2
+const LOOK_EVERY_MS = SECOND / 4
+const RETRY_MS = MINUTE
+/** A machine that was taken and is not started: it waits for memory, or its caller is gone. */
+const STARTED_WITHIN_MS = 30 * SECOND
+/** Free beside the reserve and the size of one more machine: less, and none is made; none at all, and all go. */
+const SPARE_MB = 256
+
+export function openReadyMachines(context: () => EngineContext, options: ReadyOptions): ReadyMachines {
+  const kinds = new Map<string, Kind>()
+  const counts = { hits: 0, misses: 0 }
+  const closed = new AbortController()
+  let lastUsedMs = 0
+  let running: Promise<void> = Promise.resolve()
+  const isOn = options.perKind > 0 && hasProgram
+  const all = () => [...kinds.values()].flatMap(({ ready }) => ready)
+  const roomMb = () => availableMemoryMb() - options.memoryReserveMb
+
+  const discard = async (gone: Ready[]) => {
+    const host = context()
+    for (const kind of kinds.values()) kind.ready = kind.ready.filter((one) => !gone.includes(one))
+    await Promise.all(
+      gone.map(async (ready) => {
+        closeEnds(ready)
+        await removeReady(host, ready).catch((error: unknown) =>
+          host.log.warn({ err: error }, 'a machine made ahead stays until the next start of the engine'),
+        )
+      }),
+    )
+  }
+
+  const fill = async () => {
+    const host = context()
+    const now = host.clock.monotonicMs()
+    if (now - lastUsedMs < QUIET_MS) return
+    const wanted = [...kinds.values()]
+      .filter(({ ready, notBeforeMs }) => ready.length < options.perKind && notBeforeMs <= now)
+      .toSorted((one, other) => other.usedAtMs - one.usedAtMs)
+      .find(({ spec }) => roomMb() >= SPARE_MB + spec.size.memoryMb)
+    if (!wanted) return
+    try {
+      await checkReserve(host.paths, host.reserveGb)
+      const ready = await host.images.hold([wanted.spec.imageDigest], async ([image]) =>
+        image ? await makeReady(host, wanted.spec, image, closed.signal) : null,
+      )
+      if (ready) wanted.ready.push(ready)
+      else wanted.notBeforeMs = now + RETRY_MS
+    } catch (error) {
+      wanted.notBeforeMs = now + RETRY_MS
+      if (!closed.signal.aborted) host.log.warn({ err: error }, 'no machine could be made ahead')
+    }
+  }
+
+  /** Removes what is out of use. */
+  const tidy = async () => {
+    const now = context().clock.monotonicMs()
+    const old = [...kinds].filter(([, { usedAtMs }]) => now - usedAtMs > KIND_KEPT_MS)
+    const surplus = [...kinds]
+      .toSorted(([, one], [, other]) => other.usedAtMs - one.usedAtMs)
+      .slice(MAX_KINDS)
+    const gone = [...old, ...surplus].flatMap(([, { ready }]) => ready)
+    const broken = all().filter((ready) => !isAlive(ready))
+    await discard(roomMb() < 0 ? all() : [...new Set([...gone, ...broken])])
+    for (const [key] of [...old, ...surplus]) kinds.delete(key)
+    await dropUnstarted(context(), now - STARTED_WITHIN_MS)
+  }
+
+  return {
+    take(spec, image) {
+      if (!isOn || !canBeReady(context(), spec)) return null
+      const host = context()
+      const now = host.clock.monotonicMs()
+      lastUsedMs = now
+      const key = keyOf(spec)
+      const kind = kinds.get(key) ?? { spec, usedAtMs: now, notBeforeMs: 0, ready: [] }
+      const identity = identityOf(host, spec, image)
+      const usable = kind.ready.filter((ready) => ready.identity === identity && isAlive(ready))
+      const [taken = null, ...others] = usable
+      kinds.set(key, { ...kind, usedAtMs: now, ready: others })
+      void discard(kind.ready.filter((ready) => !usable.includes(ready)))
+      if (!taken) counts.misses += 1
+      return taken
+    },
+    count: (outcome) => void (outcome === 'hit' ? (counts.hits += 1) : (counts.misses += 1)),
+    async makeRoom(memoryMb) {
+      lastUsedMs = context().clock.monotonicMs()
+      if (all().length > 0 && roomMb() < memoryMb) await discard(all())
+    },
+    stats: () => ({
+      ...counts,
+      waiting: all().length,
+      memoryMb: all().reduce((sum, { memoryMb }) => sum + memoryMb, 0),
+    }),
+    begin() {
+      if (isOn) running = untilClosed(context(), closed.signal, async () => (await tidy(), await fill()))
+    },
+    async close() {
+      closed.abort()
+      await running
+      await discard(all())
+      await dropUnstarted(context(), Number.POSITIVE_INFINITY)
+    },
+  }
+}
+
+async function untilClosed(
+  host: EngineContext,
+  signal: AbortSignal,
+  work: () => Promise<void>,
+): Promise<void> {
+  while (!signal.aborted) {
+    await work().catch((error: unknown) => host.log.error({ err: error }, 'machines made ahead'))
+    await host.clock.sleep(LOOK_EVERY_MS, signal).catch(() => {})
+  }
+}
+
+/** What else differs between machines is said by their start. A volume is the machine's own, and mounted at its start. */
+function keyOf({ networkGroup, imageDigest, isolation, size }: MachineSpec): string {
+  const { cpus, memoryMb, pids, diskGb } = size
+  return JSON.stringify([networkGroup, imageDigest, isolation, cpus, memoryMb, pids, diskGb])
+}
+
+function canBeReady(host: EngineContext, { isolation, volume }: MachineSpec): boolean {
+  // A sandbox gets its hostname by a command of ours, and a command by the runtime's exec takes as long as it saves.
+  return volume === null && (isolation === 'runc' || getRuntime(host, isolation).commands.program !== null)
+}
+
+function isAlive({ monitor, paths }: Ready): boolean {
+  return isMonitorAlive(monitor) && !existsSync(paths.exit)
+}
+
+async function dropUnstarted(host: EngineContext, madeBeforeMs: number): Promise<void> {
+  for (const machine of host.machines.values()) {
+    const { ready, record } = machine
+    if (ready && ready.takenAtMs < madeBeforeMs)
+      await host.lock(record.spec.id, async () => {
+        if (machine.ready === ready) await dropReady(host, machine)
+      })
+  }
+}

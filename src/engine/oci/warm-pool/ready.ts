@@ -1,0 +1,50 @@
+// A machine made ahead: its first run, created and started up to a program that waits to be told what to become, and
+// frozen. On the host it is a machine whose creation was interrupted (record.ts): the next engine removes it. Once a
+// create has taken it, its disk and its network are the new machine's, and its run is the machine's first one.
+
+import { closeSync } from 'node:fs'
+import type { EngineContext, Machine } from '../context.ts'
+import { cleanUpRun } from '../lifecycle/clean-up-run.ts'
+import type { MachineRecord } from '../lifecycle/record.ts'
+import type { Paths } from '../paths.ts'
+import type { Ready } from './types.ts'
+
+/** The only run that can be made ahead: a later one needs what the earlier have left. */
+export const FIRST_GENERATION = 1
+/** Beside the helper, which each machine has. */
+export const WAITING_PROGRAM = 'wait'
+/** No id of a machine begins so. */
+const PREFIX = 'ready-'
+
+export function readyName(suffix: string): string {
+  return `${PREFIX}${suffix}`
+}
+
+export function isReadyName(id: string): boolean {
+  return id.startsWith(PREFIX)
+}
+
+/** From now on the machine's first run goes by the name under which it was made. */
+export function nameFirstRun(paths: Paths, { spec, madeAs }: Pick<MachineRecord, 'spec' | 'madeAs'>): void {
+  if (madeAs !== undefined) paths.containers.set(`${spec.id}-${FIRST_GENERATION}`, madeAs)
+}
+
+/** Removes the waiting run of a machine, if it has one: its first start makes another. The machine must be locked. */
+export async function dropReady(host: EngineContext, machine: Machine): Promise<void> {
+  const { ready } = machine
+  if (!ready) return
+  closeReady(machine)
+  // gVisor has emptied the namespace.
+  machine.attachment = null
+  await cleanUpRun(host, ready.paths)
+}
+
+/** The waiting run is none any more, or is being removed. */
+export function closeReady(machine: Machine): void {
+  if (machine.ready) closeEnds(machine.ready)
+  machine.ready = null
+}
+
+export function closeEnds({ root, orders }: Pick<Ready, 'root' | 'orders'>): void {
+  for (const fd of [root, orders]) closeSync(fd)
+}

@@ -1,0 +1,45 @@
+// What the pool and its machines are to the rest of the engine.
+
+import type { MachineSpec, ReadyMachinesStatus } from '../../engine.ts'
+import type { StoredImage } from '../images/store.ts'
+import type { Attachment } from '../network/network.ts'
+import type { RunPaths } from '../paths.ts'
+import type { BundleInput } from '../runtime/bundle.ts'
+import type { Monitor } from '../runtime/monitor.ts'
+
+export type Ready = {
+  name: string
+  spec: MachineSpec
+  /** Of the image and the runtime that it was made of (`identityOf`). */
+  identity: string
+  paths: RunPaths
+  attachment: Attachment
+  monitor: Monitor
+  input: BundleInput
+  /** The root of its mount, which the host has no path to any more. */
+  root: number
+  /** The engine's end of its first process's stdin. */
+  orders: number
+  memoryMb: number
+  /** When a create took it. */
+  takenAtMs: number
+}
+
+export type ReadyOptions = {
+  /** How many of each kind. */
+  perKind: number
+  /** As for starts: it stays free. */
+  memoryReserveMb: number
+}
+
+export type ReadyMachines = {
+  /** Returns a machine for a create, which is the only one that gets it. Null if there is none of its kind. */
+  take(spec: MachineSpec, image: StoredImage): Ready | null
+  count(outcome: 'hit' | 'miss'): void
+  /** Before a start that needs so much memory: those who wait go first. */
+  makeRoom(memoryMb: number): Promise<void>
+  stats(): ReadyMachinesStatus
+  begin(): void
+  /** Removes those that nobody has started. */
+  close(): Promise<void>
+}

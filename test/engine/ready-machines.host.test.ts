@@ -1,0 +1,204 @@
+// Machines made ahead (decision 139): a create that finds one gets what a cold start would have made, and nothing of it
+// shows that it waited; one that finds none, or cannot use it, starts as ever.
+
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { isolationClasses, type MachineRef, type MachineSpec, type RunSpec } from '../../src/engine/engine.ts'
+import { listCgroups } from '../../src/engine/oci/kernel/cgroups.ts'
+import { deriveImage } from '../support/derived-images.ts'
+import { IMAGE, IMAGES_DIR, openHostEngine } from './host-engine.ts'
+import { configuredImage, createSuite } from './suite.ts'
+
+const configured = { reference: 'berth.local/configured:1', config: configuredImage }
+
+/** Everything that a process can ask the kernel about its machine, but for times and for what is random. */
+const FACTS = `
+head -c 400 /proc/1/cmdline | tr '\\0' '\\n'
+tr '\\0' '\\n' </proc/1/environ | sort
+echo "exe $(readlink /proc/1/exe) cwd $(readlink /proc/1/cwd) root $(readlink /proc/1/root)"
+grep -Ev 'Vm|Rss|ctxt|Hugetlb|Cpus|Mems|x86|untag|HugetlbPages|Speculation' /proc/1/status
+cat /proc/1/limits
+for fd in 0 1 2 3 4 5 10; do echo "fd $fd $(readlink /proc/1/fd/$fd | tr -d 0-9) $(stat -Lc '%F %a %u' /proc/1/fd/$fd 2>/dev/null)"; done
+grep flags /proc/1/fdinfo/0 2>/dev/null
+cut -d ' ' -f 1-8 /proc/1/stat
+sed -E 's/^[0-9]+ [0-9]+ [0-9]+:[0-9]+ //; s/fd.[0-9]+/fd/g; s/(master|shared|propagate_from):[0-9]+//g' /proc/self/mountinfo
+id; pwd; umask; hostname; cat /proc/sys/kernel/hostname
+cat /etc/hostname; sed 's/[0-9.]* unit/ADDRESS unit/' /etc/hosts; cat /etc/resolv.conf
+wc -c </etc/machine-id
+ls -la --time-style=+ /etc/hostname /etc/hosts /etc/machine-id /run/berth
+ls -A / /run /tmp /dev/shm
+ls /proc/1/ns
+cat /proc/1/oom_score_adj /proc/1/cgroup
+ip -o addr show dev eth0 2>/dev/null | wc -l
+`
+
+describe.each(isolationClasses)('a machine of class %s that was made ahead', (isolation) => {
+  let host: Awaited<ReturnType<typeof openHostEngine>>
+  const readyMachines = { perKind: 1, memoryReserveMb: 0 }
+  const suite = createSuite(
+    async () => ({
+      engine: host.engine(),
+      configuredImage: await deriveImage(host.engine(), [IMAGES_DIR, IMAGE], configured),
+      reopen: host.reopen,
+      close: async () => await host.close(),
+    }),
+    { isolation, image: IMAGE, imageEnv: { name: 'LANG', value: 'C.UTF-8' } },
+  )
+  const stats = async () => {
+    const { readyMachines: found } = await host.engine().capacity()
+    return found ?? { waiting: 0, hits: 0, misses: 0, memoryMb: 0 }
+  }
+  /** Once there is one of each kind in use. */
+  const whenReady = async () => {
+    let seen = { waiting: 0, since: performance.now() }
+    await vi.waitFor(
+      async () => {
+        const { waiting } = await stats()
+        if (waiting !== seen.waiting) seen = { waiting, since: performance.now() }
+        expect(waiting).toBeGreaterThan(0)
+        expect(performance.now() - seen.since).toBeGreaterThan(2500)
+      },
+      { timeout: 20_000, interval: 50 },
+    )
+  }
+
+  /** Starts a machine of the kind, and says whether it was made ahead. */
+  const start = async (
+    run: Partial<RunSpec> = {},
+    spec: Partial<MachineSpec> = {},
+  ): Promise<{ ref: MachineRef; outcome: string }> => {
+    const before = await stats()
+    const ref = await suite.running(run, spec)
+    const after = await stats()
+    return { ref, outcome: `${after.hits - before.hits} hit, ${after.misses - before.misses} miss` }
+  }
+  const hit = '1 hit, 0 miss'
+  const miss = '0 hit, 1 miss'
+
+  beforeAll(async () => {
+    host = await openHostEngine({ isolation, readyMachines })
+    await suite.open()
+  })
+  afterAll(async () => await suite.close())
+
+  it('is made after the first create of its kind, and has what a cold start gives it', async () => {
+    const run = { env: { A: '1', 'B.C': "it's\n$(x) two", PATH: '/usr/bin:/bin' }, hostname: 'unit' }
+    const cold = await start(run)
+    expect(cold.outcome).toBe(miss)
+    await whenReady()
+    const warm = await start(run)
+    expect(warm.outcome).toBe(hit)
+    const facts = async (ref: MachineRef) => {
+      const { stdout } = await suite.sh(ref, FACTS)
+      // In gVisor a cold start's stdin is the host's /dev/null, this one's the sandbox's own.
+      return isolation === 'runc' ? stdout : stdout.replaceAll(/^(fd 0|flags:).*$/gm, '')
+    }
+    expect(await facts(warm.ref)).toBe(await facts(cold.ref))
+    expect((await suite.sh(warm.ref, 'cat </proc/1/fd/0; ls /run /')).stdout).not.toContain('orders')
+  })
+
+  it('has the user and the directory of its image, and what its command prints and how it ends is known', async () => {
+    const spec = { imageDigest: suite.configuredImage() }
+    const script = 'echo out; echo err >&2; id -u; pwd; cat /boot/file; exit 7'
+    const run = {
+      entrypoint: ['sh', '-c', script],
+      cmd: [],
+      files: [{ path: '/boot/file', content: Buffer.from('written\n') }],
+    }
+    const outcomes = []
+    for (const _time of [1, 2]) {
+      const { ref, outcome } = await start(run, spec)
+      outcomes.push(outcome)
+      expect(await suite.exitOf(ref)).toMatchObject({ code: 7, oomKilled: false, byHost: false })
+      const lines = await suite.logged(ref.id, 5)
+      expect(lines.map(({ text }) => text).toSorted()).toEqual(['/srv', '1', 'err', 'out', 'written'])
+      await whenReady()
+    }
+    expect(outcomes).toEqual([miss, hit])
+  })
+
+  it('fails as a cold start does where its command is none, and then has nothing of the attempt', async () => {
+    await whenReady()
+    const notAProgram = { path: '/opt/none', content: Buffer.from('none') }
+    for (const run of [
+      { entrypoint: ['/no/such/program'] },
+      { entrypoint: ['no-such-program'] },
+      { entrypoint: ['/opt/none'], files: [notAProgram] },
+      { entrypoint: ['/etc'] },
+    ]) {
+      const spec = await suite.create()
+      const ref = { id: spec.id, generation: 1 }
+      const warm = await suite.start(ref, { ...run, cmd: [] }).catch((error: Error) => error.message)
+      const other = await suite.create({ size: { ...spec.size, pids: 129 } })
+      const cold = await suite
+        .start({ id: other.id, generation: 1 }, { ...run, cmd: [] })
+        .catch((error: Error) => error.message)
+      expect(warm).toBe(cold)
+      expect(await suite.start({ id: spec.id, generation: 2 })).toBeDefined()
+      expect((await suite.sh({ id: spec.id, generation: 2 }, 'hostname')).stdout).toBe('unit\n')
+      await host.engine().destroy(spec.id)
+      await host.engine().destroy(other.id)
+    }
+  })
+
+  it('runs a boot file, finds its command in PATH, and starts again from what it wrote', async () => {
+    await whenReady()
+    const tool = {
+      path: '/usr/local/bin/own',
+      content: Buffer.from('#!/bin/sh\necho "$0 $1" >/kept; sleep 99'),
+    }
+    const { ref, outcome } = await start({ entrypoint: ['own', 'a'], cmd: [], files: [tool] })
+    expect(outcome).toBe(hit)
+    await vi.waitFor(async () =>
+      expect((await suite.sh(ref, 'cat /kept')).stdout).toBe('/usr/local/bin/own a\n'),
+    )
+    await host.engine().stop(ref, 0)
+    const again = await suite.start({ ...ref, generation: 2 }, { hostname: 'second' })
+    expect((await suite.sh(again, 'cat /kept; hostname; cat /etc/hostname')).stdout).toBe(
+      '/usr/local/bin/own a\nsecond\nunit\n',
+    )
+  })
+
+  it('is for its own team, its own image and its own size, and for one create', async () => {
+    await whenReady()
+    const { size } = suite.specOf({})
+    const others: Partial<MachineSpec>[] = [
+      { networkGroup: 2 },
+      { size: { ...size, memoryMb: 300 } },
+      { volume: { mount: '/data', gb: 1 } },
+    ]
+    for (const spec of others) {
+      const before = await stats()
+      await suite.running({}, spec)
+      expect((await stats()).hits).toBe(before.hits)
+    }
+    const both = await Promise.all([suite.running(), suite.running()])
+    const addresses = await Promise.all(both.map(async ({ id }) => (await suite.status(id))?.address))
+    expect(new Set(addresses).size).toBe(2)
+  })
+
+  it('that was taken and never started is destroyed with its machine', async () => {
+    await whenReady()
+    const spec = await suite.create()
+    await host.engine().destroy(spec.id)
+    await vi.waitFor(async () => expect(listCgroups(host.cgroups)).toHaveLength((await stats()).waiting), {
+      timeout: 10_000,
+      interval: 20,
+    })
+  })
+
+  it('is gone when the engine closes, and a machine that began as one is adopted', async () => {
+    await whenReady()
+    const { ref, outcome } = await start({ cmd: ['sh', '-c', 'while sleep 1; do echo on; done'] })
+    expect(outcome).toBe(hit)
+    await suite.reopen()
+    expect(listCgroups(host.cgroups)).toHaveLength(1)
+    expect(await suite.status(ref.id)).toMatchObject({ state: 'running' })
+    expect((await suite.sh(ref, 'hostname')).stdout).toBe('unit\n')
+    const lines = (await suite.logged(ref.id, 1)).length
+    await suite.logged(ref.id, lines + 2)
+    await host.engine().freeze(ref)
+    await host.engine().thaw(ref)
+    await host.engine().stop(ref, 0)
+    expect(await suite.status(ref.id)).toMatchObject({ state: 'exited' })
+  })
+})
