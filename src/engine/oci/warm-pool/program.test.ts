@@ -31,8 +31,11 @@ describe.runIf(hasProgram)('the program that waits', () => {
   })
 
   it('leaves it an empty stdin and no other descriptor', () => {
-    const { stdout } = become('/bin/sh', ['sh', '-c', 'cat; readlink /proc/$$/fd/0; ls /proc/$$/fd'])
-    expect(stdout.toString()).toBe('/dev/null\n0\n1\n2\n')
+    const script = 'cat; readlink /proc/$$/fd/0; ls /proc/$$/fd'
+    const { stdout } = become('/bin/sh', ['sh', '-c', script])
+    const direct = spawnSync('/bin/sh', ['-c', script], { stdio: ['ignore', 'pipe', 'pipe'] })
+    expect(stdout.toString()).toBe(direct.stdout.toString())
+    expect(stdout.toString()).toMatch(/^\/dev\/null\n0\n1\n2\n/)
   })
 
   it('ends with its engine, and waits on if its command is none', () => {
