@@ -99,8 +99,11 @@ export function openReadyMachines(context: () => EngineContext, options: ReadyOp
       const identity = identityOf(host, spec, image)
       const usable = kind.ready.filter((ready) => ready.identity === identity && isAlive(ready))
       const [taken = null, ...others] = usable
-      kinds.set(key, { ...kind, usedAtMs: now, ready: others })
-      void discard(kind.ready.filter((ready) => !usable.includes(ready)))
+      const useless = kind.ready.filter((ready) => !usable.includes(ready))
+      // The same object as ever: one that is being made is put into it.
+      Object.assign(kind, { usedAtMs: now, ready: others })
+      kinds.set(key, kind)
+      void discard(useless)
       if (!taken) counts.misses += 1
       return taken
     },
