@@ -1,6 +1,6 @@
-// What any Engine must do (src/engine/engine.ts), as one suite: the engine in memory, the same over the
-// socket, and the real one in both isolation classes all pass it. What an engine cannot honour by its nature
-// is switched off by name with the reason in the test's title, never silently.
+// The contract of every Engine (src/engine/engine.ts) as one test suite. The fake engine, the same over its socket, and the
+// real engine in both isolation classes must pass it. A claim that an engine cannot fulfil is switched off by name, with
+// the reason in the title of the test.
 
 import { afterAll, beforeAll, describe } from 'vitest'
 import { backgroundClaims } from './claims/background.ts'

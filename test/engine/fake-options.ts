@@ -1,4 +1,4 @@
-// How the engine in memory takes the contract, alone and behind the socket.
+// Contract options of the fake engine, alone and behind its socket.
 
 import type { FakeEngine } from '../support/fake-engine/fake-engine.ts'
 import type { ContractOptions } from './contract.ts'

@@ -1,6 +1,6 @@
-// The engine of this host, with real runtimes, against the whole contract. Each isolation class is a test file of its
-// own (oci-runc.host.test.ts, oci-gvisor.host.test.ts), so that the two run side by side. `npm test` tries each group of
-// claims in one of the classes, and in the other the next day.
+// The real engine with real runtimes against the whole contract. Each isolation class has its own test file
+// (oci-runc.host.test.ts, oci-gvisor.host.test.ts), so that they run in parallel. `npm test` runs each group of claims in one
+// of the classes, and in the other class the next day.
 
 import type { IsolationClass } from '../../src/engine/engine.ts'
 import { deriveImage } from '../support/derived-images.ts'
@@ -32,14 +32,14 @@ async function openOnHost(isolation: IsolationClass, commands: GvisorCommands): 
 
 export function describeHostContract(isolation: IsolationClass): void {
   describeEngineContract(
-    `the engine of this host with ${isolation}`,
+    `the real engine with ${isolation}`,
     // So that it is known which way is tried: a fault would make `auto` take the other one.
     async () => await openOnHost(isolation, isolation === 'gvisor' ? 'direct' : 'auto'),
     { ...optionsOf(isolation), without: inTheOtherClass(isolation) },
   )
   if (isolation !== 'gvisor') return
   describeClaims(
-    'the engine of this host with gvisor and the exec of runsc',
+    'the real engine with gvisor and commands by runsc exec',
     async () => await openOnHost(isolation, 'runsc'),
     optionsOf(isolation),
     ['exec'],

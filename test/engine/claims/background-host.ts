@@ -5,7 +5,7 @@ import { createBackground } from './background.ts'
 
 const MB = 1024 * 1024
 
-/** What takes processes, pipes and an engine that can be opened again. */
+/** Needs real processes and pipes, and an engine that can be reopened. */
 export function backgroundHostClaims(suite: Suite): void {
   const machine = suite.shared()
   const background = createBackground(suite)
@@ -17,7 +17,7 @@ export function backgroundHostClaims(suite: Suite): void {
   }
   const writer = (file: string) => `while :; do date +%s%N > ${file}; sleep 0.05; done`
 
-  test('it begins where it is told to, as who the machine runs as, with three descriptors and its own tools', async () => {
+  test('a background process starts in the given directory as the machine’s user with three descriptors', async () => {
     const { id, pid } = await background.sh(machine(), 'pwd; id -u; exec ls /proc/self/fd', {
       cwd: '/usr/share',
     })
@@ -35,7 +35,7 @@ export function backgroundHostClaims(suite: Suite): void {
     expect((await background.output(machine(), nowhere.id)).stderr).toContain('/no/such')
   })
 
-  test('arguments arrive as they are: dashes, nothing, newlines, 8192 bytes', async () => {
+  test('a background process gets its arguments unchanged: dashes, empty, newlines, 8192 bytes', async () => {
     const argv = ['-n', '--', '', 'two\nlines', `'"$HOME\``, '*', 'é✓', 'x'.repeat(8192)]
     const { id } = await background.start(machine(), ['printf', '%s\\n', ...argv])
     await background.over(machine(), id)
@@ -44,7 +44,7 @@ export function backgroundHostClaims(suite: Suite): void {
     )
   })
 
-  test('a signal reaches its group, whose programs may heed it, and KILL all that came of it', async () => {
+  test('a signal reaches the process group, and KILL also ends children in other sessions', async () => {
     const heeding = await background.start(machine(), [
       'bash',
       '-c',
@@ -65,7 +65,7 @@ export function backgroundHostClaims(suite: Suite): void {
     expect(await stillWrites('/tmp/near')).toBe(false)
   })
 
-  test('one that stands by STOP goes on by CONT', async () => {
+  test('a background process stopped by STOP continues after CONT', async () => {
     const { id } = await background.sh(machine(), writer('/tmp/ticks'))
     await eventually(async () => ((await stillWrites('/tmp/ticks')) ? true : null))
     await suite.engine().signalProcess(machine(), id, 'STOP')
@@ -80,9 +80,9 @@ export function backgroundHostClaims(suite: Suite): void {
   const times = Number(process.env['BERTH_TEST_PROCESSES'] ?? 80)
 
   test(
-    'what it prints to both streams is there as soon as it has ended, however short it is, in each of many',
+    'output is complete as soon as a background process has ended, however short it is',
     async () => {
-      // Fewer than there are of them: what has ended takes no room.
+      // The limit is below the number of processes, because ended ones do not count.
       const ref = await suite.running({}, { size: { cpus: 1, memoryMb: 256, pids: 64, diskGb: 1 } })
       let left = times
       const callers = Array.from({ length: 4 }, async () => {
@@ -103,7 +103,7 @@ export function backgroundHostClaims(suite: Suite): void {
     Math.max(120_000, times * 2000),
   )
 
-  test('of much output the last is kept, and each byte at its place', async () => {
+  test('the last megabyte of a long output is kept at its exact offsets', async () => {
     const total = 5 * MB
     const { id } = await background.sh(machine(), `seq -f %015.0f 0 ${total / 16 - 1}`)
     const { output } = await background.over(machine(), id)
@@ -121,7 +121,7 @@ export function backgroundHostClaims(suite: Suite): void {
     expect(lines.at(-1)).toBe(`${total / 16 - 1}`.padStart(15, '0'))
   })
 
-  test('one that prints without end is held back, and others are not', async () => {
+  test('a background process that prints endlessly gets backpressure and does not block other commands', async () => {
     const { id } = await background.start(machine(), ['yes'])
     await eventually(async () => {
       const status = await background.status(machine(), id)
@@ -131,13 +131,13 @@ export function backgroundHostClaims(suite: Suite): void {
     await suite.engine().forgetProcess(machine().id, id)
   })
 
-  test('a child left behind that holds the output does not hold up its end', async () => {
+  test('a background process ends even if a child keeps its output open', async () => {
     const { id } = await background.sh(machine(), 'sleep 60 & yes > /proc/self/fd/1 & sleep 0.2; exit 5')
     expect(await background.over(machine(), id)).toMatchObject({ state: 'exited', exitCode: 5 })
     await suite.engine().forgetProcess(machine().id, id)
   })
 
-  test('a new engine reads on where the last one stopped: no byte is lost or doubled, and the end is known', async () => {
+  test('a new engine continues to read output without loss or duplicates and reports the exit code', async () => {
     const ref = await suite.running()
     const ongoing = await background.sh(
       ref,
@@ -165,7 +165,7 @@ export function backgroundHostClaims(suite: Suite): void {
     expect(await background.over(ref, after.id)).toMatchObject({ state: 'exited', exitCode: 0 })
   })
 
-  test('one that ends while no engine is there is told with its code and its output', async () => {
+  test('the exit code and output of a process that ends while no engine is running are reported', async () => {
     const ref = await suite.running()
     const { id } = await background.sh(ref, 'sleep 1; echo nobody; echo heard >&2; exit 12')
     const sleeping = await background.start(ref, ['sleep', '600'])

@@ -30,7 +30,7 @@ export function createBackground(suite: Suite) {
         const status = await background.status(ref, process)
         return status && status.state !== 'running' ? status : null
       }, withinMs),
-    /** Whole, by pages, and each byte once. */
+    /** Reads all output page by page and checks that each byte comes once. */
     output: async ({ id }: { id: string }, process: string, after = 0) => {
       const said = { stdout: '', stderr: '', order: '' }
       for (;;) {
@@ -52,12 +52,12 @@ export function createBackground(suite: Suite) {
   return background
 }
 
-/** Of every engine. */
+/** For every engine. */
 export function backgroundClaims(suite: Suite): void {
   const machine = suite.shared()
   const background = createBackground(suite)
 
-  test('a process outlives the call that begins it, and says how it ended and what it printed', async () => {
+  test('a background process outlives its start call, and its exit code and output can be read', async () => {
     const started = await background.sh(machine(), 'echo out; echo err >&2; sleep 0.2; exit 3')
     expect(started).toMatchObject({ state: 'running', exitCode: null, endedAt: null })
     const over = await background.over(machine(), started.id)
@@ -66,7 +66,7 @@ export function backgroundClaims(suite: Suite): void {
     expect(await background.output(machine(), started.id)).toMatchObject({ stdout: 'out\n', stderr: 'err\n' })
   })
 
-  test('it is one process however often it is begun under its id', async () => {
+  test('a background process is started once for any number of calls with its id', async () => {
     const request = background.requestOf(['sh', '-c', 'echo once >> /tmp/begun; echo said'])
     const calls = [1, 2, 3].map(() => suite.engine().startProcess(machine(), request))
     await Promise.all(calls)
@@ -76,7 +76,7 @@ export function backgroundClaims(suite: Suite): void {
     expect((await suite.sh(machine(), 'cat /tmp/begun')).stdout).toBe('once\n')
   })
 
-  test('it has the environment and the input that it was given', async () => {
+  test('a background process has the environment and input it was given', async () => {
     const { id } = await background.sh(machine(), 'cat; printenv MINE; printenv PATH', {
       env: { MINE: 'given ✓' },
       stdin: Buffer.from('in\n'),
@@ -86,18 +86,18 @@ export function backgroundClaims(suite: Suite): void {
     expect([input, mine, path !== '']).toEqual(['in', Buffer.from('given ✓').toString('latin1'), true])
   })
 
-  test('without an input one that waits for it ends at once', async () => {
+  test('a background process without input gets an end of file', async () => {
     const { id } = await background.start(machine(), ['cat'])
     expect(await background.over(machine(), id)).toMatchObject({ state: 'exited', exitCode: 0 })
   })
 
-  test('a command nobody knows ends with 127 and says so', async () => {
+  test('an unknown command exits with 127 and an error message', async () => {
     const { id } = await background.start(machine(), ['no-such-command'])
     expect(await background.over(machine(), id)).toMatchObject({ state: 'exited', exitCode: 127 })
     expect((await background.output(machine(), id)).stderr).toContain('not found')
   })
 
-  test('its output is read on from any offset, by any caller and any number of times', async () => {
+  test('output can be read from any offset and any number of times', async () => {
     const { id } = await background.sh(machine(), 'echo first; echo second')
     await background.over(machine(), id)
     expect((await background.output(machine(), id, 6)).stdout).toBe('second\n')
@@ -108,7 +108,7 @@ export function backgroundClaims(suite: Suite): void {
     expect([piece?.data.toString(), piece?.end]).toEqual(['fir', 3])
   })
 
-  test('a follower has what there is, what comes, and the end', async () => {
+  test('a follower gets past output, new output and the end', async () => {
     const { id } = await background.sh(machine(), 'echo early; sleep 0.3; echo late')
     await background.printed(machine(), id, 'early')
     const never = new AbortController().signal
@@ -119,7 +119,7 @@ export function backgroundClaims(suite: Suite): void {
     expect(await background.status(machine(), id)).toMatchObject({ state: 'exited', exitCode: 0 })
   })
 
-  test('a follower that leaves holds nothing back', async () => {
+  test('a follower that aborts does not block anything', async () => {
     const { id } = await background.sh(machine(), 'echo begun; sleep 60')
     const abort = new AbortController()
     const seen: string[] = []
@@ -131,7 +131,7 @@ export function backgroundClaims(suite: Suite): void {
     await suite.engine().forgetProcess(machine().id, id)
   })
 
-  test('signals end it, and their number is in its exit code', async () => {
+  test('a signal ends a background process, and its number is in the exit code', async () => {
     for (const [signal, exitCode] of [
       ['TERM', 143],
       ['KILL', 137],
@@ -143,7 +143,7 @@ export function backgroundClaims(suite: Suite): void {
     }
   })
 
-  test('one that is forgotten is killed and gone, and forgetting it again succeeds', async () => {
+  test('deleting a background process kills it and can be repeated', async () => {
     const { id } = await background.start(machine(), ['sleep', '60'])
     await suite.engine().forgetProcess(machine().id, id)
     expect(await background.status(machine(), id)).toBeUndefined()
@@ -153,7 +153,7 @@ export function backgroundClaims(suite: Suite): void {
     expect(await kindOf(suite.engine().signalProcess(machine(), id, 'TERM'))).toBe('unknown_process')
   })
 
-  test('a machine that does not run begins none, and still tells of those it had', async () => {
+  test('a stopped machine starts no background process but still lists past ones', async () => {
     const ref = await suite.running()
     const done = await background.sh(ref, 'echo done')
     await background.over(ref, done.id)
@@ -169,7 +169,7 @@ export function backgroundClaims(suite: Suite): void {
     expect(await kindOf(suite.engine().processes(ref.id))).toBe('unknown_machine')
   })
 
-  test('in a machine that stands still it stands still, and goes on with it', async () => {
+  test('a background process is frozen and thawed with its machine', async () => {
     const ref = await suite.running()
     const { id } = await background.sh(ref, 'echo begun; sleep 1; echo went on')
     await background.printed(ref, id, 'begun')
@@ -185,7 +185,7 @@ export function backgroundClaims(suite: Suite): void {
     expect((await background.output(ref, id)).stdout).toBe('begun\nwent on\n')
   })
 
-  test('it is lost with a run that is suspended or begun anew, and in a copy of its machine', async () => {
+  test('a background process is lost in a suspended or restarted run and in a fork', async () => {
     const ref = await suite.running()
     const { id } = await background.sh(ref, 'echo begun; sleep 60')
     await background.printed(ref, id, 'begun')
@@ -208,7 +208,7 @@ export function backgroundClaims(suite: Suite): void {
     expect(await background.over(ref, other.id)).toMatchObject({ state: 'lost' })
   })
 
-  test('so many are remembered of a machine: those longest over make room, and no other', async () => {
+  test('a machine keeps a limited number of processes and drops the longest ended one first', async () => {
     const ref = await suite.running({}, { size: { cpus: 2, memoryMb: 512, pids: 400, diskGb: 1 } })
     const first = await background.start(ref, ['true'])
     await background.over(ref, first.id)

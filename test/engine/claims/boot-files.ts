@@ -4,7 +4,7 @@ import type { Suite } from '../suite.ts'
 export function bootFileClaims(suite: Suite): void {
   const file = (path: string, content: string) => ({ path, content: Buffer.from(content) })
 
-  test('boot files are there before the first process runs', async () => {
+  test('boot files exist before the first process runs', async () => {
     const ref = await suite.running({
       files: [file('/srv/app/config', 'ready\n')],
       cmd: ['cat', '/srv/app/config'],
@@ -12,7 +12,7 @@ export function bootFileClaims(suite: Suite): void {
     expect(await suite.logged(ref.id, 1)).toMatchObject([{ stream: 'stdout', text: 'ready' }])
   })
 
-  test('boot files are written again at each start, over whatever became of them', async () => {
+  test('boot files are rewritten at each start, whatever happened to them', async () => {
     const ref = await suite.running({ files: [file('/srv/config', 'first')] })
     await suite.sh(ref, 'echo changed > /srv/config; echo mine > /srv/other')
     await suite.engine().stop(ref, 0)
@@ -20,7 +20,7 @@ export function bootFileClaims(suite: Suite): void {
     expect((await suite.sh(again, 'cat /srv/config /srv/other')).stdout).toBe('secondmine\n')
   })
 
-  test('64 boot files with 256 KB in all, of any bytes and names, arrive whole', async () => {
+  test('64 boot files with 256 KB in total and arbitrary bytes and names are complete', async () => {
     const files = Array.from({ length: 64 }, (_, i) => ({
       path: `/srv/many/${i} it's "é" ${'n'.repeat(150)}`,
       content: Buffer.alloc(4096, i),

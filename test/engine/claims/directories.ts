@@ -1,4 +1,4 @@
-// Directories of a machine: what lies in them, taking it away, and the whole of them as one archive, both ways.
+// Directories of a machine: listing, removing, and reading and writing as an archive.
 
 import { execFile } from 'node:child_process'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
@@ -41,7 +41,7 @@ export function directoryClaims(suite: Suite): void {
   const machine = suite.shared()
   const { never, write, list, names, remove, pack, unpack } = toolsOf(suite, machine)
 
-  test('a directory is listed by name, with what each thing is and how large', async () => {
+  test('a directory is listed by name, with the type and size of each entry', async () => {
     await write('/srv/listed/b', 'four')
     await write('/srv/listed/a b', '')
     await write('/srv/listed/c/deep', 'x')
@@ -56,7 +56,7 @@ export function directoryClaims(suite: Suite): void {
     expect(await names('/')).toContain('etc')
   })
 
-  test('what is no directory is not listed', async () => {
+  test('listing anything but a directory is an error', async () => {
     await write('/tmp/plain', 'x')
     expect(await kindOf(list('/tmp/plain'))).toBe('not_a_directory')
     expect(await kindOf(list('/no/such'))).toBe('file_not_found')
@@ -64,7 +64,7 @@ export function directoryClaims(suite: Suite): void {
       expect([path, await kindOf(list(path))]).toEqual([path, 'bad_path'])
   })
 
-  test('a file is removed, and a directory with what is in it where that is asked for', async () => {
+  test('a file is removed, and a directory with content only if recursive is set', async () => {
     await write('/srv/going/a', 'x')
     await write('/srv/going/b/c', 'x')
     await remove('/srv/going/a')
@@ -77,7 +77,7 @@ export function directoryClaims(suite: Suite): void {
       expect([path, await kindOf(remove(path, true))]).toEqual([path, 'bad_path'])
   })
 
-  test('a directory goes as an archive into another one, whatever bytes its files are', async () => {
+  test('a directory can be read as an archive and unpacked into another directory', async () => {
     const content = Buffer.from(Array.from({ length: 3 * MB }, (_, i) => (i * 7919) % 256))
     await write('/srv/from/a', 'alpha')
     await write('/srv/from/b/c', content.subarray(0, MB))
@@ -90,7 +90,7 @@ export function directoryClaims(suite: Suite): void {
     expect(await names('/srv/to/one')).toEqual(['a'])
   })
 
-  test('what is no archive, or is cut short, is refused', async () => {
+  test('an invalid or truncated archive is refused', async () => {
     await write('/srv/whole/a', Buffer.alloc(100_000, 1))
     const archive = await pack('/srv/whole')
     for (const bad of [
@@ -107,7 +107,7 @@ export function directoryClaims(suite: Suite): void {
     expect(await kindOf(unpack('/srv/../etc', archive))).toBe('bad_path')
   })
 
-  test('a caller that goes away ends the archive, either way, with a reason of its own', async () => {
+  test('a caller that aborts ends the archive in either direction with its own error', async () => {
     await write('/srv/large/a', Buffer.alloc(MB, 1))
     const archive = await pack('/srv/large')
     const broken = async function* () {
@@ -135,7 +135,7 @@ export function directoryClaims(suite: Suite): void {
     await expect(failing).rejects.toThrow('the reader failed')
   })
 
-  test('a machine that does not run, or stands still, has none of it', async () => {
+  test('directory operations on a stopped or frozen machine are refused', async () => {
     const ref = await suite.running()
     const each = () => [
       suite.engine().listDirectory(ref, '/tmp'),
@@ -156,7 +156,7 @@ export function hostileDirectoryClaims(suite: Suite): void {
   const { list, names, remove, pack, unpack, never } = toolsOf(suite, machine)
   const sh = async (script: string) => await suite.sh(machine(), script, { timeoutMs: 60_000 })
 
-  test('names with newlines, dashes, quotes and bytes that are no text are listed apart', async () => {
+  test('names with newlines, dashes, quotes and invalid UTF-8 are listed correctly', async () => {
     const names = `-rf '*' "it's" 'two\n81a4 0 0' "$(printf 'b\\377')" ${'n'.repeat(255)}`
     const made = await sh(
       `mkdir /tmp/odd; cd /tmp/odd; touch -- ${names}; ln -s /etc ln; mkfifo fifo; mkdir .hidden`,
@@ -178,7 +178,7 @@ export function hostileDirectoryClaims(suite: Suite): void {
     )
   })
 
-  test('of a directory with very many names as many are listed as may be, and it says so', async () => {
+  test('the listing of a very large directory is truncated and says so', async () => {
     await sh(`mkdir /tmp/many; cd /tmp/many; seq -f file-%g 1 ${limits.directoryEntries + 100} | xargs touch`)
     const { entries, truncated } = await list('/tmp/many')
     expect([entries.length, truncated]).toEqual([limits.directoryEntries, true])
@@ -186,7 +186,7 @@ export function hostileDirectoryClaims(suite: Suite): void {
     expect(await names('/tmp')).not.toContain('many')
   })
 
-  test('removing takes a link and not what it leads to, and nothing the machine cannot spare', async () => {
+  test('removing deletes a link but not its target, and kernel files cannot be removed', async () => {
     await sh(
       'mkdir /srv/kept; touch /srv/kept/a; ln -s /srv/kept /tmp/led; mkdir /tmp/t; ln -s /srv/kept /tmp/t/l',
     )
@@ -198,7 +198,7 @@ export function hostileDirectoryClaims(suite: Suite): void {
     expect((await sh('true')).exitCode).toBe(0)
   })
 
-  test('an archive keeps modes and links, leaves out sockets, and is read by the tar of others', async () => {
+  test('an archive keeps modes and links, omits sockets, and can be read by GNU tar', async () => {
     await sh(`mkdir -p /srv/kinds/d; cd /srv/kinds; echo hi > run; chmod 750 run; ln -s run soft; ln run hard; mkfifo fifo
 printf x > "$(printf 'odd\\nname')"; dd if=/dev/zero of=sparse bs=1 count=1 seek=5000000 2>/dev/null`)
     const directory = await mkdtemp(join(tmpdir(), 'berth-tar-'))
@@ -209,7 +209,7 @@ printf x > "$(printf 'odd\\nname')"; dd if=/dev/zero of=sparse bs=1 count=1 seek
       expect(stdout).toContain(part)
   })
 
-  test("no entry of an archive leads out of its directory, and its files are root's", async () => {
+  test('no entry of an archive is written outside its directory, and unpacked files belong to root', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'berth-tar-'))
     onTestFinished(async () => await rm(directory, { recursive: true }))
     const script = `
@@ -235,7 +235,7 @@ t.close()`
     expect(await names('/tmp/in')).toEqual(['box'])
   })
 
-  test('what the kernel shows, and devices, are no archive; the root is one without them', async () => {
+  test('kernel files and devices cannot be archived, but the root directory can', async () => {
     await sh('ln -s /proc /tmp/led-to-proc')
     for (const path of ['/proc', '/sys/kernel', '/dev', '/tmp/led-to-proc', '/dev/null'])
       expect([path, await kindOf(pack(path))]).toEqual([path, 'not_a_file'])
@@ -254,7 +254,7 @@ t.close()`
     expect(seen.length).toBeGreaterThan(20)
   })
 
-  test('an archive that fills the disk is refused as such, and the helper of one that is left is dead', async () => {
+  test('an archive that fills the disk fails with disk_full, and an aborted one leaves no process', async () => {
     const full = await suite.running()
     const block = Buffer.alloc(MB, 7)
     const header = Buffer.alloc(512)

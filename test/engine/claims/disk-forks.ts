@@ -36,7 +36,7 @@ export function diskForkClaims(suite: Suite): void {
     return results.map(({ stdout }) => stdout)
   }
 
-  test('a fork has every byte, name, mode, owner, link, attribute and time of disk and volume', async () => {
+  test('a fork has every byte, name, mode, owner, link, attribute and time of the disk and volume', async () => {
     const source = await suite.running({}, withVolume)
     await onPlaces(source, plant)
     const before = await onPlaces(source, survey)
@@ -48,7 +48,7 @@ export function diskForkClaims(suite: Suite): void {
     expect(await onPlaces(grandchild, survey)).toEqual(before)
   })
 
-  test('what the image had and the source removed or changed is so in the fork', async () => {
+  test('files of the image that the source removed or changed are removed or changed in the fork', async () => {
     const source = await suite.running()
     await suite.sh(
       source,
@@ -61,7 +61,7 @@ export function diskForkClaims(suite: Suite): void {
     expect(await said(source, script)).toBe('/usr/share/doc:\nx\n')
   })
 
-  test('disk and volume of a fork are of one instant', async () => {
+  test('the disk and volume of a fork are from the same instant', async () => {
     const script = 'i=0; while :; do i=$((i+1)); echo $i >> /root/log; echo $i >> /data/log; done'
     const source = await suite.running({ entrypoint: ['bash', '-c', script], cmd: [] }, withVolume)
     await eventually(async () => (await said(source, 'cat /data/log')) || null)
@@ -74,7 +74,7 @@ export function diskForkClaims(suite: Suite): void {
     }
   })
 
-  test('a source keeps its connections and its commands while it is forked again and again', async () => {
+  test('a source keeps its connections and commands during repeated forks', async () => {
     const source = await suite.running({ entrypoint: ['perl', '-e', counter], cmd: [] }, withVolume)
     const visitor = await suite.running()
     await suite.logged(source.id, 1)
@@ -94,7 +94,7 @@ export function diskForkClaims(suite: Suite): void {
     expect(Number(stdout)).toBeGreaterThan(5)
   })
 
-  test('a fork knows itself below /etc, and its source keeps what it has there', async () => {
+  test('a fork gets its own files in /etc, and those of its source are unchanged', async () => {
     const source = await suite.running({ hostname: 'first', searchDomain: 'one.internal' })
     const files = ['hostname', 'hosts', 'resolv.conf', 'machine-id'].map((name) => `/etc/${name}`)
     const before = await said(source, `cat ${files.join(' ')}`)
@@ -115,7 +115,7 @@ export function diskForkClaims(suite: Suite): void {
     expect(await said(again, 'cat /etc/hosts /etc/machine-id')).toBe(`mine\n${own}\n`)
   })
 
-  test('links a source planted below /etc lead nothing of its fork out, or astray', async () => {
+  test('links that a source planted in /etc do not redirect the files written for its fork', async () => {
     const canary = await mkdtemp(join(tmpdir(), 'berth-canary-'))
     onTestFinished(async () => await rm(canary, { recursive: true }))
     const source = await suite.running()
@@ -136,7 +136,7 @@ export function diskForkClaims(suite: Suite): void {
     ['a link to nothing', () => 'mv /etc /root/etc; ln -s /nowhere /etc'],
     ['a file', () => 'mv /etc /root/etc; echo x > /etc'],
     ['directories', () => 'cd /etc; rm -f hostname hosts machine-id; mkdir -p hostname/x hosts machine-id'],
-  ])('a source whose /etc is %s has forks that start', async (_what, script) => {
+  ])('a fork starts even if /etc of its source is %s', async (_what, script) => {
     const canary = await mkdtemp(join(tmpdir(), 'berth-canary-'))
     onTestFinished(async () => await rm(canary, { recursive: true }))
     const source = await suite.running()
@@ -146,7 +146,7 @@ export function diskForkClaims(suite: Suite): void {
     expect(await readdir(canary)).toEqual([])
   })
 
-  test('a fork has limits of its own, and its source has what it had', async () => {
+  test('a fork has its own disk limits, and those of its source are unchanged', async () => {
     const size = { cpus: 1, memoryMb: 256, pids: 64, diskGb: 1 }
     const source = await suite.running({}, { size, ...withVolume })
     await suite.sh(source, 'for d in /root /data; do fallocate -l 300M $d/held; done')
@@ -159,7 +159,7 @@ export function diskForkClaims(suite: Suite): void {
     }
   })
 
-  test('a machine and what it forks can be told apart by their group at once', async () => {
+  test('a fork in another network group has its own address from its first start', async () => {
     const source = await suite.running({}, { networkGroup: 21 })
     const [forked] = await engine().fork([{ ...specOf(source), networkGroup: 22 }])
     const copy = await suite.start({ id: forked?.status.id ?? '', generation: 1 })

@@ -12,29 +12,29 @@ export function environmentClaims(suite: Suite): void {
   }
   const machine = suite.shared({ hostname: 'web-1', env: values })
 
-  test('values of the environment arrive as they were given', async () => {
+  test('values of environment variables are passed unchanged', async () => {
     for (const [name, value] of Object.entries(values)) {
       expect((await suite.exec(machine(), ['printenv', name])).stdout).toBe(`${value}\n`)
     }
   })
 
-  test("the image's own environment is there, and the caller's goes over it", async () => {
+  test('the environment contains the image’s variables, overridden by the caller’s', async () => {
     const { name, value } = suite.options.imageEnv
     expect((await suite.exec(machine(), ['printenv', name])).stdout).toBe(`${value}\n`)
     const other = await suite.running({ env: { [name]: 'mine' } })
     expect((await suite.exec(other, ['printenv', name])).stdout).toBe('mine\n')
   })
 
-  test('the first process sees the environment too', async () => {
+  test('the first process gets the environment too', async () => {
     const ref = await suite.running({ env: { GREETING: 'hi there' }, cmd: ['printenv', 'GREETING'] })
     expect(await suite.logged(ref.id, 1)).toMatchObject([{ stream: 'stdout', text: 'hi there' }])
   })
 
-  test('it has the host name it was given', async () => {
+  test('a machine has the host name it was given', async () => {
     expect((await suite.exec(machine(), ['hostname'])).stdout).toBe('web-1\n')
   })
 
-  test('working directory, user and environment of the image hold for its first process and for commands', async () => {
+  test('the image’s working directory, user and environment apply to the first process and to commands', async () => {
     const idle = { entrypoint: ['sleep', 'infinity'], cmd: [] }
     const ref = await suite.running(idle, { imageDigest: suite.configuredImage() })
     expect((await suite.sh(ref, 'pwd; id -u; printenv FROM_IMAGE')).stdout).toBe('/srv\n1\nyes\n')
@@ -43,7 +43,7 @@ export function environmentClaims(suite: Suite): void {
     expect((await suite.logged(other.id, 3)).map((line) => line.text)).toEqual(['/srv', '1', 'yes'])
   })
 
-  test("entrypoint and command are the image's, but for those that were given", async () => {
+  test('the entrypoint and command are the image’s unless the caller gives others', async () => {
     const given: [entrypoint: string[] | null, cmd: string[] | null, says: string][] = [
       [null, null, 'entry point'],
       [null, ['other'], 'entry other'],
@@ -56,11 +56,11 @@ export function environmentClaims(suite: Suite): void {
     }
   })
 
-  test('commands run in the root directory where the image names none', async () => {
+  test('commands run in / if the image has no working directory', async () => {
     expect((await suite.exec(machine(), ['pwd'])).stdout).toBe('/\n')
   })
 
-  test('no environment of the host is seen inside', async () => {
+  test('environment variables of the host are not visible in a machine', async () => {
     process.env['BERTH_TEST_CANARY'] = 'on the host'
     const ref = await suite.running()
     expect(await suite.exec(ref, ['printenv', 'BERTH_TEST_CANARY'])).toMatchObject({

@@ -1,5 +1,5 @@
-// What runs in a machine stays in it, and what it prints waits outside of our memory (reliability I14); arguments are
-// only arguments (S31).
+// A command stays in its machine, and its unread output is not buffered in the engine (reliability I14). Arguments are
+// never interpreted (S31).
 
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
@@ -10,7 +10,7 @@ const MB = 1024 * 1024
 export function execClaims(suite: Suite): void {
   const machine = suite.shared()
 
-  test('a command answers with its exit code, and its two streams apart', async () => {
+  test('a command returns its exit code and separate stdout and stderr', async () => {
     expect(await suite.sh(machine(), 'echo out; echo err >&2; exit 3')).toMatchObject({
       exitCode: 3,
       timedOut: false,
@@ -24,23 +24,23 @@ export function execClaims(suite: Suite): void {
     expect(await suite.exec(machine(), ['cat'], { stdin: '' })).toMatchObject({ exitCode: 0, stdout: '' })
   })
 
-  test('without standard input a command that waits for it ends at once', async () => {
+  test('a command without standard input gets an end of file', async () => {
     expect(await suite.exec(machine(), ['cat'])).toMatchObject({ exitCode: 0, timedOut: false, stdout: '' })
   })
 
-  test('bytes pass both ways unchanged', async () => {
+  test('bytes pass in both directions unchanged', async () => {
     const stdin = Buffer.concat([Buffer.from(Array.from({ length: 256 }, (_, i) => i)), randomBytes(3 * MB)])
     const { exitCode, bytes } = await suite.exec(machine(), ['cat'], { stdin })
     expect(exitCode).toBe(0)
     expect(bytes.equals(stdin)).toBe(true)
   })
 
-  test('a command that never reads its input ends all the same', async () => {
+  test('a command that never reads its input can end', async () => {
     const result = await suite.exec(machine(), ['true'], { stdin: Buffer.alloc(MB) })
     expect(result).toMatchObject({ exitCode: 0, timedOut: false })
   })
 
-  test('a command nobody knows ends with 127 and says so', async () => {
+  test('an unknown command exits with 127 and an error message', async () => {
     for (const command of ['no-such-command', '/no/such/command', '-c', '']) {
       const { exitCode, stderr } = await suite.exec(machine(), [command])
       expect([command, exitCode]).toEqual([command, 127])
@@ -48,20 +48,20 @@ export function execClaims(suite: Suite): void {
     }
   })
 
-  test('a file that may not be executed ends with 126 and says so', async () => {
+  test('a file that is not executable exits with 126 and an error message', async () => {
     await suite.engine().writeFile(machine(), '/tmp/plain', Buffer.from('plain text'))
     const { exitCode, stderr } = await suite.exec(machine(), ['/tmp/plain'])
     expect(exitCode).toBe(126)
     expect(stderr).not.toBe('')
   })
 
-  test('arguments arrive as they are: dashes, nothing, newlines, 8192 bytes', async () => {
+  test('arguments are passed unchanged: dashes, empty, newlines, 8192 bytes', async () => {
     const argv = ['-n', '--', '', 'two\nlines', `'"$HOME\``, '*', 'é✓', 'x'.repeat(8192)]
     const { stdout } = await suite.exec(machine(), ['printf', '%s\\n', ...argv])
     expect(stdout).toBe(argv.map((arg) => `${arg}\n`).join(''))
   })
 
-  test('many arguments and long ones are run', async () => {
+  test('many and long arguments are accepted', async () => {
     for (const [count, length] of [
       [1022, 100],
       [30, 32_768],
@@ -71,13 +71,13 @@ export function execClaims(suite: Suite): void {
     }
   })
 
-  test('at its deadline a command is killed, and what it printed is kept', async () => {
+  test('a command is killed at its timeout, and its output is kept', async () => {
     const result = await suite.sh(machine(), 'echo first; sleep 1000; echo never', { timeoutMs: 1500 })
     expect(result).toMatchObject({ timedOut: true, stdout: 'first\n' })
     expect(result.exitCode).not.toBe(0)
   })
 
-  test('a command that prints for ever ends at its deadline', async () => {
+  test('a command that prints endlessly ends at its timeout', async () => {
     let bytes = 0
     const exit = await suite
       .engine()
@@ -90,7 +90,7 @@ export function execClaims(suite: Suite): void {
     expect(bytes).toBeGreaterThan(1000)
   })
 
-  test('100 MB to a slow reader arrive whole, and wait outside of our memory', async () => {
+  test('a slow reader gets all of 100 MB, and the engine does not buffer it', async () => {
     const total = 100 * MB
     let bytes = 0
     let peak = 0
@@ -114,7 +114,7 @@ export function execClaims(suite: Suite): void {
     expect(peak).toBeLessThan(50 * MB)
   })
 
-  test('an aborted command is dead and its call ends', async () => {
+  test('aborting a command kills it and ends the call', async () => {
     const abort = new AbortController()
     setTimeout(() => abort.abort(new Error('the caller left')), 500)
     const script = 'sleep 1000; echo survived > /tmp/survived'
@@ -124,14 +124,14 @@ export function execClaims(suite: Suite): void {
     expect(await suite.sh(machine(), 'test -f /tmp/survived')).toMatchObject({ exitCode: 1 })
   })
 
-  test('a command has the environment that it was given over that of its machine', async () => {
+  test('variables given to a command override those of its machine', async () => {
     const env = { MINE: "it's ✓\nmine", PATH: '/usr/bin:/bin' }
     const { stdout } = await suite.sh(machine(), 'printenv MINE; printenv PATH', { env })
     expect(stdout).toBe("it's ✓\nmine\n/usr/bin:/bin\n")
     expect((await suite.sh(machine(), 'printenv MINE')).exitCode).toBe(1)
   })
 
-  test('a command begins in the directory that it was given', async () => {
+  test('a command runs in the directory it was given', async () => {
     const given = { cwd: '/tmp', env: { MINE: 'yes' }, stdin: 'in' }
     const { stdout } = await suite.sh(machine(), 'pwd; printenv MINE; cat', given)
     expect(stdout).toBe('/tmp\nyes\nin')
@@ -142,7 +142,7 @@ export function execClaims(suite: Suite): void {
     expect(late.timedOut).toBe(true)
   })
 
-  test('20 commands at once each get their own output', async () => {
+  test('20 concurrent commands each get their own output', async () => {
     const calls = Array.from({ length: 20 }, (_, i) =>
       suite.sh(machine(), 'cat; exit 4', { stdin: `call ${i}` }),
     )
@@ -151,7 +151,7 @@ export function execClaims(suite: Suite): void {
     }
   })
 
-  test('a reader that fails ends the command and gets its own error', async () => {
+  test('a reader that throws ends the command, and the call throws its error', async () => {
     const call = suite.engine().exec(machine(), { argv: ['yes'], stdin: null, timeoutMs: 900_000 }, () => {
       throw new Error('the reader failed')
     })
@@ -163,7 +163,7 @@ export function execClaims(suite: Suite): void {
   const manyCallsMs = Math.max(600_000, manyCalls * 1000)
 
   test(
-    'what a command says on stderr is there in each of many calls, however short it is',
+    'stderr of short commands is never lost',
     async () => {
       let left = manyCalls
       const script = 'echo out; echo err >&2; exit 7'
@@ -178,7 +178,7 @@ export function execClaims(suite: Suite): void {
     manyCallsMs,
   )
 
-  test('a command that its machine is stopped or destroyed under is told as such, and its output is kept', async () => {
+  test('a command whose machine is stopped or destroyed fails with run_ended and keeps its output', async () => {
     for (const end of ['stop', 'destroy'] as const) {
       const ref = await suite.running()
       const begun = Promise.withResolvers<void>()

@@ -10,7 +10,7 @@ export function exitClaims(suite: Suite): void {
     return { of: (id: string) => told.filter((status) => status.id === id), watching }
   }
 
-  test('a process that ends on its own leaves its code', async () => {
+  test('a process that exits by itself leaves its exit code', async () => {
     for (const code of [0, 3, 255]) {
       const ref = await suite.running({ cmd: ['sh', '-c', `exit ${code}`] })
       const before = Date.now()
@@ -20,7 +20,7 @@ export function exitClaims(suite: Suite): void {
     }
   })
 
-  test('a process ended by a signal leaves 128 and its number', async () => {
+  test('a process killed by a signal leaves 128 plus the signal number', async () => {
     for (const [name, number] of Object.entries({ KILL: 9, SEGV: 11, TERM: 15 })) {
       // As a child of the first process: the kernel spares that one from its own signals.
       const ref = await suite.running({
@@ -47,7 +47,7 @@ export function exitClaims(suite: Suite): void {
     await watcher.watching
   })
 
-  test('a new watcher is told of runs that ended before it came', async () => {
+  test('a new watcher is told of runs that ended before', async () => {
     const ref = await suite.running({ cmd: ['sh', '-c', 'exit 6'] })
     await suite.exitOf(ref)
     const abort = new AbortController()
@@ -58,7 +58,7 @@ export function exitClaims(suite: Suite): void {
     await watcher.watching
   })
 
-  test('a watcher that has left is told no more, and its call ends well', async () => {
+  test('a watcher that aborts is told nothing more, and its call returns', async () => {
     const abort = new AbortController()
     const watcher = watch(abort.signal)
     abort.abort()
@@ -68,7 +68,7 @@ export function exitClaims(suite: Suite): void {
     expect(watcher.of(ref.id)).toEqual([])
   })
 
-  test('a stop is an exit like any other: who asked for it knows', async () => {
+  test('a stop is reported like any other exit', async () => {
     const abort = new AbortController()
     const watcher = watch(abort.signal)
     const ref = await suite.running()

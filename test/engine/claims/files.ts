@@ -10,7 +10,7 @@ export function fileClaims(suite: Suite): void {
     await suite.engine().writeFile(machine(), path, Buffer.from(content))
   const read = async (path: string, maxBytes = MB) => await suite.engine().readFile(machine(), path, maxBytes)
 
-  test('a file is written, verified from the machine, and read back', async () => {
+  test('a file is written, verified in the machine, and read back', async () => {
     for (const content of [Buffer.from('text\n'), Buffer.alloc(0), randomBytes(MB)]) {
       const sha256 = createHash('sha256').update(content).digest('hex')
       expect(await write('/root/file', content)).toEqual({ bytes: content.length, sha256, verified: true })
@@ -18,7 +18,7 @@ export function fileClaims(suite: Suite): void {
     }
   })
 
-  test('a written file is seen by commands, and what commands write is read', async () => {
+  test('commands see written files, and files written by commands can be read', async () => {
     for (let round = 0; round < 3; round += 1) {
       await write('/tmp/shared', `from outside ${round}`)
       expect((await suite.exec(machine(), ['cat', '/tmp/shared'])).stdout).toBe(`from outside ${round}`)
@@ -27,19 +27,19 @@ export function fileClaims(suite: Suite): void {
     }
   })
 
-  test('directories above a file are made', async () => {
+  test('missing parent directories of a file are created', async () => {
     expect(await write('/srv/a/b/c/file', 'deep')).toMatchObject({ verified: true })
     expect((await read('/srv/a/b/c/file')).toString()).toBe('deep')
   })
 
-  test('names with spaces, quotes, dashes, newlines and unicode are only names', async () => {
+  test('file names with spaces, quotes, dashes, newlines and Unicode work', async () => {
     for (const name of ['with space', `it's "q" $HOME`, '-rf', 'two\nlines', 'é✓', '*', 'n'.repeat(255)]) {
       expect(await write(`/tmp/${name}`, name)).toMatchObject({ verified: true })
       expect((await read(`/tmp/${name}`)).toString()).toBe(name)
     }
   })
 
-  test('a path that cannot name a file is refused', async () => {
+  test('an invalid path is refused', async () => {
     const bad = [
       '',
       'relative',
@@ -58,23 +58,23 @@ export function fileClaims(suite: Suite): void {
     }
   })
 
-  test('a directory is no file', async () => {
+  test('a directory cannot be read or written as a file', async () => {
     expect(await kindOf(write('/etc', 'x'))).toBe('not_a_file')
     expect(await kindOf(read('/etc'))).toBe('not_a_file')
   })
 
-  test('a file that is not there is not found', async () => {
+  test('a missing file fails with file_not_found', async () => {
     expect(await kindOf(read('/tmp/not-there'))).toBe('file_not_found')
     expect(await kindOf(read('/no/such/directory/file'))).toBe('file_not_found')
   })
 
-  test('a file over the size that was asked for is not read', async () => {
+  test('a file above the requested size fails with file_too_large', async () => {
     await write('/tmp/thousand', Buffer.alloc(1000))
     expect((await read('/tmp/thousand', 1000)).length).toBe(1000)
     expect(await kindOf(read('/tmp/thousand', 999))).toBe('file_too_large')
   })
 
-  test('writes to one file at once leave one of them whole', async () => {
+  test('concurrent writes to one file leave one of them complete', async () => {
     const contents = Array.from({ length: 8 }, (_, i) => Buffer.alloc(100_000, i))
     await Promise.all(contents.map((content) => write('/tmp/contended', content)))
     const found = await read('/tmp/contended')

@@ -33,13 +33,13 @@ export function createForking(suite: Suite) {
   }
 }
 
-/** Of every engine. */
+/** For every engine. */
 export function forkClaims(suite: Suite): void {
   const engine = suite.engine
   const { specOf, fork, running } = createForking(suite)
   const said = async (ref: MachineRef, script: string) => (await suite.sh(ref, script)).stdout
 
-  test('a fork has what its source had that moment, and from then on both go their own ways', async () => {
+  test('a fork has the files of its source at that moment, and both are independent afterwards', async () => {
     const source = await suite.running({}, { volume: { mount: '/data', gb: 1 } })
     await suite.sh(source, 'echo root > /root/file; echo data > /data/file')
     const copy = await fork(source)
@@ -52,7 +52,7 @@ export function forkClaims(suite: Suite): void {
     expect(await said(copied, 'cat /data/file')).toBe('mine\n')
   })
 
-  test('a machine that is stopped is forked without being started', async () => {
+  test('a stopped machine can be forked without being started', async () => {
     const source = await suite.running()
     await suite.sh(source, 'echo kept > /root/file')
     await engine().stop(source, 0)
@@ -61,13 +61,13 @@ export function forkClaims(suite: Suite): void {
     expect(await suite.status(source.id)).toEqual(before)
   })
 
-  test('a machine that never ran is forked like any other', async () => {
+  test('a machine that never ran can be forked', async () => {
     const { id } = await suite.create()
     expect(await said(await running({ id, generation: 0 }), 'echo here')).toBe('here\n')
     expect(await suite.status(id)).toMatchObject({ generation: 0, state: 'created' })
   })
 
-  test('a machine that is frozen is forked with all it wrote, and is not thawed', async () => {
+  test('a frozen machine can be forked with all its files and stays frozen', async () => {
     const source = await suite.running({}, { volume: { mount: '/data', gb: 1 } })
     await suite.sh(source, 'echo root > /root/file; echo data > /data/file')
     await engine().freeze(source)
@@ -77,7 +77,7 @@ export function forkClaims(suite: Suite): void {
     expect(await said(source, 'cat /root/file')).toBe('root\n')
   })
 
-  test('a fork has an address, a host name and a number of its own', async () => {
+  test('a fork has its own address, host name and fork generation', async () => {
     const source = await suite.running({ hostname: 'first' })
     const child = await running(source, { hostname: 'second' })
     const grandchild = await running(child, { hostname: 'third' })
@@ -92,14 +92,14 @@ export function forkClaims(suite: Suite): void {
     expect(new Set(addresses).size).toBe(3)
   })
 
-  test('the number is the same at the next start', async () => {
+  test('the fork generation is kept across a restart', async () => {
     const copy = await running(await suite.running())
     await engine().stop(copy, 0)
     const again = await suite.start({ ...copy, generation: 2 })
     expect(await said(again, 'cat /run/berth/fork-generation')).toBe('1\n')
   })
 
-  test('a fork that is asked for again is answered as it is', async () => {
+  test('a repeated fork request returns the existing fork', async () => {
     const source = await suite.running()
     await suite.sh(source, 'echo first > /root/file')
     const spec = specOf(source)
@@ -110,7 +110,7 @@ export function forkClaims(suite: Suite): void {
     expect(await said(ref, 'cat /root/file')).toBe('first\n')
   })
 
-  test('forks are made all or none', async () => {
+  test('forks requested together are all created or none', async () => {
     const sources = [await suite.running(), await suite.running()]
     const specs = sources.map(specOf)
     const unknown = specOf({ id: 'unit_not_here', generation: 1 })
@@ -120,7 +120,7 @@ export function forkClaims(suite: Suite): void {
     for (const source of sources) expect(await said(source, 'echo on')).toBe('on\n')
   })
 
-  test('ten forks of one machine can be made at once', async () => {
+  test('ten forks of one machine can be created at once', async () => {
     const source = await suite.running()
     await suite.sh(source, 'echo shared > /root/file')
     const copies = await Promise.all(Array.from({ length: 10 }, async () => await fork(source)))
@@ -133,7 +133,7 @@ export function forkClaims(suite: Suite): void {
     expect(await said(source, 'echo on')).toBe('on\n')
   })
 
-  test('machines that are forked crosswise do not wait for each other', async () => {
+  test('concurrent forks of the same machines in opposite order do not deadlock', async () => {
     const [one, other] = [await suite.running(), await suite.running()]
     const rounds = [1, 2, 3].flatMap(() => [
       engine().fork([one, other].map(specOf)),
@@ -142,7 +142,7 @@ export function forkClaims(suite: Suite): void {
     for (const forked of await Promise.all(rounds)) expect(forked).toHaveLength(2)
   })
 
-  test('a fork outlives its source, and a source its fork', async () => {
+  test('a fork and its source can be destroyed in any order', async () => {
     const source = await suite.running({}, { volume: { mount: '/data', gb: 1 } })
     await suite.sh(source, 'echo kept > /data/file')
     const [first, second] = [await running(source), await running(source)]
@@ -154,7 +154,7 @@ export function forkClaims(suite: Suite): void {
     expect(await said(third, 'cat /data/file')).toBe('kept\n')
   })
 
-  test('what is said of memory is so: it is there where a start says that it resumed, and only once', async () => {
+  test('a fork has the memory of its source exactly if its start says resumed, and only once', async () => {
     const { classes } = await engine().capabilities()
     const { memory } = classes.find((each) => each.class === suite.options.isolation) ?? {}
     const source = await suite.running()
@@ -175,7 +175,7 @@ export function forkClaims(suite: Suite): void {
     expect(await said(source, 'cat /dev/shm/mark')).toBe('remembered\n')
   })
 
-  test('a fork that is to begin otherwise has no memory of its source', async () => {
+  test('a fork with a different start specification does not get its source’s memory', async () => {
     const source = await suite.running()
     const spec = { ...specOf(source), run: { ...run, env: { SIBLING: 'another' } } }
     expect(await engine().fork([spec])).toMatchObject([{ copied: 'disk' }])

@@ -36,7 +36,7 @@ export function freezingClaims(suite: Suite): void {
     return { begun: begun.promise, result: exit.then((end) => ({ ...end, stdout })) }
   }
 
-  test('a frozen machine is running and frozen, refuses what needs its processes, and goes on when thawed', async () => {
+  test('a frozen machine refuses commands and file access and continues when thawed', async () => {
     const ref = await suite.running()
     await suite.sh(ref, 'echo kept > /root/kept')
     expect(await suite.status(ref.id)).toMatchObject({ state: 'running', frozen: false })
@@ -51,7 +51,7 @@ export function freezingClaims(suite: Suite): void {
     expect((await write(ref)).verified).toBe(true)
   })
 
-  test('freezing what is frozen and thawing what is not succeed, and change nothing', async () => {
+  test('freeze and thaw can be repeated without effect', async () => {
     const ref = await suite.running()
     await engine().thaw(ref)
     for (const frozen of [true, false]) {
@@ -62,7 +62,7 @@ export function freezingClaims(suite: Suite): void {
     expect(await suite.sh(ref, 'echo up')).toMatchObject({ stdout: 'up\n' })
   })
 
-  test('a command that began before the freeze stands still, and goes on after the thaw', async () => {
+  test('a command started before a freeze is frozen and continues after the thaw', async () => {
     const ref = await suite.running()
     let ended = false
     const command = begin(ref, 'echo begun; sleep 0.5; echo done')
@@ -75,7 +75,7 @@ export function freezingClaims(suite: Suite): void {
     expect(await command.result).toEqual({ exitCode: 0, timedOut: false, stdout: 'begun\ndone\n' })
   })
 
-  test('commands are run or refused as frozen, and nothing else, while a machine is frozen and thawed', async () => {
+  test('concurrent commands run or fail with frozen while a machine is repeatedly frozen and thawed', async () => {
     const ref = await suite.running()
     const commands = Array.from({ length: 20 }, async (_, i) => {
       await pause(i * 20)
@@ -97,7 +97,7 @@ export function freezingClaims(suite: Suite): void {
     expect(await suite.sh(ref, 'echo up')).toMatchObject({ stdout: 'up\n' })
   })
 
-  test('a command whose deadline passes while it is frozen is answered then, and killed once it is thawed', async () => {
+  test('a command whose timeout passes while frozen returns then and is killed after the thaw', async () => {
     const ref = await suite.running()
     const command = begin(ref, 'echo begun; sleep 876', 1000)
     await command.begun
@@ -133,7 +133,7 @@ export function freezingClaims(suite: Suite): void {
     expect(await suite.status(destroyed.id)).toBeUndefined()
   })
 
-  test('what does not run can be neither frozen nor thawed, nor can a run of long ago', async () => {
+  test('a machine that is not running cannot be frozen or thawed, nor can an earlier run', async () => {
     const nobody = { id: 'unit_nobody', generation: 1 }
     const created = { id: (await suite.create()).id, generation: 1 }
     const ended = await suite.running({ cmd: ['sh', '-c', 'exit 3'] })
@@ -147,7 +147,7 @@ export function freezingClaims(suite: Suite): void {
     expect(await suite.status(stale.id)).toMatchObject({ generation: 2, state: 'running', frozen: false })
   })
 
-  test('what the host has is told in numbers that can be true', async () => {
+  test('the reported capacity of the host is plausible', async () => {
     const { cpus, memoryMb, availableMemoryMb } = await engine().capacity()
     expect(cpus).toBeGreaterThanOrEqual(1)
     expect(availableMemoryMb).toBeGreaterThan(0)
@@ -156,7 +156,7 @@ export function freezingClaims(suite: Suite): void {
 
   const withProcesses = test.skipIf(suite.options.small)
 
-  withProcesses('a frozen machine uses no processor, whatever it was doing', async () => {
+  withProcesses('a frozen machine uses no CPU time', async () => {
     const busy = 'while :; do :; done'
     const ref = await suite.running({ entrypoint: ['bash', '-c', `(${busy}) & ${busy}`], cmd: [] })
     void suite.sh(ref, busy, { timeoutMs: 60_000 }).catch(() => undefined)
@@ -172,25 +172,22 @@ export function freezingClaims(suite: Suite): void {
     expect(await usedWithin(500)).toBeGreaterThan(50_000_000)
   })
 
-  withProcesses(
-    'memory and open connections outlive a freeze, and counting goes on where it stood',
-    async () => {
-      const ref = await suite.running({ entrypoint: ['perl', '-e', counter], cmd: [] })
-      const sibling = await suite.running()
-      await suite.logged(ref.id, 1)
-      const address = (await suite.status(ref.id))?.address ?? ''
-      let ended = false
-      const answers = suite.exec(sibling, ['perl', '-e', asking(address)]).finally(() => (ended = true))
-      await pause(600)
-      await engine().freeze(ref)
-      await pause(2500)
-      expect(ended).toBe(false)
-      await engine().thaw(ref)
-      expect(await answers).toMatchObject({ exitCode: 0, stdout: '1\n2\n3\n4\n' })
-    },
-  )
+  withProcesses('memory and open connections survive a freeze', async () => {
+    const ref = await suite.running({ entrypoint: ['perl', '-e', counter], cmd: [] })
+    const sibling = await suite.running()
+    await suite.logged(ref.id, 1)
+    const address = (await suite.status(ref.id))?.address ?? ''
+    let ended = false
+    const answers = suite.exec(sibling, ['perl', '-e', asking(address)]).finally(() => (ended = true))
+    await pause(600)
+    await engine().freeze(ref)
+    await pause(2500)
+    expect(ended).toBe(false)
+    await engine().thaw(ref)
+    expect(await answers).toMatchObject({ exitCode: 0, stdout: '1\n2\n3\n4\n' })
+  })
 
-  withProcesses('a stop lets the first process of a frozen machine say goodbye', async () => {
+  withProcesses('a stop of a frozen machine lets its first process handle SIGTERM', async () => {
     const polite = 'trap "echo bye; exit 7" TERM; echo up; while :; do sleep 0.1; done'
     const ref = await suite.running({ entrypoint: ['bash', '-c', polite], cmd: [] })
     await suite.logged(ref.id, 1)

@@ -1,4 +1,4 @@
-// Whatever lies at a path, the answer comes, and nothing outside the machine is touched (reliability S30, I12).
+// Whatever is at a path, the call returns, and nothing outside the machine is touched (reliability S30, I12).
 
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -23,7 +23,7 @@ export function hostileFileClaims(suite: Suite): void {
     )
   }
 
-  test('links are followed within the machine, and lead nowhere else', async () => {
+  test('links are followed only within the machine', async () => {
     await suite.sh(machine(), 'echo inside > /root/target; ln -s /root/target /root/link')
     expect((await read('/root/link')).toString()).toBe('inside\n')
     await write('/root/link')
@@ -35,14 +35,14 @@ export function hostileFileClaims(suite: Suite): void {
     )
   })
 
-  test('a link that leads in a circle is refused', async () => {
+  test('a circular link is refused', async () => {
     await suite.sh(machine(), 'ln -s /root/loop-b /root/loop-a; ln -s /root/loop-a /root/loop-b')
     expect(['file_refused', 'file_not_found', 'not_a_file']).toContain(await kindOf(read('/root/loop-a')))
     expect(await outcome(read('/root/loop-a/deeper'))).not.toBeNull()
     expect(await outcome(write('/root/loop-a/deeper'))).not.toBeNull()
   })
 
-  test('a FIFO, a socket and a device hold nobody up', async () => {
+  test('a FIFO, a socket or a device does not block the call', async () => {
     await suite.sh(machine(), 'mkfifo /tmp/fifo')
     expect(await outcome(read('/tmp/fifo'))).toBe('not_a_file')
     expect(await outcome(write('/tmp/fifo'))).toBe('not_a_file')
@@ -56,7 +56,7 @@ export function hostileFileClaims(suite: Suite): void {
     }
   })
 
-  test('kernel files answer or refuse, and stay what they are', async () => {
+  test('kernel files are refused or read, and never changed', async () => {
     for (const path of [
       '/proc/kmsg',
       '/proc/1/root/etc/hostname',
@@ -77,7 +77,7 @@ export function hostileFileClaims(suite: Suite): void {
     expect((await suite.sh(machine(), 'cat /proc/sys/kernel/core_pattern 2>/dev/null')).stdout).toBe(pattern)
   })
 
-  test('a command in a directory that leads elsewhere ends, and sees nothing of the host', async () => {
+  test('a command whose working directory leads out of the machine ends and sees nothing of the host', async () => {
     await suite.sh(machine(), 'ln -s /proc/1/root /tmp/led; mkdir -p /srv/here; ln -s /srv/here /tmp/linked')
     const inside = await suite.sh(machine(), 'cat /etc/hostname')
     for (let fd = 3; fd < 16; fd += 1) {
@@ -97,25 +97,25 @@ export function hostileFileClaims(suite: Suite): void {
     )
   })
 
-  test('a file below a file is refused', async () => {
+  test('a path below a file is refused', async () => {
     await suite.sh(machine(), 'echo x > /tmp/plain')
     expect(['file_refused', 'not_a_file']).toContain(await kindOf(write('/tmp/plain/below')))
     expect(await kindOf(read('/tmp/plain/below'))).toBe('file_not_found')
   })
 
-  test('a write keeps the mode and owner of the file that was there', async () => {
+  test('a write keeps the mode and owner of an existing file', async () => {
     await suite.sh(machine(), 'echo x > /tmp/tool; chown 1000:1000 /tmp/tool; chmod 750 /tmp/tool')
     await write('/tmp/tool')
     expect((await suite.sh(machine(), 'stat -c %a:%u:%g /tmp/tool')).stdout).toBe('750:1000:1000\n')
   })
 
-  test('a new file is readable by everyone and leaves no temporary one', async () => {
+  test('a new file has mode 644, and no temporary file is left', async () => {
     await suite.sh(machine(), 'mkdir /tmp/new')
     await write('/tmp/new/file')
     expect((await suite.sh(machine(), 'stat -c %a /tmp/new/file; ls -A /tmp/new')).stdout).toBe('644\nfile\n')
   })
 
-  test('boot files go where planted links lead, but never out of the machine', async () => {
+  test('boot files are written through planted links only within the machine', async () => {
     const canary = await mkdtemp(join(tmpdir(), 'berth-canary-'))
     onTestFinished(async () => await rm(canary, { recursive: true }))
     const ref = await suite.running()
@@ -134,7 +134,7 @@ export function hostileFileClaims(suite: Suite): void {
     expect(await readdir(canary)).toEqual([])
   })
 
-  test('files are written and read while the machine swaps what lies at their path', async () => {
+  test('files are read and written safely while the machine swaps what is at their path', async () => {
     const canary = await mkdtemp(join(tmpdir(), 'berth-canary-'))
     onTestFinished(async () => await rm(canary, { recursive: true }))
     await writeFile(join(canary, 'file'), 'of the host')
@@ -157,7 +157,7 @@ export function hostileFileClaims(suite: Suite): void {
     expect(await readFile(join(canary, 'file'), 'utf8')).toBe('of the host')
   })
 
-  test('a machine whose tools are gone or lie still has its files', async () => {
+  test('files can be read and written in a machine whose own tools were removed', async () => {
     const ref = await suite.running({
       cmd: ['sh', '-c', 'rm -rf /usr/bin/sh /usr/bin/cat /usr/bin/mv; exec sleep infinity'],
     })

@@ -5,7 +5,7 @@ export function lifecycleClaims(suite: Suite): void {
   const disk = '/root/kept'
   const volume = { mount: '/data', gb: 1 }
 
-  test('a machine is created, runs, answers a command and is gone once destroyed', async () => {
+  test('a machine is created, started, runs a command and is destroyed', async () => {
     const spec = await suite.create()
     expect(await suite.status(spec.id)).toMatchObject({ generation: 0, state: 'created', exit: null })
     const ref = await suite.start({ id: spec.id, generation: 1 })
@@ -16,7 +16,7 @@ export function lifecycleClaims(suite: Suite): void {
     expect(await kindOf(suite.sh(ref, 'true'))).toBe('unknown_machine')
   })
 
-  test('its disk, volume and address survive stop and start', async () => {
+  test('the disk, volume and address survive a stop and start', async () => {
     const ref = await suite.running({}, { volume })
     const before = await suite.status(ref.id)
     await suite.sh(ref, `echo disk > ${disk}; echo volume > /data/kept`)
@@ -27,14 +27,14 @@ export function lifecycleClaims(suite: Suite): void {
     expect((await suite.status(ref.id))?.address).toBe(before?.address)
   })
 
-  test('machines have addresses of their own', async () => {
+  test('each machine has its own address', async () => {
     const [one, other] = [await suite.create(), await suite.create()]
     const addresses = [(await suite.status(one.id))?.address, (await suite.status(other.id))?.address]
     expect(new Set(addresses).size).toBe(2)
     expect(addresses).not.toContain(undefined)
   })
 
-  test('every operation that has happened can be repeated', async () => {
+  test('every completed operation can be repeated', async () => {
     const engine = suite.engine()
     const spec = await suite.create()
     expect(await engine.create(spec)).toEqual(await suite.status(spec.id))
@@ -52,7 +52,7 @@ export function lifecycleClaims(suite: Suite): void {
     await engine.destroy(spec.id)
   })
 
-  test('destroy works from every state, and for a machine nobody knows', async () => {
+  test('destroy works in every state and for an unknown machine', async () => {
     const created = await suite.create()
     const running = await suite.running()
     const stopped = await suite.running()
@@ -62,7 +62,7 @@ export function lifecycleClaims(suite: Suite): void {
     for (const { id } of [created, running, stopped]) expect(left).not.toContain(id)
   })
 
-  test('a call of an older generation does nothing', async () => {
+  test('a call with an older generation has no effect', async () => {
     const ref = await suite.running()
     await suite.engine().stop(ref, 0)
     const newer = await suite.start({ id: ref.id, generation: 5 })
@@ -75,7 +75,7 @@ export function lifecycleClaims(suite: Suite): void {
     expect(await suite.sh(newer, 'test -f /tmp/x')).toMatchObject({ exitCode: 1 })
   })
 
-  test('a machine that is not running says so, and an unknown one too', async () => {
+  test('calls for a stopped or unknown machine fail with not_running or unknown_machine', async () => {
     const spec = await suite.create()
     const ref = { id: spec.id, generation: 1 }
     expect(await kindOf(suite.sh(ref, 'true'))).toBe('not_running')
@@ -88,7 +88,7 @@ export function lifecycleClaims(suite: Suite): void {
     )
   })
 
-  test('a command that is not in the image fails the start, and the next start is a clean one', async () => {
+  test('a command that is not in the image fails the start, and the next start succeeds', async () => {
     const spec = await suite.create()
     const ref = { id: spec.id, generation: 1 }
     expect(await kindOf(suite.start(ref, { entrypoint: ['no-such-command'], cmd: [] }))).toBe('start_failed')
@@ -97,7 +97,7 @@ export function lifecycleClaims(suite: Suite): void {
     expect(await suite.sh(next, 'echo up')).toMatchObject({ stdout: 'up\n' })
   })
 
-  test('ten machines are made, run and destroyed at once', async () => {
+  test('ten machines are created, used and destroyed at once', async () => {
     const refs = await Promise.all(Array.from({ length: 10 }, () => suite.running()))
     const answers = await Promise.all(refs.map((ref) => suite.sh(ref, `echo ${ref.id}`)))
     expect(answers.map((answer) => answer.stdout)).toEqual(refs.map((ref) => `${ref.id}\n`))
@@ -106,7 +106,7 @@ export function lifecycleClaims(suite: Suite): void {
     for (const { id } of refs) expect(left).not.toContain(id)
   })
 
-  test('create, start, stop and destroy racing for one machine leave nothing behind', async () => {
+  test('concurrent create, start, stop and destroy of one machine leave nothing behind', async () => {
     const spec = await suite.create()
     const engine = suite.engine()
     const ref = { id: spec.id, generation: 1 }
@@ -120,7 +120,7 @@ export function lifecycleClaims(suite: Suite): void {
     expect(await suite.status(spec.id)).toBeUndefined()
   })
 
-  test('what the engine can do is said in words for a person', async () => {
+  test('the capabilities of the engine include explanations for people', async () => {
     const { classes, defaultClass, defaultReason } = await suite.engine().capabilities()
     expect(classes.find((one) => one.class === suite.options.isolation)).toMatchObject({ available: true })
     for (const one of classes) expect(one.detail).not.toBe('')
@@ -128,7 +128,7 @@ export function lifecycleClaims(suite: Suite): void {
     expect(defaultReason).not.toBe('')
   })
 
-  test('pulling an image again gives the same digest', async () => {
+  test('repeated pulls of an image return the same digest', async () => {
     const [one, other] = await Promise.all([
       suite.engine().pull(suite.options.image),
       suite.engine().pull(suite.options.image),

@@ -1,4 +1,4 @@
-// A machine that takes all it can get harms itself alone (reliability I15, I18).
+// A machine that uses all it can get harms only itself (reliability I15, I18).
 
 import { expect, test } from 'vitest'
 import { kindOf, type Suite } from '../suite.ts'
@@ -9,13 +9,13 @@ export function limitClaims(suite: Suite): void {
   /** Takes memory until something stops it. */
   const eatMemory = 'my @held; while (1) { push @held, "x" x (16 * 1024 * 1024); }'
 
-  test('a first process over its memory is killed, and that is said', async () => {
+  test('a first process that exceeds its memory is killed and reported as OOM killed', async () => {
     const ref = await suite.running({ entrypoint: ['perl', '-e', eatMemory], cmd: [] }, { size })
     const exit = await suite.exitOf(ref, 60_000)
     expect(exit).toMatchObject({ code: 137, oomKilled: true, byHost: false })
   })
 
-  test('a command over the memory fails, and other machines do not notice', async () => {
+  test('a command that exceeds the memory fails without affecting other machines', async () => {
     const neighbour = await suite.running()
     const ref = await suite.running({}, { size })
     const result = await suite.exec(ref, ['perl', '-e', eatMemory], { timeoutMs: 60_000 })
@@ -27,9 +27,11 @@ export function limitClaims(suite: Suite): void {
   })
 
   // gVisor's are its own memory.
-  test.skipIf(oneProcess)('what a machine leaves unread in its sockets is less than its memory', async () => {
-    const ref = await suite.running({}, { size })
-    const fill = `use IO::Socket::INET;
+  test.skipIf(oneProcess)(
+    'unread data in a machine’s sockets is limited to less than its memory',
+    async () => {
+      const ref = await suite.running({}, { size })
+      const fill = `use IO::Socket::INET;
       my $server = IO::Socket::INET->new(Listen => 500, LocalAddr => '127.0.0.1') or die;
       my ($sent, $block, @held) = (0, 'x' x 65536);
       for (1 .. 400) {
@@ -39,15 +41,16 @@ export function limitClaims(suite: Suite): void {
         while (my $taken = syswrite $client, $block) { $sent += $taken }
       }
       print $sent >> 20, ' ', scalar @held;`
-    const { stdout } = await suite.exec(ref, ['perl', '-e', fill])
-    const [sentMb = Infinity, sockets] = stdout.split(' ').map(Number)
-    // Without a limit these take six times of that.
-    expect(sentMb).toBeLessThan(size.memoryMb)
-    expect(sockets).toBe(800)
-    expect(await suite.status(ref.id)).toMatchObject({ state: 'running' })
-  })
+      const { stdout } = await suite.exec(ref, ['perl', '-e', fill])
+      const [sentMb = Infinity, sockets] = stdout.split(' ').map(Number)
+      // Without a limit these take six times of that.
+      expect(sentMb).toBeLessThan(size.memoryMb)
+      expect(sockets).toBe(800)
+      expect(await suite.status(ref.id)).toMatchObject({ state: 'running' })
+    },
+  )
 
-  test('a fork bomb stays within its machine', async () => {
+  test('a fork bomb does not affect other machines', async () => {
     const neighbour = await suite.running()
     const ref = await suite.running({}, { size: { ...size, memoryMb: 2048 } })
     const bomb = 'for (1..2000) { my $p = fork; exit 9 if !defined $p; if (!$p) { sleep 300; exit } }'
@@ -61,7 +64,7 @@ export function limitClaims(suite: Suite): void {
     expect(await suite.status(ref.id)).toBeUndefined()
   })
 
-  test('a machine that was stopped was not killed for memory, whatever became of a child of it before', async () => {
+  test('a stopped machine is not reported as OOM killed even if a child was', async () => {
     const stubborn = 'trap "" TERM; echo up; while :; do sleep 0.1; done'
     const ref = await suite.running({ entrypoint: ['bash', '-c', stubborn], cmd: [] }, { size })
     await suite.logged(ref.id, 1)
@@ -70,7 +73,7 @@ export function limitClaims(suite: Suite): void {
     expect(await suite.exitOf(ref)).toMatchObject({ code: 137, oomKilled: false })
   })
 
-  test('a full disk is an error inside, and the machine goes on', async () => {
+  test('a full disk is an error in the machine, which continues to run', async () => {
     const neighbour = await suite.running()
     const ref = await suite.running({}, { size, volume: { mount: '/data', gb: 1 } })
     for (const directory of ['/root', '/data']) {
@@ -90,7 +93,7 @@ export function limitClaims(suite: Suite): void {
     })
   })
 
-  test('the cpu is what the size says', async () => {
+  test('a machine gets no more CPU than its size allows', async () => {
     const ref = await suite.running({}, { size: { ...size, cpus: 0.25 } })
     const [started, before] = [performance.now(), suite.cpuNs(ref)]
     await suite.sh(ref, 'while :; do :; done', { timeoutMs: 2000 })

@@ -1,4 +1,4 @@
-// Lines come without gap and without doubles, over pages, runs and followers (reliability F32).
+// Log lines have no gaps and no duplicates across pages, runs and followers (reliability F32).
 
 import { expect, test } from 'vitest'
 import type { LogLine } from '../../../src/engine/engine.ts'
@@ -15,7 +15,7 @@ export function logClaims(suite: Suite): void {
   /** Without a loop, which is more than the shell of the fake engine knows. */
   const fifty = numbered.map((line) => `echo ${line}`).join('; ')
 
-  test('lines of both streams are kept, each in order, with time and stream', async () => {
+  test('lines of stdout and stderr are kept in order with their time and stream', async () => {
     const before = Date.now()
     const ref = await suite.running({
       cmd: ['sh', '-c', 'echo one; echo two; echo bad >&2; echo; echo three'],
@@ -26,7 +26,7 @@ export function logClaims(suite: Suite): void {
     for (const { at } of lines) expect(Math.abs(at.getTime() - before)).toBeLessThan(60_000)
   })
 
-  test('pages by cursor have no gap and no line twice', async () => {
+  test('pages by cursor have no gaps and no duplicates', async () => {
     const ref = await suite.running({ cmd: ['sh', '-c', fifty] })
     await suite.logged(ref.id, 50)
     const newest = await logs(ref.id, { limit: 7 })
@@ -41,7 +41,7 @@ export function logClaims(suite: Suite): void {
     expect(texts(seen)).toEqual(numbered)
   })
 
-  test('lines since a time are those from then on', async () => {
+  test('lines since a given time are exactly the later ones', async () => {
     const ref = await suite.running({ cmd: ['sh', '-c', 'echo early; sleep 1.2; echo late'] })
     const lines = await suite.logged(ref.id, 2)
     const late = lines[1]?.at ?? new Date(0)
@@ -49,14 +49,14 @@ export function logClaims(suite: Suite): void {
     expect(await logs(ref.id, { since: new Date(late.getTime() + 60_000) })).toEqual([])
   })
 
-  test('a cursor of somebody else’s making is refused', async () => {
+  test('an invalid cursor is refused', async () => {
     const ref = await suite.running()
     for (const after of ['nonsense', '-1', '../../etc', ' ']) {
       expect([after, await kindOf(logs(ref.id, { after }))]).toEqual([after, 'bad_cursor'])
     }
   })
 
-  test('the log goes on over runs, and a cursor of an earlier run stays good', async () => {
+  test('the log continues across runs, and a cursor of an earlier run stays valid', async () => {
     const ref = await suite.running({ cmd: ['sh', '-c', 'echo run one; echo end one'] })
     const [first] = await suite.logged(ref.id, 2)
     await suite.exitOf(ref)
@@ -65,7 +65,7 @@ export function logClaims(suite: Suite): void {
     expect(texts(await logs(ref.id, { after: first?.cursor ?? '' }))).toEqual(['end one', 'run two'])
   })
 
-  test('following gives what is there, then what comes, and ends with the run', async () => {
+  test('following returns past lines, then new ones, and ends with the run', async () => {
     const ref = await suite.running({ cmd: ['sh', '-c', 'echo a; echo b; sleep 1; echo c; sleep 1; echo d'] })
     const followed: LogLine[] = []
     for await (const line of suite.engine().followLogs(ref.id, null, new AbortController().signal))
@@ -78,7 +78,7 @@ export function logClaims(suite: Suite): void {
     expect(texts(rest)).toEqual(['c', 'd'])
   })
 
-  test('following ends quietly when nobody listens any more', async () => {
+  test('following ends quietly when the caller aborts', async () => {
     const ref = await suite.running({ cmd: ['sh', '-c', 'echo here; sleep infinity'] })
     const abort = new AbortController()
     const seen: string[] = []
@@ -89,7 +89,7 @@ export function logClaims(suite: Suite): void {
     expect(seen).toEqual(['here'])
   })
 
-  test('ten followers all see every line', async () => {
+  test('ten followers all get every line', async () => {
     const ref = await suite.running({ cmd: ['sh', '-c', `sleep 0.5; ${fifty}; sleep 0.5`] })
     const followers = Array.from({ length: 10 }, async () => {
       const seen: string[] = []
@@ -101,17 +101,17 @@ export function logClaims(suite: Suite): void {
     for (const seen of await Promise.all(followers)) expect(seen).toEqual(numbered)
   })
 
-  test('output without a last newline is a line too', async () => {
+  test('output without a final newline is a line too', async () => {
     const ref = await suite.running({ cmd: ['sh', '-c', 'echo whole; echo -n rest'] })
     expect(texts(await suite.logged(ref.id, 2))).toEqual(['whole', 'rest'])
   })
 
-  test('the log of a machine that has printed nothing is empty', async () => {
+  test('the log of a machine without output is empty', async () => {
     const spec = await suite.create()
     expect(await logs(spec.id)).toEqual([])
   })
 
-  test('long lines and bytes that are no text neither break the log nor what follows', async () => {
+  test('long lines and binary output do not corrupt later lines', async () => {
     const script = 'head -c 20000 /dev/zero; echo; echo -n; echo after'
     const ref = await suite.running({ cmd: ['sh', '-c', script] })
     const lines = await eventually(async () => {
@@ -121,7 +121,7 @@ export function logClaims(suite: Suite): void {
     expect(lines.slice(0, -1).reduce((sum, line) => sum + line.text.length, 0)).toBe(20_000)
   })
 
-  test.skipIf(suite.options.small)('a line of 100 000 characters comes whole', async () => {
+  test.skipIf(suite.options.small)('a line of 100 000 characters is returned whole', async () => {
     const ref = await suite.running({
       cmd: ['bash', '-c', 'printf "%0100000d\\n" 0; printf "\\xff\\xfe\\x00\\n"; echo after'],
     })
@@ -133,7 +133,7 @@ export function logClaims(suite: Suite): void {
     expect(lines[0]).not.toHaveProperty('continues')
   })
 
-  test.skipIf(suite.options.small)('a flood keeps its newest 16 MB, and its cursor reads on', async () => {
+  test.skipIf(suite.options.small)('the log keeps the newest 16 MB, and its cursor continues', async () => {
     const lineCount = 300_000
     const line = 'x'.repeat(100)
     const script = `i=0; while [ $i -lt ${lineCount} ]; do echo "$i ${line}"; i=$((i+1)); done; echo finished`
@@ -163,7 +163,7 @@ export function logClaims(suite: Suite): void {
     expect(next).toBe(lineCount)
   })
 
-  test.skipIf(suite.options.small)('a loop that prints while it is read is read without gap', async () => {
+  test.skipIf(suite.options.small)('following a busy loop returns every line', async () => {
     const ref = await suite.running({ cmd: ['bash', '-c', printing(3000)] })
     const seen: string[] = []
     for await (const { text } of suite.engine().followLogs(ref.id, null, new AbortController().signal))

@@ -37,7 +37,7 @@ const run: RunSpec = {
 
 type Answer = { count: number; random: string; seconds: number }
 
-/** Of engines that keep what runs have in memory. */
+/** For engines that support memory checkpoints. */
 export function memoryClaims(suite: Suite): void {
   const engine = suite.engine
   const said = async (ref: MachineRef, script: string) =>
@@ -63,7 +63,7 @@ export function memoryClaims(suite: Suite): void {
     return { id, source, networkGroup: 1, run: { ...run, hostname } }
   }
 
-  test('a suspended run goes on where it stood: its memory, log, commands and files, and it is ended as others are', async () => {
+  test('a suspended run continues with its memory, log, commands and files and can be stopped', async () => {
     const ref = await serving()
     expect((await asked(ref)).count).toBe(1)
     expect(await engine().suspend(ref, 1000)).toBe(true)
@@ -82,7 +82,7 @@ export function memoryClaims(suite: Suite): void {
     expect(await suite.exitOf(again.ref)).toMatchObject({ code: 137, oomKilled: false })
   })
 
-  test('a frozen run is suspended as it stands, and never goes on before', async () => {
+  test('a frozen run can be suspended without a thaw', async () => {
     const ref = await serving()
     await asked(ref)
     await engine().freeze(ref)
@@ -91,7 +91,7 @@ export function memoryClaims(suite: Suite): void {
     expect([again.resumed, (await asked(again.ref)).count]).toEqual([true, 2])
   })
 
-  test('a suspension that is repeated is answered alike; one of another run, or of none, keeps nothing', async () => {
+  test('a repeated suspend returns the same result; a suspend of another or no run keeps nothing', async () => {
     const ref = await serving()
     expect(await engine().suspend({ ...ref, generation: 7 }, 0)).toBe(false)
     expect(await engine().suspend(ref, 0)).toBe(true)
@@ -104,7 +104,7 @@ export function memoryClaims(suite: Suite): void {
     expect((await next(again.ref)).resumed).toBe(false)
   })
 
-  test('memory is used once: what is started after it, stopped or not, has nothing of it', async () => {
+  test('a checkpoint is used for one start only', async () => {
     const ref = await serving()
     await engine().suspend(ref, 0)
     const resumed = await next(ref)
@@ -114,7 +114,7 @@ export function memoryClaims(suite: Suite): void {
     expect((await asked(over.ref)).count).toBe(1)
   })
 
-  test('what is stopped once it was suspended begins anew', async () => {
+  test('a stop after a suspend discards the checkpoint', async () => {
     const ref = await serving()
     expect(await engine().suspend(ref, 0)).toBe(true)
     await engine().stop({ ...ref, generation: 7 }, 0)
@@ -126,7 +126,7 @@ export function memoryClaims(suite: Suite): void {
     ['another command', { cmd: ['more'] }],
     ['another environment', { env: { WHAT: 'else' } }],
     ['another boot file', { files: [{ path: '/srv/boot', content: Buffer.from('x') }] }],
-  ])('a run with %s begins anew', async (_what, changed) => {
+  ])('a run with %s starts cold', async (_what, changed) => {
     const ref = await serving()
     await said(ref, 'echo kept > /root/kept')
     expect(await engine().suspend(ref, 0)).toBe(true)
@@ -134,7 +134,7 @@ export function memoryClaims(suite: Suite): void {
     expect([again.resumed, await said(again.ref, 'cat /root/kept')]).toEqual([false, 'kept\n'])
   })
 
-  test('six suspensions keep every byte of disk and volume, and the count', async () => {
+  test('six suspensions keep every byte of the disk and volume and the memory', async () => {
     const files = [{ path: '/srv/boot', content: Buffer.from('boot') }]
     let ref = await serving({ files }, { volume: { mount: '/data', gb: 1 } })
     const surveys = async () => await Promise.all(places.map(async (place) => await in_(place, survey)))
@@ -157,7 +157,7 @@ export function memoryClaims(suite: Suite): void {
     expect(await said(ref, 'wc -l < /data/log; cat /srv/boot')).toBe('6\nboot')
   })
 
-  test('connections are not of the run that goes on; new ones are made both ways', async () => {
+  test('connections are closed by a suspension, and new ones work in both directions', async () => {
     const ref = await serving()
     const sibling = await serving()
     const addressOf = async ({ id }: MachineRef) => (await suite.status(id))?.address ?? ''
@@ -171,7 +171,7 @@ export function memoryClaims(suite: Suite): void {
     expect((await asked(again.ref, await addressOf(sibling))).count).toBe(1)
   })
 
-  test('connections that nobody has accepted yet, as a busy server always has, keep no memory from being saved', async () => {
+  test('connections in the backlog of a listener do not prevent a suspension', async () => {
     const ref = await serving()
     const sibling = await serving()
     const address = (await suite.status(ref.id))?.address ?? ''
@@ -186,7 +186,7 @@ export function memoryClaims(suite: Suite): void {
     expect((await asked(again.ref)).count).toBe(2)
   })
 
-  test('a listener that is suspended under load, with a command open, answers its neighbours afterwards', async () => {
+  test('a listener suspended under load responds to its neighbours afterwards', async () => {
     const ref = await serving()
     const sibling = await serving()
     const address = (await suite.status(ref.id))?.address ?? ''
@@ -205,7 +205,7 @@ export function memoryClaims(suite: Suite): void {
     expect((await visitors).exitCode).toBe(0)
   })
 
-  test('clocks are right: none goes back, timers go on, and the time of day is that of the host', async () => {
+  test('monotonic clocks never go back, timers continue, and the wall clock is the host’s', async () => {
     const ref = await serving({ env: { ALARM: '3' } })
     const before = (await asked(ref)).seconds
     expect(await engine().suspend(ref, 0)).toBe(true)
@@ -219,7 +219,7 @@ export function memoryClaims(suite: Suite): void {
     expect(log.at(-1)?.text).toBe('the alarm rang')
   })
 
-  test('what holds a machine back holds it after its memory was restored', async () => {
+  test('all restrictions of a machine still apply after a restore', async () => {
     const ref = await serving()
     const script = [
       'grep -E "^(NoNewPrivs|Seccomp|Cap|Uid|Gid)" /proc/1/status; cat /proc/1/oom_score_adj /proc/1/limits',
@@ -237,7 +237,7 @@ export function memoryClaims(suite: Suite): void {
     expect((await said(again.ref, script.join('\n'))).split('\n')).toEqual(before.split('\n'))
   })
 
-  test('a fork goes on from its source’s memory, which keeps its open connections, and both go their own ways', async () => {
+  test('a fork continues from its source’s memory, and the source keeps its open connections', async () => {
     const source = await serving({ hostname: 'first' })
     const visitor = await serving()
     const address = (await suite.status(source.id))?.address ?? ''
@@ -266,7 +266,7 @@ export function memoryClaims(suite: Suite): void {
     expect(await said(source, 'hostname')).toBe('first\n')
   })
 
-  test('two forks of one instant draw other random numbers, and have nothing of each other', async () => {
+  test('two forks from the same instant get different random numbers and are independent', async () => {
     const source = await serving()
     await asked(source)
     const specs = [forkSpec(source, 'one'), forkSpec(source, 'two')]
@@ -281,7 +281,7 @@ export function memoryClaims(suite: Suite): void {
     expect(new Set(answers.map(({ random }) => random)).size).toBe(3)
   })
 
-  test('a fork’s fork, suspended, goes on too', async () => {
+  test('a fork of a fork continues from memory and can be suspended', async () => {
     const source = await serving()
     const child = forkSpec(source)
     await engine().fork([child])
@@ -299,7 +299,7 @@ export function memoryClaims(suite: Suite): void {
     expect(await said(again.ref, 'cat /run/berth/fork-generation')).toBe('2\n')
   })
 
-  test('what commands left running goes on as well, again and again', async () => {
+  test('processes left by commands survive repeated suspensions', async () => {
     let ref = await serving()
     for (const name of ['first', 'second', 'third']) {
       const left = `setsid bash -c 'while :; do echo ${name} >> /root/log; sleep 0.1; done' > /dev/null 2>&1 < /dev/null &`
@@ -313,7 +313,7 @@ export function memoryClaims(suite: Suite): void {
     }
   })
 
-  test('a command under way ends with the run that is suspended, and leaves nothing in the next', async () => {
+  test('a running command ends with a suspended run and does not exist in the next', async () => {
     const ref = await serving()
     const argv = ['bash', '-c', 'echo up > /root/up; sleep 543']
     const command = kindOf(suite.exec(ref, argv, { timeoutMs: 60_000 }))

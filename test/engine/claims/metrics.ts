@@ -1,4 +1,4 @@
-// What a machine uses, told without a process in it.
+// Resource usage of a machine, measured without a process inside it.
 
 import { expect, test } from 'vitest'
 import { eventually, kindOf, type Suite } from '../suite.ts'
@@ -6,11 +6,11 @@ import { eventually, kindOf, type Suite } from '../suite.ts'
 const MB = 1024 ** 2
 const GB = 1024 ** 3
 
-/** Of every engine. */
+/** For every engine. */
 export function metricsClaims(suite: Suite): void {
   const metrics = async (id: string) => await suite.engine().metrics(id)
 
-  test('a running machine tells what it uses, below the limits of its size', async () => {
+  test('a running machine reports its usage and the limits of its size', async () => {
     const ref = await suite.running({}, { volume: { mount: '/data', gb: 2 } })
     const { at, run, disk, volume } = await metrics(ref.id)
     expect(Math.abs(at.getTime() - Date.now())).toBeLessThan(600_000)
@@ -24,7 +24,7 @@ export function metricsClaims(suite: Suite): void {
     expect([disk.limitBytes, volume?.limitBytes]).toEqual([GB, 2 * GB])
   })
 
-  test('a frozen one is counted as it stands, and stays frozen', async () => {
+  test('a frozen machine reports its usage and stays frozen', async () => {
     const ref = await suite.running()
     await suite.engine().freeze(ref)
     const first = await metrics(ref.id)
@@ -35,7 +35,7 @@ export function metricsClaims(suite: Suite): void {
     expect(await suite.status(ref.id)).toMatchObject({ state: 'running', frozen: true })
   })
 
-  test('a machine that does not run has its disk alone, and none that is not there is known', async () => {
+  test('a stopped machine reports only its disk, and an unknown machine is an error', async () => {
     const { id } = await suite.create()
     expect(await metrics(id)).toMatchObject({ run: null, disk: { limitBytes: GB }, volume: null })
     await suite.start({ id, generation: 1 })
@@ -45,11 +45,11 @@ export function metricsClaims(suite: Suite): void {
   })
 }
 
-/** Where processes are real. */
+/** For engines with real processes. */
 export function countedClaims(suite: Suite): void {
   const metrics = async (id: string) => await suite.engine().metrics(id)
 
-  test('what a machine does is counted: processor, memory, processes, disk, network', async () => {
+  test('CPU, memory, processes, disk and network usage are counted', async () => {
     const ref = await suite.running()
     const before = (await metrics(ref.id)).run
     await suite.sh(

@@ -25,7 +25,7 @@ export function networkClaims(suite: Suite): void {
     return (await suite.status(id))?.address ?? ''
   }
 
-  test('machines of one group reach each other, and no machine of another group', async () => {
+  test('machines of one group reach each other, and machines of another group do not', async () => {
     const one = await suite.running(serving, { networkGroup: 11 })
     const sibling = await suite.running({}, { networkGroup: 11 })
     const stranger = await suite.running({}, { networkGroup: 12 })
@@ -35,7 +35,7 @@ export function networkClaims(suite: Suite): void {
     expect(await reaches(stranger, address, 8080)).toBe(false)
   })
 
-  test('a machine sees its own address, and reaches itself by it and by localhost', async () => {
+  test('a machine reaches itself by its address and by localhost', async () => {
     const ref = await suite.running(serving)
     await suite.logged(ref.id, 1)
     const address = await addressOf(ref.id)
@@ -43,7 +43,7 @@ export function networkClaims(suite: Suite): void {
     expect(await reaches(ref, '127.0.0.1', 8080)).toBe(true)
   })
 
-  test('the host and its networks are out of reach', async () => {
+  test('a machine cannot reach the host or its networks', async () => {
     const host = createServer((socket) => socket.end('hello\n'))
     await new Promise<void>((resolve) => host.listen(0, '0.0.0.0', resolve))
     const address = host.address()
@@ -61,7 +61,7 @@ export function networkClaims(suite: Suite): void {
     }
   })
 
-  test('siblings are searched for in the domain that was given', async () => {
+  test('the resolver configuration has the given search domain', async () => {
     const ref = await suite.running({ searchDomain: 'shop.internal' })
     const { stdout } = await suite.sh(ref, 'cat /etc/resolv.conf')
     expect(stdout).toMatch(/^search shop\.internal$/m)
@@ -69,7 +69,7 @@ export function networkClaims(suite: Suite): void {
     expect((await suite.sh(ref, 'getent hosts localhost')).stdout).toContain('localhost')
   })
 
-  test('the address and its reach survive stop and start', async () => {
+  test('the address and network group survive a stop and start', async () => {
     const one = await suite.running(serving, { networkGroup: 13 })
     const sibling = await suite.running({}, { networkGroup: 13 })
     const address = await addressOf(one.id)

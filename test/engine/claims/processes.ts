@@ -1,4 +1,4 @@
-// A command ends with all it has begun, and its descriptors and rights are few (reliability I14).
+// A command ends with all its children and has few descriptors and rights (reliability I14).
 
 import { expect, test } from 'vitest'
 import { eventually, type Suite } from '../suite.ts'
@@ -25,7 +25,7 @@ export function processClaims(suite: Suite): void {
   }
   const writer = (file: string) => `while :; do date +%s%N > ${file}; sleep 0.05; done`
 
-  test('at its deadline the whole tree is killed, children in sessions of their own too', async () => {
+  test('a timeout kills the whole process tree, including children in other sessions', async () => {
     const script = `(setsid sh -c '${writer('/tmp/daemon')}' >/dev/null 2>&1 &) ; (${writer('/tmp/child')}) & echo begun; wait`
     const result = await suite.exec(machine(), ['bash', '-c', script], { timeoutMs: 2000 })
     expect(result).toMatchObject({ timedOut: true, stdout: 'begun\n' })
@@ -33,7 +33,7 @@ export function processClaims(suite: Suite): void {
     expect(await stillWrites('/tmp/child')).toBe(false)
   })
 
-  test('an aborted command takes its children along', async () => {
+  test('aborting a command kills its children', async () => {
     const abort = new AbortController()
     setTimeout(() => abort.abort(new Error('the caller left')), 1500)
     const script = `(setsid sh -c '${writer('/tmp/orphan')}' >/dev/null 2>&1 &) ; sleep 60`
@@ -41,30 +41,30 @@ export function processClaims(suite: Suite): void {
     await eventually(async () => ((await stillWrites('/tmp/orphan')) ? null : true), 5000)
   })
 
-  test('a deadline spares the other processes of the machine', async () => {
+  test('a timeout does not affect other processes of the machine', async () => {
     const other = suite.sh(machine(), 'sleep 2; echo unharmed')
     await suite.sh(machine(), 'sleep 60', { timeoutMs: 500 })
     expect((await other).stdout).toBe('unharmed\n')
   })
 
-  test('a child left behind that holds the output does not hold up the answer', async () => {
+  test('a command returns even if a child keeps its output open', async () => {
     const result = await suite.sh(machine(), 'sleep 1234 & echo answered', { timeoutMs: 900_000 })
     expect(result).toMatchObject({ exitCode: 0, timedOut: false, stdout: 'answered\n' })
     // It was not waited for: it is still there.
     expect((await suite.sh(machine(), 'cat /proc/[0-9]*/cmdline')).stdout).toContain('sleep\x001234\0')
   })
 
-  test('a child left behind by a command that ended lives on', async () => {
+  test('a background child of a finished command keeps running', async () => {
     await suite.sh(machine(), `setsid sh -c '${writer('/tmp/service')}' >/dev/null 2>&1 &`)
     await eventually(async () => ((await stillWrites('/tmp/service')) ? true : null), 5000)
   })
 
-  test('a command ended by a signal answers 128 and its number', async () => {
+  test('a command killed by a signal exits with 128 plus the signal number', async () => {
     expect((await suite.sh(machine(), 'kill -9 $$')).exitCode).toBe(137)
     expect((await suite.sh(machine(), 'kill -TERM $$')).exitCode).toBe(143)
   })
 
-  test('a command has three descriptors, no terminal and no rights to gain', async () => {
+  test('a command has three descriptors, no terminal and no way to gain privileges', async () => {
     const { stdout } = await suite.sh(machine(), 'ls /proc/$$/fd | sort -n | head -3; ls /proc/$$/fd | wc -l')
     const lines = stdout.trim().split('\n')
     expect(lines.slice(0, 3)).toEqual(['0', '1', '2'])
@@ -81,7 +81,7 @@ export function processClaims(suite: Suite): void {
     expect(status).toMatch(/CapEff/)
   })
 
-  test('SIGTERM is given, and after the grace time everything is killed', async () => {
+  test('a stop sends SIGTERM and kills everything after the grace period', async () => {
     const polite = await suite.running({
       entrypoint: ['bash', '-c', 'trap "echo bye; exit 7" TERM; echo up; while :; do sleep 0.1; done'],
       cmd: [],
@@ -100,7 +100,7 @@ export function processClaims(suite: Suite): void {
     expect(await suite.exitOf(stubborn)).toMatchObject({ code: 137, oomKilled: false })
   })
 
-  test('when the first process ends, all others of its run end', async () => {
+  test('all processes of a run end with its first process', async () => {
     const ref = await suite.running({
       entrypoint: ['bash', '-c', 'setsid sleep 1000 & sleep 1; exit 0'],
       cmd: [],

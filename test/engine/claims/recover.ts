@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { kindOf, type Suite } from '../suite.ts'
 
 export function recoverClaims(suite: Suite): void {
-  test('recover keeps the machines that are wanted and removes every other', async () => {
+  test('recover keeps the wanted machines and removes all others', async () => {
     const wanted = await suite.running()
     const wantedToo = await suite.create()
     const unwanted = await suite.running()
@@ -20,7 +20,7 @@ export function recoverClaims(suite: Suite): void {
     expect(await suite.engine().recover([wanted.id, wantedToo.id, ...others])).toMatchObject({ removed: 0 })
   })
 
-  test('what is put aside runs no more, and is the machine it was once it is wanted', async () => {
+  test('a machine put aside does not run, and is restored with its disk when it is wanted', async () => {
     const ref = await suite.running()
     await suite.sh(ref, 'echo kept > /root/kept')
     const before = await suite.status(ref.id)

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { eventually, kindOf, type Suite } from '../suite.ts'
 
 export function restartClaims(suite: Suite): void {
-  test('a new engine adopts what runs: commands, files, log and exit go on', async () => {
+  test('a new engine adopts running machines with their commands, files, log and exit', async () => {
     const ref = await suite.running({
       entrypoint: ['bash', '-c', 'echo up; while [ ! -f /tmp/end ]; do sleep 0.1; done; echo done; exit 21'],
       cmd: [],
@@ -32,13 +32,13 @@ export function restartClaims(suite: Suite): void {
     await suite.start({ id: stopped.id, generation: 2 })
   })
 
-  test('a run that ended while no engine looked has its exit', async () => {
+  test('the exit code of a run that ended while no engine was running is reported', async () => {
     const ref = await suite.running({ entrypoint: ['bash', '-c', 'sleep 0.5; exit 22'], cmd: [] })
     await suite.reopen()
     expect(await suite.exitOf(ref)).toMatchObject({ code: 22, oomKilled: false })
   })
 
-  test('machines are destroyed, and their disks restarted, by an engine that did not make them', async () => {
+  test('a new engine can destroy and restart machines that an earlier one created', async () => {
     const doomed = await suite.running()
     const kept = await suite.running({}, { volume: { mount: '/data', gb: 1 } })
     await suite.sh(kept, 'echo kept > /data/file')
@@ -50,7 +50,7 @@ export function restartClaims(suite: Suite): void {
     expect(await suite.sh(again, 'cat /data/file')).toMatchObject({ stdout: 'kept\n' })
   })
 
-  test('a new engine knows that a machine is frozen, and thaws it', async () => {
+  test('a new engine knows that a machine is frozen and can thaw it', async () => {
     const counting = 'i=0; while :; do i=$((i+1)); echo $i > /dev/shm/count; done'
     const ref = await suite.running({ entrypoint: ['bash', '-c', counting], cmd: [] })
     await suite.engine().freeze(ref)

@@ -55,7 +55,7 @@ export function storageClaims(suite: Suite): void {
     ['an engine that came anew', async (ref) => await suite.reopen().then(() => engine().stop(ref, 0))],
   ]
 
-  test('a disk keeps every byte, name, mode, owner, link, attribute and time over six ends of six kinds', async () => {
+  test('a disk keeps every byte, name, mode, owner, link, attribute and time over six kinds of stop', async () => {
     let ref = await suite.running({}, { volume: { mount: '/data', gb: 1 } })
     await on(ref, plant)
     const before = await on(ref, survey)
@@ -70,7 +70,7 @@ export function storageClaims(suite: Suite): void {
   })
 
   // Reliability F11.
-  test('what was written and never flushed is there after a kill', async () => {
+  test('data that was written but not synced survives a kill', async () => {
     let ref = await suite.running({}, { volume: { mount: '/data', gb: 1 } })
     const content = (round: number) => `${round}\n`.repeat(200_001).slice(0, 300_001)
     for (let round = 1; round <= 3; round += 1) {
@@ -84,7 +84,7 @@ export function storageClaims(suite: Suite): void {
     }
   })
 
-  test('a line that was written before it was told of is never lost, whenever the kill comes', async () => {
+  test('a line written to a file before it was logged is never lost by a kill', async () => {
     const script =
       'i=0; while :; do i=$((i+1)); for f in /root/log /data/log /tmp/log; do echo $i >> $f; done; echo $i; done'
     const writing = { entrypoint: ['bash', '-c', script], cmd: [] }

@@ -1,5 +1,4 @@
-// A command that is typed to while it runs, in a terminal or on pipes: it is as bounded as any other, and ends with its
-// caller.
+// Interactive commands in a terminal or on pipes. They have the same limits as other commands and end with their caller.
 
 import { expect, onTestFinished, test } from 'vitest'
 import { createPieces } from '../../../src/engine/oci/exec/pieces.ts'
@@ -80,7 +79,7 @@ export function terminalClaims(suite: Suite): void {
     }
   }
 
-  test('a terminal has the size that the caller says, and then the one that it says later', async () => {
+  test('a terminal has the size given by the caller and can be resized', async () => {
     const terminal = open(['sh'])
     await terminal.sees('$ ')
     terminal.type('stty size\r')
@@ -90,7 +89,7 @@ export function terminalClaims(suite: Suite): void {
     await terminal.sees('50 132\r\n')
   })
 
-  test('Ctrl-C ends the command that runs in a terminal, and not its shell', async () => {
+  test('Ctrl-C ends the command in a terminal, but not its shell', async () => {
     const terminal = open(['sh'])
     terminal.type("echo be''gun; sleep 1000\r")
     await terminal.sees('begun\r\n')
@@ -101,14 +100,14 @@ export function terminalClaims(suite: Suite): void {
     expect((await terminal.exit).timedOut).toBe(false)
   })
 
-  test('the exit code of a shell in a terminal arrives, after all that it printed', async () => {
+  test('a terminal returns the shell’s exit code after all output', async () => {
     const terminal = open(['sh'])
     terminal.type("echo la''st; exit 7\r".replace('; ', '\r'))
     expect(await terminal.exit).toEqual({ exitCode: 7, timedOut: false })
     expect(terminal.said.stdout).toContain('last\r\n')
   })
 
-  test('without a terminal, the two outputs are apart, and a signal ends the command', async () => {
+  test('without a TTY, stdout and stderr are separate, and a signal ends the command', async () => {
     const terminal = open(['sh', '-c', 'echo out; echo err >&2; echo begun; sleep 1000'], { size: null })
     await terminal.sees('begun')
     terminal.send({ kind: 'signal', signal: 'TERM' })
@@ -116,7 +115,7 @@ export function terminalClaims(suite: Suite): void {
     expect(terminal.said).toEqual({ stdout: 'out\nbegun\n', stderr: 'err\n' })
   })
 
-  test('without a terminal, bytes that come while the command runs arrive whole, and then their end', async () => {
+  test('without a TTY, input sent during the run is passed unchanged up to its end', async () => {
     const terminal = open(['cat'], { size: null })
     terminal.type('first\n')
     await terminal.sees('first\n')
@@ -126,18 +125,18 @@ export function terminalClaims(suite: Suite): void {
     expect(terminal.said.stdout).toBe('first\nsecond\n')
   })
 
-  test('a command nobody knows ends its terminal with 127, and says so there', async () => {
+  test('an unknown command ends its terminal with 127 and an error message', async () => {
     const terminal = open(['no-such-command'])
     expect((await terminal.exit).exitCode).toBe(127)
     expect(terminal.said.stdout).toContain('not found')
   })
 
-  test('a terminal ends at its deadline', async () => {
+  test('a terminal ends at its timeout', async () => {
     const terminal = open(['sleep', '1000'], { timeoutMs: 1500 })
     expect((await terminal.exit).timedOut).toBe(true)
   })
 
-  test('what is printed into a terminal that nobody reads waits in the machine, and ends with it', async () => {
+  test('a terminal without a reader applies backpressure and ends with its caller', async () => {
     const held = () => process.memoryUsage().arrayBuffers
     const before = held()
     const first = Promise.withResolvers<void>()
@@ -159,7 +158,7 @@ export function terminalClaims(suite: Suite): void {
     expect(rest.stdout).not.toContain('a-line-of-a-flood\0')
   })
 
-  test('what is typed to a program that does not read holds nobody up, and a signal goes past it', async () => {
+  test('input to a program that does not read blocks nothing, and a signal still reaches it', async () => {
     const terminal = open(['sh', '-c', 'echo begun; sleep 1000'])
     await terminal.sees('begun')
     terminal.type('unread '.repeat(20_000))
@@ -170,7 +169,7 @@ export function terminalClaims(suite: Suite): void {
     expect((await terminal.exit).exitCode).toBe(130)
   })
 
-  test('a terminal whose caller goes away is dead with what ran in it', async () => {
+  test('a terminal whose caller aborts is killed with its processes', async () => {
     const terminal = open(['sh', '-c', 'echo begun; sleep 1234; echo never'])
     await terminal.sees('begun')
     terminal.abort.abort(new Error('the caller left'))
@@ -179,7 +178,7 @@ export function terminalClaims(suite: Suite): void {
     expect(left.stdout).not.toContain('sleep\x001234\0')
   })
 
-  test('a terminal that its machine is stopped under is told as such', async () => {
+  test('a terminal whose machine is stopped fails with run_ended', async () => {
     const ref = await suite.running()
     const terminal = open(['sh', '-c', 'echo begun; sleep 1000'], { on: ref })
     await terminal.sees('begun')
@@ -188,7 +187,7 @@ export function terminalClaims(suite: Suite): void {
     expect(await kind).toBe('run_ended')
   })
 
-  test('bytes between two sides wait only so many, and the end lets everybody go', async () => {
+  test('the buffer between two sides is bounded, and end() releases waiting writers', async () => {
     const pieces = createPieces(10)
     await pieces.push(Buffer.alloc(10))
     let isIn = false

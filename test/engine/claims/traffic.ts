@@ -73,7 +73,7 @@ export function trafficClaims(suite: Suite): void {
     return { server, client, address }
   }
 
-  test('packets tell whom they are sent to and answers whom they answer, and nobody else', async () => {
+  test('packets and their responses report the receiving machines and no others', async () => {
     const { server, client, address } = await connected(21)
     const sibling = await suite.running({}, { networkGroup: 21 })
     const heard = await listen()
@@ -89,7 +89,7 @@ export function trafficClaims(suite: Suite): void {
     expect([heard.has(server), heard.has(client), heard.has(sibling)]).toEqual([true, true, false])
   })
 
-  test('packets of another group tell nobody, and neither do those of a machine to itself', async () => {
+  test('packets between groups or to the machine itself are not reported', async () => {
     const { server, address } = await serving(22)
     const stranger = await suite.running({}, { networkGroup: 23 })
     const heard = await listen()
@@ -99,14 +99,14 @@ export function trafficClaims(suite: Suite): void {
     expect([heard.has(server), heard.has(stranger)]).toEqual([false, false])
   })
 
-  test('a connection that is open and silent tells nobody, whatever keeps it alive', async () => {
+  test('an idle connection is not reported, even with keep-alives', async () => {
     const { server, client } = await connected(24)
     const heard = await listen()
     await pause(3000)
     expect([heard.has(server), heard.has(client)]).toEqual([false, false])
   })
 
-  test('a frozen machine is told, and once thawed it has every byte of what was sent meanwhile', async () => {
+  test('a frozen machine is reported, and after the thaw it gets every byte sent meanwhile', async () => {
     const saying = [
       'select(undef, undef, undef, 0.05) until -e "/tmp/go";',
       'my @lines = map { "$_ " . "x" x 100 . "\\n" } 1 .. 1000; my $all = join "", @lines;',
@@ -123,7 +123,7 @@ export function trafficClaims(suite: Suite): void {
     expect((await suite.logged(client.id, 2)).at(-1)?.text).toBe('same')
   })
 
-  test('a frozen machine tells nobody, though its kernel tries again to connect for it', async () => {
+  test('connection retries by the kernel of a frozen machine are not reported', async () => {
     const { server, address } = await serving(26)
     await engine().stop(server, 0)
     const heard = await listen()
@@ -138,7 +138,7 @@ export function trafficClaims(suite: Suite): void {
     await heard.soon(server)
   })
 
-  test('a frozen machine that is stopped says goodbye, and wakes nobody by it', async () => {
+  test('packets that a frozen machine sends while it is stopped are not reported', async () => {
     const polite = `$SIG{TERM} = sub { print $c "goodbye\\n"; exit 0 }; ${WAIT}`
     const { server, client } = await connected(27, polite)
     await engine().freeze(server)
@@ -152,7 +152,7 @@ export function trafficClaims(suite: Suite): void {
     expect(lines).toEqual(['listening', 'hello', 'goodbye'])
   })
 
-  test('a stopped machine is told, and takes the connection once it has been started', async () => {
+  test('a stopped machine is reported and accepts the connection once it is started', async () => {
     const { server, address } = await serving(28)
     const client = await suite.running({}, { networkGroup: 28 })
     await engine().stop(server, 0)
@@ -163,7 +163,7 @@ export function trafficClaims(suite: Suite): void {
     expect(await answer).toMatchObject({ exitCode: 0, stdout: 'line\n' })
   })
 
-  test('who begins to watch is told of what was sent a moment before', async () => {
+  test('a new watcher is told of packets sent a moment before', async () => {
     const { server, client } = await connected(29)
     await pause(SETTLE_MS)
     const told: string[] = []
