@@ -6,7 +6,8 @@ import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { issueIdentity } from '../certificates/fleet-ca.ts'
 import type { Config } from '../config.ts'
-import { askEngineEpoch } from '../engine/ipc/client.ts'
+import type { Engine } from '../engine/engine.ts'
+import { askEngineEpoch, connectEngine } from '../engine/ipc/client.ts'
 import { isHostName, parseIdentity } from '../lib/fleet-identity.ts'
 import { address, type Address } from '../lib/setting-values.ts'
 import { print } from '../lib/terminal.ts'
@@ -32,11 +33,7 @@ export async function runHostsCommand({ dataDir }: Config, args: string[]): Prom
   const command = parseCommand(args)
   if (command.kind === 'help') print(help)
   else if (command.kind === 'certificate') {
-    const member = { role: 'engine', host: command.name } as const
-    await writeFile(command.file, await issueIdentity(dataDir, member, new Date()), {
-      mode: 0o600,
-      flag: 'wx',
-    })
+    await writeCertificate(dataDir, command)
     print(
       `${command.file} is the key and the certificate of ${command.name}. "npm run hosts -- --help" says what to do with it.`,
     )
@@ -66,19 +63,46 @@ export function parseCommand(args: string[]): Command {
   return { kind: 'check', name, at: address({ ADDRESS: third }, 'ADDRESS', '') }
 }
 
+async function writeCertificate(
+  dataDir: string,
+  { name, file }: Extract<Command, { kind: 'certificate' }>,
+): Promise<void> {
+  const identity = await issueIdentity(dataDir, { role: 'engine', host: name }, new Date())
+  // A file that is there may be in use.
+  await writeFile(file, identity, { mode: 0o600, flag: 'wx' }).catch((cause: NodeJS.ErrnoException) => {
+    const why =
+      cause.code === 'EEXIST' ? 'is there already: name another one' : `cannot be written (${cause.code})`
+    throw new Error(`${file} ${why}.`, { cause })
+  })
+}
+
 /** Returns the line to print. */
 async function checkHost(dataDir: string, { name, at }: Extract<Command, { kind: 'check' }>) {
   const server = { role: 'server', host: 'operator' } as const
   const identity = parseIdentity(await issueIdentity(dataDir, server, new Date()))
   const where = `${at.host}:${at.port}`
   try {
-    const epoch = await askEngineEpoch({ ...at, name, identity })
-    return `The engine of ${name} answers at ${where}. ${epoch === 0 ? 'No server has called it yet.' : `Its server has epoch ${epoch}.`}`
+    const engine = { ...at, name, identity }
+    const epoch = await askEngineEpoch(engine)
+    const answers = `The engine of ${name} answers at ${where}.`
+    if (epoch === 0) return `${answers} No server has called it yet.`
+    return `${answers} ${await describeEngine(connectEngine({ address: engine, epoch, onLost: () => {} }))}`
   } catch (error) {
     throw new Error(`The engine of ${name} does not answer at ${where}: ${reasonOf(error, name)}`, {
       cause: error,
     })
   }
+}
+
+/** It is asked in the name of its present server, which so keeps it. */
+async function describeEngine(engine: Engine): Promise<string> {
+  const [{ classes }, { cpus, memoryMb, availableMemoryMb }] = await Promise.all([
+    engine.capabilities(),
+    engine.capacity(),
+  ])
+  const usable = classes.filter(({ available }) => available).map((each) => each.class)
+  const isolation = usable.length === 0 ? 'no isolation class' : usable.join(' and ')
+  return `It has ${isolation}, ${cpus} processors, and ${availableMemoryMb} of ${memoryMb} MB of memory are free.`
 }
 
 const reasons: Record<string, string> = {

@@ -2,13 +2,16 @@
 
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Config } from '../config.ts'
 import { openEpochs } from '../engine/epochs.ts'
 import { openOciEngine } from '../engine/oci/oci-engine.ts'
 import { runtimeOptions } from '../engine/oci/runtime/runtime.ts'
-import { serveEngine } from '../engine/ipc/server.ts'
-import { systemClock } from '../lib/clock.ts'
+import { type ServedEngine, serveEngine } from '../engine/ipc/server.ts'
+import { SECOND, systemClock } from '../lib/clock.ts'
 import { getAccount } from '../lib/system-users.ts'
 import { fileFailpoints, noFailpoints } from '../lib/failpoints.ts'
+import type { Log } from '../lib/log.ts'
+import { runLoop } from '../lib/loop.ts'
 import { lockFile } from '../lib/file-lock.ts'
 import { type FleetIdentity, parseIdentity } from '../lib/fleet-identity.ts'
 import { type EngineReady, engineSocketOf, RESOLVER_PORT } from './channel.ts'
@@ -53,16 +56,41 @@ export const engineProcess: ProcessMain = async ({ config, instance, runDir, sta
     tls: config.engineTls && { ...config.engineTls, identity: await readIdentity(config.engineTls) },
     log,
   })
+  const stopping = new AbortController()
+  const following = followIdentity(config.engineTls, socket, { log, signal: stopping.signal })
   const { defaultClass, defaultReason } = await engine.capabilities()
   const result: EngineReady = { isolation: defaultClass, reason: defaultReason }
   return {
     result,
     stop: async () => {
+      stopping.abort()
+      await following
       await socket.close()
       await engine.close()
       await lock.file.close()
     },
   }
+}
+
+const LOOK_EVERY_MS = 10 * SECOND
+
+/** A renewed certificate is used without a restart. */
+async function followIdentity(
+  settings: Config['engineTls'],
+  { tls }: ServedEngine,
+  { log, signal }: { log: Log; signal: AbortSignal },
+): Promise<void> {
+  if (!settings || !tls) return
+  let shown = await readIdentity(settings)
+  const run = async () => {
+    const found = await readIdentity(settings)
+    if (found.certificate === shown.certificate) return
+    tls.show(found)
+    shown = found
+    log.info({}, 'new engine certificate in use')
+  }
+  const loop = { name: 'engine certificate', everyMs: LOOK_EVERY_MS, timeoutMs: 10 * SECOND, run }
+  await runLoop(loop, { clock: systemClock, log, signal })
 }
 
 /** Throws a sentence for the operator. */

@@ -57,7 +57,12 @@ async function expiredIdentity(name: string, usage: 'clientAuth' | 'serverAuth')
   return parseIdentity((await Promise.all(parts)).join(''))
 }
 
-type Served = { fake: FakeEngine; port: number; close: () => Promise<void> }
+type Served = {
+  fake: FakeEngine
+  port: number
+  show: (identity: FleetIdentity) => void
+  close: () => Promise<void>
+}
 
 let sockets = 0
 async function serve(identity = own.engine): Promise<Served> {
@@ -71,7 +76,9 @@ async function serve(identity = own.engine): Promise<Served> {
     tls: { host: HOST, port: 0, identity },
     log: silentLog,
   })
-  return { fake, port: served.tlsPort ?? 0, close: served.close }
+  if (!served.tls) throw new Error('it does not listen by TLS')
+  const { port, show } = served.tls
+  return { fake, port, show, close: served.close }
 }
 
 async function serveForTest(identity?: FleetIdentity): Promise<Served> {
@@ -180,6 +187,15 @@ describe('the TLS listener', () => {
     expect(await callerOf(port).list()).toEqual([])
   })
 
+  test('hangs up on who says nothing', { timeout: 20_000 }, async () => {
+    const { port } = await serveForTest()
+    const silent = connect(port, HOST)
+    silent.on('error', () => {})
+    silent.resume()
+    await new Promise((resolve) => silent.once('close', resolve))
+    expect(await callerOf(port).list()).toEqual([])
+  })
+
   test('a server calls no engine of another host, of another fleet, or with an expired certificate', async () => {
     const { port, fake } = await serveForTest()
     expect(await kindOf(callerOf(port, { name: 'west' }).list())).toBe('engine_away')
@@ -191,6 +207,30 @@ describe('the TLS listener', () => {
     const fraud = await serveForTest(await identityOf({ role: 'server', host: 'east' }))
     expect(await kindOf(callerOf(fraud.port).list())).toBe('engine_away')
     expect([fake, away.fake, late.fake, fraud.fake].flatMap(({ calls: seen }) => seen)).toEqual([])
+  })
+
+  test('shows a renewed certificate to the next caller, and those that are connected stay so', async () => {
+    const { fake, port, show } = await serveForTest()
+    const { digest } = await callerOf(port).pull('docker.io/library/debian:12')
+    const size = { cpus: 1, memoryMb: 64, pids: 8, diskGb: 1 }
+    const machine = {
+      ...ref,
+      imageDigest: digest,
+      isolation: 'runc',
+      size,
+      volume: null,
+      networkGroup: 1,
+    } as const
+    await fake.create({ ...machine, id: ref.id })
+    const connected = callerOf(port)
+    await connected.processes(ref.id)
+    show(await identityOf({ role: 'engine', host: 'west' }))
+    expect(await connected.list()).toHaveLength(1)
+    expect(await callerOf(port, { name: 'west' }).list()).toHaveLength(1)
+    expect(await kindOf(callerOf(port, { name: 'east' }).list())).toBe('engine_away')
+    // The authority goes with it: those that another one has signed are refused from then on.
+    show(await identityOf({ role: 'engine', host: 'west' }, stranger))
+    expect(await kindOf(callerOf(port, { name: 'west' }).list())).toBe('engine_away')
   })
 
   test('refuses a server that another one has taken over from', async () => {
@@ -217,7 +257,8 @@ describe('"npm run hosts"', () => {
     expect((await stat(file)).mode & 0o777).toBe(0o600)
     const { port } = await serveForTest(parseIdentity(await readFile(file, 'utf8')))
     expect(await run('check', 'east', `${HOST}:${port}`)).toBe(0)
-    await expect(run('certificate', 'east', file)).rejects.toThrow('EEXIST')
+    await expect(run('certificate', 'east', file)).rejects.toThrow('is there already')
+    await expect(run('certificate', 'east', join(file, 'below'))).rejects.toThrow('cannot be written')
   })
 
   test('says why an engine does not answer', async () => {

@@ -23,13 +23,16 @@ import type {
 } from './protocol.ts'
 import { errorAnswerOf, isMalformed, malformed, parseEpoch, parseRequest, performUnary } from './answers.ts'
 import { streamedHandlers, twoWayHandlers } from './handlers.ts'
-import { listenByTls } from './tls-listener.ts'
+import { listenByTls, type TlsListener } from './tls-listener.ts'
 import { createQuickCalls, listenForQuickCalls } from './rpc-server.ts'
 import type { EngineServerOptions } from './server-options.ts'
 import { type FrameStream, openFrameStream } from './stream.ts'
 
-/** `tlsPort`: of the TLS listener, null without one. */
-export type ServedEngine = { close: () => Promise<void>; tlsPort: number | null }
+export type ServedEngine = {
+  close: () => Promise<void>
+  /** Null if it does not listen by TLS. */
+  tls: Pick<TlsListener, 'port' | 'show'> | null
+}
 
 /** Serves the engine until closed. Closing ends streams at once and waits for other calls in progress. */
 export async function serveEngine(options: EngineServerOptions): Promise<ServedEngine> {
@@ -142,7 +145,7 @@ export async function serveEngine(options: EngineServerOptions): Promise<ServedE
     const listening = await listenForGroup(server, socketPath, socketGid)
     opened.push({ close: async () => await listening.close(endCalls) })
     opened.push(await listenForQuickCalls(quickCalls, options))
-    if (!options.tls) return { close, tlsPort: null }
+    if (!options.tls) return { close, tls: null }
     const http = (socket: Socket) => void server.emit('connection', socket)
     const listener = await listenByTls(options.tls, { http, quick: quickCalls.take, log })
     opened.push({
@@ -152,7 +155,7 @@ export async function serveEngine(options: EngineServerOptions): Promise<ServedE
           quickCalls.end()
         }),
     })
-    return { close, tlsPort: listener.port }
+    return { close, tls: listener }
   } catch (error) {
     await close()
     throw error

@@ -18,6 +18,7 @@ export type TlsListenerOptions = Address & { identity: FleetIdentity }
 const mayCall = { server: true, gateway: false, engine: false } as const satisfies Record<FleetRole, boolean>
 
 const HANDSHAKE_MS = 5 * SECOND
+const PROBE_AFTER_MS = 10 * SECOND
 const MAX_CONNECTIONS = 4096
 
 type Inside = {
@@ -28,23 +29,33 @@ type Inside = {
   log: Log
 }
 
+export type TlsListener = Listening & {
+  port: number
+  /** Uses another identity for connections that come from now on. */
+  show: (identity: FleetIdentity) => void
+}
+
 export async function listenByTls(
   { host, port, identity }: TlsListenerOptions,
   { http, quick, log }: Inside,
-): Promise<Listening & { port: number }> {
+): Promise<TlsListener> {
   const server = createServer({
-    ...TLS_OPTIONS,
-    key: identity.key,
-    cert: identity.certificate,
-    ca: identity.authority,
+    ...contextOf(identity),
     requestCert: true,
     rejectUnauthorized: true,
     ALPNProtocols: Object.values(TLS_PROTOCOLS),
     handshakeTimeout: HANDSHAKE_MS,
     noDelay: true,
+    // A caller whose machine is gone ends no connection.
+    keepAlive: true,
+    keepAliveInitialDelay: PROBE_AFTER_MS,
   })
   server.maxConnections = MAX_CONNECTIONS
-  server.on('tlsClientError', (error) => log.debug({ error: error.message }, 'TLS connection refused'))
+  server.on('tlsClientError', (error, socket) => {
+    log.debug({ error: error.message }, 'TLS connection refused')
+    // Node leaves a connection open whose handshake took too long.
+    socket.destroy()
+  })
   server.on('secureConnection', (socket) => {
     socket.on('error', (error) => log.debug({ error: error.message }, 'TLS connection lost'))
     const why = refusalOf(socket)
@@ -60,6 +71,7 @@ export async function listenByTls(
   await once(server, 'listening')
   const bound = server.address()
   return {
+    show: (renewed) => server.setSecureContext(contextOf(renewed)),
     port: typeof bound === 'object' && bound !== null ? bound.port : port,
     close: async (end) => {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
@@ -67,6 +79,10 @@ export async function listenByTls(
       await closed
     },
   }
+}
+
+function contextOf({ key, certificate, authority }: FleetIdentity) {
+  return { ...TLS_OPTIONS, key, cert: certificate, ca: authority }
 }
 
 /** TLS has checked that the authority has signed it and that it is valid now. */

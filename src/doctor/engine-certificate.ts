@@ -1,0 +1,39 @@
+// The certificate with which the engine answers a server on another machine.
+
+import { X509Certificate } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import type { Config } from '../config.ts'
+import { DAY } from '../lib/clock.ts'
+import { memberOf, parseIdentity } from '../lib/fleet-identity.ts'
+import { type Check, fail, type Finding, ok, warn } from './check.ts'
+
+export const engineCertificateCheck: Check = {
+  name: 'engine over TLS',
+  run: async (config) => await engineCertificateFinding(config, new Date()),
+}
+
+const SOON_MS = 60 * DAY
+const ADVICE =
+  'Make another one with "npm run hosts -- certificate" on the server\'s machine, and put it in place of this one.'
+
+export async function engineCertificateFinding(
+  { engineTls }: Pick<Config, 'engineTls'>,
+  now: Date,
+): Promise<Finding> {
+  if (!engineTls) return ok('off; the engine answers this machine only')
+  const { host, port, certificateFile } = engineTls
+  let certificate: X509Certificate
+  try {
+    certificate = new X509Certificate(parseIdentity(await readFile(certificateFile, 'utf8')).certificate)
+  } catch (error) {
+    return fail(
+      `${certificateFile} cannot be used: ${error instanceof Error ? error.message : String(error)}`,
+      ADVICE,
+    )
+  }
+  const leftMs = certificate.validToDate.getTime() - now.getTime()
+  const until = certificate.validToDate.toISOString().slice(0, 10)
+  if (leftMs <= 0) return fail(`the certificate has expired on ${until}`, ADVICE)
+  if (leftMs < SOON_MS) return warn(`the certificate expires on ${until}`, ADVICE)
+  return ok(`${memberOf(certificate)?.host} at ${host}:${port}, with a certificate until ${until}`)
+}
