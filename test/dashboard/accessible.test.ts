@@ -1,19 +1,15 @@
 // Every page of the dashboard, with the rules of axe-core, light and dark, on a desk and on a phone.
 
-import { readFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
-import type { AxeResults } from 'axe-core'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { accessibilityFaults } from '../support/axe.ts'
 import { type DashboardFixture, startDashboard } from '../support/dashboard.ts'
 import { makeTeam, makeUnit, type TestTeam } from '../support/make.ts'
 
 let dashboard: DashboardFixture
-let axe: string
 
 beforeAll(async () => {
   dashboard = await startDashboard()
-  axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 }, 240_000)
 afterAll(async () => await dashboard.close())
 
@@ -49,32 +45,13 @@ function pagesOf(team: TestTeam, unit: string): Record<string, (page: Page) => P
   }
 }
 
-async function faultsOf(page: Page): Promise<string[]> {
-  const { violations } = (await page.evaluate('axe.run()')) as AxeResults
-  const found = violations.map(
-    ({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 200)).join(' | ')}`,
-  )
-  const isWide = (await page.evaluate('document.documentElement.scrollWidth > innerWidth')) as boolean
-  return isWide ? [...found, 'the page is wider than its screen'] : found
-}
-
-const widths = { wide: 1280, narrow: 390 } as const
-
 it('no dashboard page violates the axe-core rules in light or dark mode, on a wide or narrow screen', async () => {
   const team = await makeTeam(dashboard.service)
   const { page, context } = await dashboard.open(team, '/t')
-  const found: Record<string, string[]> = {}
+  const found: Record<string, Record<string, string[]>> = {}
   const look = async (name: string) => {
-    await page.evaluate(axe)
-    for (const [screen, width] of Object.entries(widths)) {
-      await page.setViewportSize({ width, height: 800 })
-      for (const colorScheme of ['light', 'dark'] as const) {
-        await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
-        const wrong = await faultsOf(page)
-        if (wrong.length > 0) found[`${name}, ${screen}, ${colorScheme}`] = wrong
-      }
-    }
-    await page.setViewportSize({ width: widths.wide, height: 800 })
+    const wrong = await accessibilityFaults(page)
+    if (Object.keys(wrong).length > 0) found[name] = wrong
   }
   await page.getByRole('heading', { name: 'Your first unit' }).waitFor()
   await look('first run')

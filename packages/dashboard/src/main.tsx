@@ -9,14 +9,16 @@ import { router } from './routes.tsx'
 import './tokens.css'
 import './base.css'
 
-// A tab from before an upgrade asks for files that are gone: it loads the new page, once.
-addEventListener('vite:preloadError', (event) => {
+// A tab from before an upgrade asks for files that are gone: it loads the new page, once. While nothing answers it stays.
+addEventListener('vite:preloadError', () => void loadAnew().catch(() => {}))
+
+async function loadAnew(): Promise<void> {
   const last = Number(sessionStorage.getItem('berth-reloaded') ?? 0)
   if (Date.now() - last < 60_000) return
+  await fetch(location.href, { method: 'HEAD', cache: 'no-store' })
   sessionStorage.setItem('berth-reloaded', String(Date.now()))
-  event.preventDefault()
   location.reload()
-})
+}
 
 const root = document.getElementById('root')
 if (root)

@@ -1,15 +1,10 @@
 // One list of pages. Each but the first is loaded when it is opened; every page of a team is below its name in the address.
 
-import {
-  createRootRoute,
-  createRoute,
-  createRouter,
-  lazyRouteComponent,
-  Outlet,
-} from '@tanstack/react-router'
+import { createRootRoute, createRoute, createRouter, Outlet } from '@tanstack/react-router'
 import { readAuditSearch } from './audit/search.ts'
 import { readRecipesSearch } from './recipes/search.ts'
 import { readSpendSearch } from './spend/search.ts'
+import { lazyPage } from './shell/lazy-page.ts'
 import { PageError } from './shell/page-error.tsx'
 import { NotHere } from './shell/not-here.tsx'
 import { Shell } from './shell/shell.tsx'
@@ -36,143 +31,143 @@ export const unitsRoute = createRoute({
 const newUnit = createRoute({
   getParentRoute: () => team,
   path: '/units/new',
-  component: lazyRouteComponent(() => import('./new-unit/new-unit-page.tsx'), 'NewUnitPage'),
+  component: lazyPage(() => import('./new-unit/new-unit-page.tsx'), 'NewUnitPage'),
 })
 
 const unit = createRoute({
   getParentRoute: () => team,
   path: '/units/$id',
-  component: lazyRouteComponent(() => import('./unit/unit-page.tsx'), 'UnitPage'),
+  component: lazyPage(() => import('./unit/unit-page.tsx'), 'UnitPage'),
 })
 
 const overview = createRoute({
   getParentRoute: () => unit,
   path: '/',
-  component: lazyRouteComponent(() => import('./unit/overview.tsx'), 'Overview'),
+  component: lazyPage(() => import('./unit/overview.tsx'), 'Overview'),
 })
 
 const terminal = createRoute({
   getParentRoute: () => unit,
   path: '/terminal',
-  component: lazyRouteComponent(() => import('./unit/terminal-tab.tsx'), 'TerminalTab'),
+  component: lazyPage(() => import('./unit/terminal-tab.tsx'), 'TerminalTab'),
 })
 
 const logs = createRoute({
   getParentRoute: () => unit,
   path: '/logs',
-  component: lazyRouteComponent(() => import('./unit/logs-tab.tsx'), 'LogsTab'),
+  component: lazyPage(() => import('./unit/logs-tab.tsx'), 'LogsTab'),
 })
 
 const metrics = createRoute({
   getParentRoute: () => unit,
   path: '/metrics',
-  component: lazyRouteComponent(() => import('./unit/metrics-tab.tsx'), 'MetricsTab'),
+  component: lazyPage(() => import('./unit/metrics-tab.tsx'), 'MetricsTab'),
 })
 
 const files = createRoute({
   getParentRoute: () => unit,
   path: '/files',
   validateSearch: readFilesSearch,
-  component: lazyRouteComponent(() => import('./unit/files-tab.tsx'), 'FilesTab'),
+  component: lazyPage(() => import('./unit/files-tab.tsx'), 'FilesTab'),
 })
 
 const forks = createRoute({
   getParentRoute: () => unit,
   path: '/forks',
-  component: lazyRouteComponent(() => import('./unit/forks-tab.tsx'), 'ForksTab'),
+  component: lazyPage(() => import('./unit/forks-tab.tsx'), 'ForksTab'),
 })
 
 const activity = createRoute({
   getParentRoute: () => unit,
   path: '/activity',
-  component: lazyRouteComponent(() => import('./unit/activity-tab.tsx'), 'ActivityTab'),
+  component: lazyPage(() => import('./unit/activity-tab.tsx'), 'ActivityTab'),
 })
 
 const settings = createRoute({
   getParentRoute: () => unit,
   path: '/settings',
-  component: lazyRouteComponent(() => import('./unit/settings-tab.tsx'), 'SettingsTab'),
+  component: lazyPage(() => import('./unit/settings-tab.tsx'), 'SettingsTab'),
 })
 
 const stacks = createRoute({
   getParentRoute: () => team,
   path: '/stacks',
-  component: lazyRouteComponent(() => import('./stacks/stacks-page.tsx'), 'StacksPage'),
+  component: lazyPage(() => import('./stacks/stacks-page.tsx'), 'StacksPage'),
 })
 
 const stack = createRoute({
   getParentRoute: () => team,
   path: '/stacks/$name',
-  component: lazyRouteComponent(() => import('./stacks/stack-page.tsx'), 'StackPage'),
+  component: lazyPage(() => import('./stacks/stack-page.tsx'), 'StackPage'),
 })
 
 const recipes = createRoute({
   getParentRoute: () => team,
   path: '/recipes',
   validateSearch: readRecipesSearch,
-  component: lazyRouteComponent(() => import('./recipes/recipes-page.tsx'), 'RecipesPage'),
+  component: lazyPage(() => import('./recipes/recipes-page.tsx'), 'RecipesPage'),
 })
 
 const recipe = createRoute({
   getParentRoute: () => team,
   path: '/recipes/$name',
-  component: lazyRouteComponent(() => import('./recipes/recipe-page.tsx'), 'RecipePage'),
+  component: lazyPage(() => import('./recipes/recipe-page.tsx'), 'RecipePage'),
 })
 
 const agents = createRoute({
   getParentRoute: () => team,
   path: '/agents',
-  component: lazyRouteComponent(() => import('./agents/agents-page.tsx'), 'AgentsPage'),
+  component: lazyPage(() => import('./agents/agents-page.tsx'), 'AgentsPage'),
 })
 
 const newKey = createRoute({
   getParentRoute: () => team,
   path: '/agents/new',
-  component: lazyRouteComponent(() => import('./agents/new-key-page.tsx'), 'NewKeyPage'),
+  component: lazyPage(() => import('./agents/new-key-page.tsx'), 'NewKeyPage'),
 })
 
 const agent = createRoute({
   getParentRoute: () => team,
   path: '/agents/$id',
-  component: lazyRouteComponent(() => import('./agents/agent-page.tsx'), 'AgentPage'),
+  component: lazyPage(() => import('./agents/agent-page.tsx'), 'AgentPage'),
 })
 
 const spend = createRoute({
   getParentRoute: () => team,
   path: '/spend',
   validateSearch: readSpendSearch,
-  component: lazyRouteComponent(() => import('./spend/spend-page.tsx'), 'SpendPage'),
+  component: lazyPage(() => import('./spend/spend-page.tsx'), 'SpendPage'),
 })
 
 const audit = createRoute({
   getParentRoute: () => team,
   path: '/audit',
   validateSearch: readAuditSearch,
-  component: lazyRouteComponent(() => import('./audit/audit-page.tsx'), 'AuditPage'),
+  component: lazyPage(() => import('./audit/audit-page.tsx'), 'AuditPage'),
 })
 
 const people = createRoute({
   getParentRoute: () => team,
   path: '/team',
-  component: lazyRouteComponent(() => import('./team/team-page.tsx'), 'TeamPage'),
+  component: lazyPage(() => import('./team/team-page.tsx'), 'TeamPage'),
 })
 
 const credits = createRoute({
   getParentRoute: () => team,
   path: '/credits',
-  component: lazyRouteComponent(() => import('./credits/credits-page.tsx'), 'CreditsPage'),
+  component: lazyPage(() => import('./credits/credits-page.tsx'), 'CreditsPage'),
 })
 
 const account = createRoute({
   getParentRoute: () => team,
   path: '/account',
-  component: lazyRouteComponent(() => import('./account/account-page.tsx'), 'AccountPage'),
+  component: lazyPage(() => import('./account/account-page.tsx'), 'AccountPage'),
 })
 
 const help = createRoute({
   getParentRoute: () => team,
   path: '/help',
-  component: lazyRouteComponent(() => import('./help/help-page.tsx'), 'HelpPage'),
+  component: lazyPage(() => import('./help/help-page.tsx'), 'HelpPage'),
 })
 
 const routes = root.addChildren([

@@ -23,7 +23,11 @@ const showSignIn: Page = {
     const token = query.get('token')
     if (token === null) {
       const waits = consentTicket !== null && (await isWaiting(app, consentTicket))
-      const why = waits ? '<p>A program wants to connect. You will be asked about it next.</p>' : ''
+      const why = waits
+        ? '<p>A program wants to connect. You will be asked about it next.</p>'
+        : query.has('ended')
+          ? '<p>You are signed out. Signing in leads back to where you were.</p>'
+          : ''
       return { status: 200, html: htmlPage('Sign in to Berth', why + waysIn(app)) }
     }
     const email = await readSignInLink(app, token)

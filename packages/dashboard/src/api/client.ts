@@ -55,7 +55,7 @@ async function sessionFetch(teamId: string | null, url: string, init: RequestIni
 /** The session is over: signing in leads back here. */
 function signIn(): void {
   keepPlace(location.pathname + location.search)
-  location.assign('/sign-in')
+  location.assign('/sign-in?ended')
 }
 
 /** Of no team: who is signed in, and where. */

@@ -40,10 +40,18 @@ function begin(team: string): Live {
   const channel = new BroadcastChannel(`berth-events-${team}`)
   let isLeader = false
   const { promise, resolve } = Promise.withResolvers<void>()
-  setTimeout(resolve, LONGEST_WAIT_MS)
+  // Lists that did not wait any longer were read before the stream: what changed in between is in no event.
+  let isLate = false
+  setTimeout(() => {
+    isLate = status.is === 'connecting'
+    resolve()
+  }, LONGEST_WAIT_MS)
 
   const become = (next: LiveStatus) => {
-    if (status.is === 'lost' && next.is === 'live') readAnew(team)
+    if (next.is === 'live' && (status.is === 'lost' || isLate)) {
+      isLate = false
+      readAnew(team)
+    }
     status = next
     if (next.is === 'live') resolve()
     for (const watcher of watchers) watcher()
@@ -121,8 +129,9 @@ async function followForever(
   let lostSince: number | null = null
   let isFirst = true
   for (let waitMs = AGAIN_MS.first; !signal?.aborted; waitMs = Math.min(waitMs * 2, AGAIN_MS.longest)) {
+    const network = untilOffline(signal)
     try {
-      for await (const event of berthOf(team).events({ signal })) {
+      for await (const event of berthOf(team).events({ signal: network.signal })) {
         // The first event, always `reset`, says that the stream runs. What is shown then may be older.
         if (event.event === 'reset' && isFirst) isFirst = false
         else if (event.event !== 'reset' || lostSince === null) onEvent(event)
@@ -132,10 +141,37 @@ async function followForever(
       }
     } catch {
       // Whatever ended it, the bar says since when, and the next attempt follows.
+    } finally {
+      network.end()
     }
     if (signal?.aborted) return
     lostSince ??= Date.now()
     onStatus({ is: 'lost', since: lostSince })
-    await new Promise((resolve) => setTimeout(resolve, waitMs))
+    await aWhileOrOnline(waitMs)
   }
+}
+
+/** Aborts as soon as the browser knows that there is no network: the stream itself may fall silent and stay open. */
+function untilOffline(signal: AbortSignal | undefined): { signal: AbortSignal; end: () => void } {
+  const over = new AbortController()
+  const abort = () => over.abort()
+  addEventListener('offline', abort)
+  signal?.addEventListener('abort', abort)
+  return {
+    signal: over.signal,
+    end: () => {
+      removeEventListener('offline', abort)
+      signal?.removeEventListener('abort', abort)
+    },
+  }
+}
+
+async function aWhileOrOnline(ms: number): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const timer = setTimeout(resolve, ms)
+  const online = () => resolve()
+  addEventListener('online', online, { once: true })
+  await promise
+  clearTimeout(timer)
+  removeEventListener('online', online)
 }

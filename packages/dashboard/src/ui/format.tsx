@@ -2,8 +2,9 @@
 
 import { useSyncExternalStore } from 'react'
 
-/** `€0.84`; below a cent with as many digits as it takes. */
-export function money(cents: number): string {
+/** `€0.84`; below a cent with four digits, where they are not all 0. */
+export function money(exactCents: number): string {
+  const cents = Math.abs(exactCents) < 0.005 ? 0 : exactCents
   const digits = cents !== 0 && Math.abs(cents) < 1 ? 4 : 2
   return `${cents < 0 ? '-' : ''}€${(Math.abs(cents) / 100).toFixed(digits)}`
 }

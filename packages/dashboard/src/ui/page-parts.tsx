@@ -53,16 +53,19 @@ export function Failure({
   text,
   requestId,
   onRetry,
+  isFound = false,
   children,
 }: {
   title: string
   text: string
   requestId?: string | null
   onRetry?: () => void
+  /** It is brought into sight: a long form may be scrolled away from it. */
+  isFound?: boolean
   children?: ReactNode
 }) {
   return (
-    <div role="alert" className={styles.failure}>
+    <div role="alert" ref={isFound ? bringIntoSight : null} className={styles.failure}>
       <h2>{title}</h2>
       <p>{text}</p>
       {children}
@@ -75,6 +78,8 @@ export function Failure({
     </div>
   )
 }
+
+const bringIntoSight = (box: HTMLElement | null) => box?.scrollIntoView({ block: 'nearest' })
 
 export function Card({
   title,

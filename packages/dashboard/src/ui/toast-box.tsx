@@ -1,10 +1,12 @@
 // The messages at the bottom right. Errors stay until they are closed.
 
 import { Toast } from '@base-ui/react/toast'
+import { Link } from '@tanstack/react-router'
 import X from 'lucide-react/icons/x'
 import { useEffect } from 'react'
 import { popupRoot } from './popup-root.ts'
-import { showToastsWith } from './toast-queue.ts'
+import { useTeam } from '../shell/team-context.ts'
+import { showToastsWith, type Toast as Queued } from './toast-queue.ts'
 import styles from './toast.module.css'
 
 const manager = Toast.createToastManager()
@@ -24,7 +26,8 @@ export function ToastBox() {
 }
 
 function List() {
-  const { toasts } = Toast.useToastManager()
+  const { toasts } = Toast.useToastManager<NonNullable<Queued['data']>>()
+  const { slug } = useTeam()
   return toasts.map((toast) => (
     <Toast.Root
       key={toast.id}
@@ -35,6 +38,14 @@ function List() {
       <div className={styles.words}>
         <Toast.Title className={styles.title ?? ''} render={<div />} />
         <Toast.Description render={<div />} />
+        {toast.data && (
+          <Toast.Close
+            render={<Link to={`/t/$team${toast.data.to}`} params={{ team: slug }} />}
+            nativeButton={false}
+          >
+            {toast.data.text}
+          </Toast.Close>
+        )}
       </div>
       <Toast.Close className={styles.close ?? ''} aria-label="Close this message">
         <X aria-hidden="true" />

@@ -1,11 +1,15 @@
 // Messages on their way to what shows them, which is loaded with the first.
 
+import type { Explained } from '../api/explain.ts'
+
 export type Toast = {
   title: string
   description?: string
   type?: 'error'
   timeout: number
   priority?: 'high'
+  /** Where the way out is: a page below the team's address. */
+  data?: NonNullable<Explained['link']>
 }
 
 const waiting: Toast[] = []

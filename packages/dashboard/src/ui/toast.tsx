@@ -1,7 +1,7 @@
 // What came of an action. What shows it is loaded with the first message.
 
 import { lazy, Suspense, useSyncExternalStore } from 'react'
-import { addToast, areToastsWanted, onToastsWanted } from './toast-queue.ts'
+import { addToast, type Toast, areToastsWanted, onToastsWanted } from './toast-queue.ts'
 
 const Box = lazy(async () => ({ default: (await import('./toast-box.tsx')).ToastBox }))
 
@@ -13,13 +13,15 @@ export function tellError({
   title,
   text,
   requestId,
+  link = null,
 }: {
   title: string
   text: string
   requestId: string | null
+  link?: Toast['data'] | null
 }): void {
   const description = requestId === null ? text : `${text} (request ${requestId})`
-  addToast({ title, description, type: 'error', timeout: 0, priority: 'high' })
+  addToast({ title, description, type: 'error', timeout: 0, priority: 'high', ...(link && { data: link }) })
 }
 
 export function Toasts() {

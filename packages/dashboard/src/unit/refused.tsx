@@ -10,7 +10,7 @@ export function Refused({ error }: { error: unknown }) {
   if (error === null || error === undefined) return null
   const { link, fields, ...said } = explain(error)
   return (
-    <Failure {...said}>
+    <Failure {...said} isFound>
       {fields.map(({ path, message }) => (
         <p key={path}>
           <code>{path}</code>: {message}

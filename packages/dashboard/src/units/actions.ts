@@ -67,11 +67,12 @@ export async function actOnAll(team: string, units: Unit[], action: QuickAction)
   )
   if (failed.length === 0) return
   const [first] = failed
-  const { title, text, requestId } = explain(first?.error)
+  const { title, text, requestId, link } = explain(first?.error)
   const names = failed.map(({ name }) => name)
   tellError({
     title: `${title}: ${names.slice(0, 3).join(', ')}${names.length > 3 ? ` and ${names.length - 3} more` : ''}`,
     text,
     requestId,
+    link,
   })
 }

@@ -46,7 +46,12 @@ export function UnitsPage() {
 
   if (error !== null && data === undefined) {
     const { title, text, requestId } = explain(error)
-    return <Failure title={title} text={text} requestId={requestId} onRetry={() => void refetch()} />
+    return (
+      <>
+        <PageHead title="Units" />
+        <Failure title={title} text={text} requestId={requestId} onRetry={() => void refetch()} />
+      </>
+    )
   }
   const selected = all.filter(({ id }) => chosen.has(id))
   const isFirstRun = data?.isComplete === true && (all.length === 0 || secret !== null)

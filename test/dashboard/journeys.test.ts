@@ -1,0 +1,167 @@
+// What people come to the dashboard for, from end to end.
+
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { Page } from 'playwright-core'
+import type { Unit } from '../../src/contract/unit.ts'
+import { DAY, HOUR, MINUTE } from '../../src/lib/clock.ts'
+import { type DashboardFixture, startDashboard } from '../support/dashboard.ts'
+import { makeKey, makeTeam, makeUnit } from '../support/make.ts'
+
+let dashboard: DashboardFixture
+
+beforeAll(async () => {
+  dashboard = await startDashboard()
+  // A program that the engine in memory does not have.
+  dashboard.service.engine.onExec(({ argv }) => (argv[0] === 'pg_isready' ? { exitCode: 0 } : null))
+}, 240_000)
+afterAll(async () => await dashboard.close())
+
+it('a cap that is reached says so, and its units go on once it is raised', async () => {
+  const { service } = dashboard
+  // No day ends meanwhile.
+  service.clock.advance(DAY / 2 - (service.clock.now().getTime() % (DAY / 2)) + MINUTE)
+  const team = await makeTeam(service)
+  const agent = await makeKey(service, { ...team, policy: { dailySpendCapCents: 1 } })
+  const unit = await makeUnit(
+    service,
+    { key: agent.secret },
+    { name: 'worker', size: 'large', sleep: 'never' },
+  )
+  const { page, context, faults } = await dashboard.open(team, '/t')
+  await page.getByRole('link', { name: 'worker' }).click()
+  await page.getByRole('heading', { name: 'About it' }).waitFor()
+  service.clock.advance(HOUR)
+  await page.getByText('its agent has spent its cap of today').first().waitFor()
+  await page.getByRole('link', { name: 'Spend' }).click()
+  await page.getByRole('list', { name: 'Near their limit' }).getByRole('link').first().click()
+  await page.getByLabel('Euros a day').fill('5.00')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText(/^Saved what/).waitFor()
+  const woken = await service.call('POST', `/v1/units/${unit.id}/exec`, {
+    key: agent.secret,
+    body: { cmd: ['echo', 'on'] },
+  })
+  expect(woken.body).toMatchObject({ stdout: 'on\n' })
+  expect(faults).toEqual([])
+  await context.close()
+}, 120_000)
+
+it('a database is made from its recipe, forked, and compared with its copy in two terminals', async () => {
+  const { service } = dashboard
+  const team = await makeTeam(service)
+  const { page, context, faults } = await dashboard.open(team, '/t')
+  await page.getByRole('link', { name: 'Recipes' }).click()
+  await page.getByRole('link', { name: 'PostgreSQL 15' }).click()
+  await page.getByRole('button', { name: 'Create' }).click()
+  await page.getByText('DATABASE_URL').first().waitFor()
+  const find = async () =>
+    (await service.call<{ units: Unit[] }>('GET', '/v1/units', { key: team.key })).body.units
+  await expect.poll(async () => (await find())[0]?.state).toBe('running')
+  const [source] = await find()
+  const base = page.url().replace(/\/recipes.*/, '/units')
+  await page.goto(`${base}/${source?.id}`)
+  await page.getByRole('button', { name: 'Fork' }).click()
+  await page.getByText('is copied as').first().waitFor()
+  const copy = (await find()).find(({ forkedFrom }) => forkedFrom === source?.id)
+  const other = await context.newPage()
+  await openTerminal(page, `${base}/${source?.id}`)
+  await openTerminal(other, `${base}/${copy?.id}`)
+  await type(page, 'echo of the source > /tmp/which')
+  await type(other, 'echo of the copy > /tmp/which')
+  await type(page, 'cat /tmp/which')
+  await type(other, 'cat /tmp/which')
+  await page.locator('.xterm-rows').getByText('of the source', { exact: true }).waitFor()
+  await other.locator('.xterm-rows').getByText('of the copy', { exact: true }).waitFor()
+  expect(faults).toEqual([])
+  await context.close()
+}, 180_000)
+
+async function openTerminal(page: Page, unit: string): Promise<void> {
+  await page.goto(unit)
+  await page.getByRole('link', { name: 'Terminal' }).click()
+  await page.getByText('Connected.').waitFor()
+  await page.locator('.xterm-rows').getByText('$').last().waitFor()
+}
+
+async function type(page: Page, line: string): Promise<void> {
+  await page.bringToFront()
+  await page.locator('.xterm-helper-textarea').focus()
+  await page.keyboard.type(`${line}\n`)
+}
+
+it('a member is invited by mail, accepts as themselves, and sees the units of the team', async () => {
+  const { service } = dashboard
+  const team = await makeTeam(service)
+  const guest = await makeTeam(service)
+  const { page, context, faults } = await dashboard.open(team, '/t')
+  await page.getByRole('button', { name: /^Team/ }).click()
+  await page.getByRole('menuitem', { name: /account/ }).click()
+  await page.getByLabel('Another team').fill('Shop')
+  await page.getByRole('button', { name: 'Make it' }).click()
+  await page.getByRole('link', { name: 'Shop' }).click()
+  await page.getByRole('link', { name: 'Team', exact: true }).click()
+  await page.getByLabel('Email address').fill(guest.email)
+  await page.getByRole('button', { name: 'Send the invitation' }).click()
+  await page.getByText(`A mail is on its way to ${guest.email}`).first().waitFor()
+  await expect.poll(async () => (await service.mailTo(guest.email)).length).toBeGreaterThan(0)
+  const link = /https?:\/\/\S+\/invites\/\S+/.exec(
+    (await service.mailTo(guest.email)).at(-1)?.text ?? '',
+  )?.[0]
+  const theirs = await dashboard.open(guest, new URL(link ?? '').pathname)
+  await theirs.page.getByRole('button', { name: /Join|Accept/ }).click()
+  await theirs.page.waitForURL(/\/t\/|\/account/)
+  await page.reload()
+  await page.getByRole('table', { name: 'Members' }).getByText(guest.email).waitFor()
+  // The list of invitations grows by what was asked for, and moves what is below it.
+  expect(faults.filter((fault) => !fault.startsWith('the layout jumped'))).toEqual([])
+  await theirs.context.close()
+  await context.close()
+}, 120_000)
+
+it('without a network it says since when, keeps what is shown, and goes on by itself', async () => {
+  const team = await makeTeam(dashboard.service)
+  const unit = await makeUnit(dashboard.service, team, { name: 'web' })
+  const { page, context } = await dashboard.open(team, '/t')
+  await page.getByText('live', { exact: true }).waitFor()
+  await page.getByRole('link', { name: 'web' }).click()
+  await page.getByRole('heading', { name: 'About it' }).waitFor()
+  await context.setOffline(true)
+  await page.getByText(/^Not live since/).waitFor()
+  await page.getByRole('link', { name: 'Settings' }).click()
+  await page.getByRole('alert').getByText('Berth cannot be reached').waitFor()
+  await context.setOffline(false)
+  await page.getByText(/^Not live since/).waitFor({ state: 'detached' })
+  await page.getByRole('button', { name: 'Try again' }).click()
+  await page.getByRole('heading', { name: 'Destroy it' }).waitFor()
+  expect(page.url()).toContain(unit.id)
+  await context.close()
+}, 120_000)
+
+it('a session that ends leads to the sign-in, which says so, and a refused form shows why', async () => {
+  const team = await makeTeam(dashboard.service)
+  const { page, context } = await dashboard.open(team, '/t')
+  await page.waitForURL(/\/units$/)
+  await page.goto(`${page.url()}/new`)
+  await page.route('**/v1/units', async (route) => {
+    const error = { code: 'payment_required', message: 'The team has no credits left.', requestId: 'req_1' }
+    if (route.request().method() !== 'POST') return await route.continue()
+    await route.fulfill({ status: 402, contentType: 'application/json', body: JSON.stringify({ error }) })
+  })
+  await page.getByLabel('Image').fill('node:22')
+  await page.getByRole('button', { name: 'Create' }).click()
+  const why = page.getByRole('alert').getByText('This costs more than is left')
+  await why.waitFor()
+  await expect.poll(async () => await isInSight(page, why)).toBe(true)
+  await page.getByRole('link', { name: 'See the credits' }).waitFor()
+  await page.unroute('**/v1/units')
+  await dashboard.service.app.db.deleteFrom('sessions').execute()
+  await page.getByRole('button', { name: 'Create' }).click()
+  await page.getByText('You are signed out. Signing in leads back to where you were.').waitFor()
+  await context.close()
+}, 120_000)
+
+async function isInSight(page: Page, what: ReturnType<Page['locator']>): Promise<boolean> {
+  const box = await what.boundingBox()
+  const size = page.viewportSize()
+  return box !== null && size !== null && box.y >= 0 && box.y + box.height <= size.height
+}

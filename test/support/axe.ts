@@ -1,0 +1,34 @@
+// The rules of axe-core on a page, light and dark, on a desk and on a phone; and that none is wider than its screen.
+
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import type { AxeResults } from 'axe-core'
+import type { Page } from 'playwright-core'
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+const widths = { wide: 1280, narrow: 390 } as const
+
+/** What is wrong, by screen and theme. */
+export async function accessibilityFaults(page: Page): Promise<Record<string, string[]>> {
+  const found: Record<string, string[]> = {}
+  await page.evaluate(axe)
+  for (const [screen, width] of Object.entries(widths)) {
+    await page.setViewportSize({ width, height: 800 })
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+      const wrong = await faultsNow(page)
+      if (wrong.length > 0) found[`${screen}, ${colorScheme}`] = wrong
+    }
+  }
+  await page.setViewportSize({ width: widths.wide, height: 800 })
+  return found
+}
+
+async function faultsNow(page: Page): Promise<string[]> {
+  const { violations } = (await page.evaluate('axe.run()')) as AxeResults
+  const found = violations.map(
+    ({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 200)).join(' | ')}`,
+  )
+  const isWide = (await page.evaluate('document.documentElement.scrollWidth > innerWidth')) as boolean
+  return isWide ? [...found, 'the page is wider than its screen'] : found
+}
