@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 packages='runc conmon skopeo umoci btrfs-progs nftables iproute2 busybox-static mmdebstrap bubblewrap
   libnss-myhostname conntrack runsc'
 test_packages='docker-registry chromium curl git libnss3-tools mariadb-client pebble postgresql-client
-  python3-hatchling python3-httpx python3-mypy python3-pytest redis-tools'
+  python3-hatchling python3-httpx python3-mypy python3-pytest python3-websockets redis-tools'
 users='berth berth-gateway berth-postgres berth-images'
 
 main() {

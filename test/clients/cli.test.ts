@@ -287,6 +287,13 @@ describe('an error is one sentence with a hint', () => {
       /^error: You are signed in nowhere\.\ntry: berth login --url .*\n$/,
     ],
     [
+      'no URL of a service',
+      ['ls', '--url', 'not a url'],
+      {},
+      4,
+      /^error: "not a url" is no URL of a service: .*\ntry: berth login --url .*\n$/,
+    ],
+    [
       'no home',
       ['login', '--url', 'http://127.0.0.1:9', '--key'],
       { HOME: '' },

@@ -50,20 +50,24 @@ itWith('mypy')('the Python library passes mypy', { timeout: 300_000 }, async () 
   expect(await runPython(['-m', 'mypy', '--cache-dir', join(directory, 'mypy')])).toContain('no issues found')
 })
 
-itWith('httpx')('the snippets of docs/python.md run in order', { timeout: 120_000 }, async () => {
-  const page = await readFile(join(project, 'docs/python.md'), 'utf8')
-  const snippets = [...page.matchAll(/^```python\n([^]*?)^```$/gm)].map(([, text = '']) => text)
-  expect(snippets.length).toBeGreaterThan(7)
-  const cwd = await mkdtemp(join(directory, 'page-'))
-  await writeFile(join(cwd, 'page.py'), snippets.join('\n'))
-  const env = { BERTH_URL: service.baseUrl, BERTH_API_KEY: team.key, HOME: cwd }
-  const stdout = await runPython(['page.py'], { cwd, env })
-  expect(stdout).toMatch(/^42\nhttp/)
-  for (const line of ['exited 3', 'started', 'Exit(exit_code=0, timed_out=False)', 'gone', 'async 42'])
-    expect(stdout).toContain(line)
-  const left = await service.call<{ units: { name: string }[] }>('GET', '/v1/units', { key: team.key })
-  expect(left.body.units).toEqual([])
-})
+itWith('httpx', 'websockets')(
+  'the snippets of docs/python.md run in order',
+  { timeout: 120_000 },
+  async () => {
+    const page = await readFile(join(project, 'docs/python.md'), 'utf8')
+    const snippets = [...page.matchAll(/^```python\n([^]*?)^```$/gm)].map(([, text = '']) => text)
+    expect(snippets.length).toBeGreaterThan(7)
+    const cwd = await mkdtemp(join(directory, 'page-'))
+    await writeFile(join(cwd, 'page.py'), snippets.join('\n'))
+    const env = { BERTH_URL: service.baseUrl, BERTH_API_KEY: team.key, HOME: cwd }
+    const stdout = await runPython(['page.py'], { cwd, env })
+    expect(stdout).toMatch(/^42\nhttp/)
+    for (const line of ['exited 3', 'started', 'Exit(exit_code=0, timed_out=False)', 'gone', 'async 42'])
+      expect(stdout).toContain(line)
+    const left = await service.call<{ units: { name: string }[] }>('GET', '/v1/units', { key: team.key })
+    expect(left.body.units).toEqual([])
+  },
+)
 
 itWith('hatchling')(
   'the Python wheel is reproducible and can be imported without an HTTP library',

@@ -1,12 +1,13 @@
-// The SDK and the CLI with real containers, as the operator of a new installation uses them: with only the credentials
+// The SDKs and the CLI with real containers, as the operator of a new installation uses them: with only the credentials
 // file.
 
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { Berth } from '../../packages/sdk/src/index.ts'
-import { buildCli, type Ended, runCli, startCli } from '../support/clients.ts'
+import { buildCli, type Ended, project, runCli, startCli } from '../support/clients.ts'
+import { hasPythonPackages, runPython } from '../support/python.ts'
 import { useBerth } from '../support/use-berth.ts'
 
 const service = useBerth()
@@ -54,3 +55,20 @@ it('the CLI runs a file in a unit, and Ctrl-C ends the command in the unit', asy
     .toBe('0\n')
   expect(await cli('rm', 'box')).toMatchObject({ code: 0 })
 })
+
+it.skipIf(!hasPythonPackages('httpx', 'websockets'))(
+  'the first snippet of the Python page runs unchanged, and a terminal in Python takes what is typed',
+  async () => {
+    const page = await readFile(join(project, 'docs/python.md'), 'utf8')
+    const snippet = /^```python\n([^]*?)^```$/m.exec(page)?.[1] ?? ''
+    const ran = await runPython(['-c', snippet], { env: env() })
+    expect(ran).toMatch(/^42\nhttps?:\/\/\S+\n<h1>Hello<\/h1>\n$/)
+    const typed = `
+from berth import Berth
+with Berth() as berth, berth.units.create("${IMAGE}") as unit, unit.terminal(columns=70, rows=7) as terminal:
+    terminal.write("stty size; exit 3\\r")
+    print("".join(piece.text for piece in terminal), terminal.wait().exit_code)
+`
+    expect(await runPython(['-c', typed], { env: env() })).toMatch(/\r\n7 70\r\n[^]* 3\n$/)
+  },
+)

@@ -47,7 +47,8 @@ export function toldOf(error: unknown, command: string): Told {
 function toldOfService({ code, message, requestId, status }: BerthError): Told {
   const told = { message, hint: hints[code] ?? null, exitCode: exitCodes.failed as number, requestId }
   if (code === 'not_configured' || code === 'unauthorized') told.exitCode = exitCodes.notSignedIn
-  if (code === 'not_configured') told.message = 'You are signed in nowhere.'
+  // What is wrong with a URL or a key that is there, the library says.
+  if (code === 'not_configured' && message.startsWith('Set ')) told.message = 'You are signed in nowhere.'
   if (code === 'timed_out') told.exitCode = exitCodes.timedOut
   if (status === 429) told.hint = 'the same again in a minute'
   return told

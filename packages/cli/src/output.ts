@@ -101,7 +101,8 @@ const STATE_COLOURS: Record<string, Colour> = {
 
 export const stateCell = (state: string): Cell => ({ text: state, colour: STATE_COLOURS[state] ?? 'yellow' })
 
-export function euros(cents: number): string {
+export function euros(exactCents: number): string {
+  const cents = Math.abs(exactCents) < 0.005 ? 0 : exactCents
   return `€${(cents / 100).toFixed(cents !== 0 && Math.abs(cents) < 1 ? 4 : 2)}`
 }
 

@@ -14,6 +14,7 @@ import pytest
 from berth import (
     AsyncBerth,
     Berth,
+    BerthError,
     CommandFailedError,
     ConnectionFailedError,
     NotFoundError,
@@ -188,6 +189,52 @@ def test_a_process_outlives_the_call_that_begins_it(berth: Berth) -> None:
         short.delete()
         with pytest.raises(NotFoundError):
             unit.processes.get(short.id)
+
+
+def test_a_terminal_takes_what_is_typed_and_has_its_output_and_its_end(berth: Berth) -> None:
+    pytest.importorskip("websockets")
+    with berth.units.create(IMAGE) as unit:
+        with unit.terminal(columns=70, rows=7) as terminal:
+            terminal.write("stty size\r")
+            shown = ""
+            for piece in terminal:
+                shown += piece.text
+                if shown.endswith("7 70\r\n$ "):
+                    terminal.resize(71, 8)
+                    terminal.write("stty size\rexit 4\r")
+            assert "8 71" in shown
+            assert terminal.wait() == (4, False)
+        with unit.terminal("echo $A; echo err >&2", tty=False, env={"A": "a b=c"}, cwd="/tmp") as apart:
+            assert [(piece.stream, piece.text) for piece in apart] == [("stdout", "a b=c\n"), ("stderr", "err\n")]
+        with unit.terminal(["cat"], tty=False) as cat:
+            cat.write(b"hi")
+            cat.end()
+            assert b"".join(piece.data for piece in cat) == b"hi"
+        with unit.terminal(["sleep", "1000"]) as interrupted:
+            interrupted.signal("INT")
+            assert interrupted.wait().exit_code == 130
+        closed = unit.terminal(["sleep", "1000"])
+        closed.close()
+        closed.close()
+        with pytest.raises(ConnectionFailedError):
+            closed.wait()
+    with pytest.raises(BerthError) as gone:
+        unit.terminal().wait()
+    assert gone.value.code == "invalid_state"
+    with pytest.raises(BerthError) as refused:
+        unit.terminal(cwd="relative")
+    assert refused.value.code == "validation"
+
+
+@pytest.mark.anyio
+async def test_a_terminal_with_async(aberth: AsyncBerth) -> None:
+    pytest.importorskip("websockets")
+    async with await aberth.units.create(IMAGE) as unit:
+        async with await unit.terminal() as terminal:
+            await terminal.write("echo typed\rexit 3\r")
+            shown = "".join([piece.text async for piece in terminal])
+            assert "typed\r\n" in shown
+            assert (await terminal.wait()).exit_code == 3
 
 
 def test_stacks_recipes_and_records(berth: Berth) -> None:

@@ -18,6 +18,7 @@ const sections = {
     ['', 'Berth', 'docs/README.md'],
     ['quick-start', 'Quick start'],
     ['connect', 'Connect an agent', 'docs/mcp.md'],
+    ['comparison', 'Beside others'],
   ],
   Understand: [
     ['concepts/units', 'Units'],

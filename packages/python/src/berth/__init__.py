@@ -7,6 +7,7 @@ from ._async.lists import AsyncPages
 from ._async.processes import AsyncProcess
 from ._async.recipes import AsyncRecipeRun
 from ._async.stacks import AsyncStack
+from ._async.terminal import AsyncTerminal
 from ._async.unit import AsyncForked, AsyncUnit
 from ._pieces import Exit, Output, OutputPiece, Page, TeamEvent
 from ._settings import version as __version__
@@ -16,6 +17,7 @@ from ._sync.lists import Pages
 from ._sync.processes import Process
 from ._sync.recipes import RecipeRun
 from ._sync.stacks import Stack
+from ._sync.terminal import Terminal
 from ._sync.unit import Forked, Unit
 from .errors import (
     BerthError,
@@ -36,6 +38,7 @@ __all__ = [
     "AsyncProcess",
     "AsyncRecipeRun",
     "AsyncStack",
+    "AsyncTerminal",
     "AsyncUnit",
     "Berth",
     "BerthError",
@@ -56,6 +59,7 @@ __all__ = [
     "RecipeRun",
     "Stack",
     "TeamEvent",
+    "Terminal",
     "TimedOutError",
     "Unit",
     "__version__",

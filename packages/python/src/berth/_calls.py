@@ -52,11 +52,12 @@ def quoted(id: str) -> str:
 
 
 def url_of(settings: Settings, call: Call) -> str:
-    said = {
-        name: ("true" if value else "false") if isinstance(value, bool) else str(value)
+    said = [
+        (name, ("true" if each else "false") if isinstance(each, bool) else str(each))
         for name, value in call.query.items()
-        if value is not None
-    }
+        # A list is said once for each of its items.
+        for each in (value if isinstance(value, list) else [] if value is None else [value])
+    ]
     return settings.url + call.path + (f"?{urlencode(said)}" if said else "")
 
 

@@ -14,6 +14,7 @@ from .command import AsyncCommand, exec_call, execute, start_command
 from .files import AsyncFiles
 from .logs import follow_log, log_page
 from .processes import AsyncProcesses
+from .terminal import AsyncTerminal, open_terminal
 from .transport import AsyncTransport
 
 if TYPE_CHECKING:
@@ -110,6 +111,31 @@ class AsyncUnit:
         on."""
         call = exec_call(self.id, command, cwd=cwd, env=env, stdin=stdin, timeout=timeout)
         return await start_command(self._transport, call)
+
+    async def terminal(
+        self,
+        command: str | Sequence[str] | None = None,
+        *,
+        tty: bool = True,
+        columns: int | None = None,
+        rows: int | None = None,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+    ) -> AsyncTerminal:
+        """Opens a shell, or another interactive command. It ends with its connection, for whose opening `timeout` is. Without
+        `tty` it has pipes, with standard error apart. It takes the package `websockets`."""
+        return await open_terminal(
+            self._transport,
+            self.id,
+            command,
+            tty=tty,
+            columns=columns,
+            rows=rows,
+            cwd=cwd,
+            env=env,
+            timeout=timeout,
+        )
 
     async def logs(
         self,

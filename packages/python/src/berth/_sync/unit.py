@@ -15,6 +15,7 @@ from .command import Command, exec_call, execute, start_command
 from .files import Files
 from .logs import follow_log, log_page
 from .processes import Processes
+from .terminal import Terminal, open_terminal
 from .transport import Transport
 
 if TYPE_CHECKING:
@@ -111,6 +112,31 @@ class Unit:
         on."""
         call = exec_call(self.id, command, cwd=cwd, env=env, stdin=stdin, timeout=timeout)
         return start_command(self._transport, call)
+
+    def terminal(
+        self,
+        command: str | Sequence[str] | None = None,
+        *,
+        tty: bool = True,
+        columns: int | None = None,
+        rows: int | None = None,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+    ) -> Terminal:
+        """Opens a shell, or another interactive command. It ends with its connection, for whose opening `timeout` is. Without
+        `tty` it has pipes, with standard error apart. It takes the package `websockets`."""
+        return open_terminal(
+            self._transport,
+            self.id,
+            command,
+            tty=tty,
+            columns=columns,
+            rows=rows,
+            cwd=cwd,
+            env=env,
+            timeout=timeout,
+        )
 
     def logs(
         self,
