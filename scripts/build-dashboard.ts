@@ -49,12 +49,21 @@ async function buildAll(): Promise<void> {
     const faults = dashboardFaults(await readManifest(fresh))
     if (faults.length > 0) throw new Error(`The dashboard is too large:\n${faults.join('\n')}`)
     await writeFile(`${fresh}/stamp`, stamp)
-    // Another build of the same sources may have come first.
-    if ((await readFile(`${out}/stamp`, 'utf8').catch(() => '')) === stamp) return
-    await rm(out, { recursive: true, force: true })
-    await rename(fresh, out)
+    await putInPlace(fresh)
   } finally {
     await rm(fresh, { recursive: true, force: true })
+  }
+}
+
+/** Another build of the same sources may come first, at any moment. */
+async function putInPlace(fresh: string): Promise<void> {
+  const old = `${fresh}-old`
+  while ((await readFile(`${out}/stamp`, 'utf8').catch(() => '')) !== stamp) {
+    await rename(out, old).catch(() => {})
+    await rename(fresh, out).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error
+    })
+    await rm(old, { recursive: true, force: true })
   }
 }
 
