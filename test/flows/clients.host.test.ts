@@ -69,6 +69,6 @@ with Berth() as berth, berth.units.create("${IMAGE}") as unit, unit.terminal(col
     terminal.write("stty size; exit 3\\r")
     print("".join(piece.text for piece in terminal), terminal.wait().exit_code)
 `
-    expect(await runPython(['-c', typed], { env: env() })).toMatch(/\r\n7 70\r\n[^]* 3\n$/)
+    expect(await runPython(['-c', typed], { env: env() })).toMatch(/7 70\r\n[^]* 3\n$/)
   },
 )
