@@ -1,6 +1,6 @@
-// What one free account can do to a Berth, as a process of its own that `bench/neighbours.ts` starts: the attacks that
-// outsiders tried. It is told the attack's name on its command line and the rest in JSON in `ATTACK`. It prints "begun"
-// once the attack is in full swing, and goes on until it is ended. An attacker keeps to no rate: refusals are ignored.
+// The attacks of one free account on a Berth, in a separate process that `bench/neighbours.ts` starts. The command line
+// has the name of the attack, and `ATTACK` has its other arguments in JSON. The process prints "begun"
+// once the attack runs at full rate, and continues until it is killed. It respects no rate limit: it ignores refusals.
 
 import { once } from 'node:events'
 import { connect } from 'node:net'

@@ -1,4 +1,4 @@
-// The figures of design 9, asked for as a caller would.
+// Measures the figures of design 9 as a caller of the API.
 
 import { type Actions, type Figures, measure } from './figures.ts'
 import type { Berth } from './service.ts'

@@ -1,5 +1,5 @@
-// The peer: the same image and the same steps, asked of a Docker daemon started for the purpose on a socket
-// and directories of its own.
+// Runs the same image and the same steps with Docker, for comparison. The Docker daemon is started for the benchmark, with
+// its own socket and directories.
 
 import { spawn } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'

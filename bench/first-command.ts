@@ -1,5 +1,5 @@
-// The measure by which this field compares itself: from the call that makes a unit to its first command's answer, for a
-// hundred units one after the other, and for a hundred that are begun within one second.
+// A common measure for sandboxes: the time from the call that creates a unit to the response of its first command, for a
+// hundred units one after the other, and for a hundred units that are created within one second.
 
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Actions, percentile } from './figures.ts'

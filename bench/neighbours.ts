@@ -1,7 +1,7 @@
-// `npm run bench:neighbours`: what a team waits for while another team, one free account, attacks the service. Before
-// each attack the same is measured in quiet; an attack stands beside all that was measured in quiet by then. Rates and bounds are the default
-// ones. The first row is no attack but busy loops in units, which is what they are for: it says what two teams on one
-// host cost each other anyway. The attacker is a process of its own at the lowest priority: its work would be done on another machine.
+// `npm run bench:neighbours`: measures a team's latency while another team, one free account, attacks the service. Before
+// each attack the same is measured without one; each attack is compared with all such measurements so far. Rates and limits
+// are the defaults. The first row is not an attack but busy loops in units, which are allowed: it shows how much two teams on one
+// host slow each other down anyway. The attacker is a separate process at the lowest priority: its work would be done on another machine.
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,4 +1,4 @@
-// How long an agent waits for what a recipe makes to be ready, from images that are there.
+// Measures the time until the units of a recipe are ready, with images that are already on the host.
 
 import type { Call } from './berth.ts'
 import { type Figures, timed } from './figures.ts'

@@ -1,6 +1,6 @@
-// `npm run bench`: what a caller waits for, through the API of a Berth started for the purpose, in each
-// isolation class, and beside it the same asked of Docker where Docker is installed. Prints a table and
-// writes bench-results.json. Figures of one run belong together: compare columns, not runs.
+// `npm run bench`: measures a caller's latency through the API of a temporary Berth, in each
+// isolation class, and the same steps with Docker if Docker is installed. Prints a table and
+// writes bench-results.json. Compare the columns of one run, not the figures of different runs.
 
 import { writeFile } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'

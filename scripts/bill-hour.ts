@@ -1,6 +1,6 @@
-// `npm run bill-hour -- [--minutes 60] [--seed N]`: an hour on a Berth of its own, whose units run, sleep, wake, stop, fork
-// and go, while server, engine, Postgres and all of Berth are killed. What each interval was billed is compared with
-// what a stopwatch saw that looked at the list of units ten times a second.
+// `npm run bill-hour -- [--minutes 60] [--seed N]`: runs a temporary Berth for an hour. Its units run, sleep, wake, stop, fork
+// and are destroyed, while the server, the engine, Postgres and all of Berth are killed. The script compares the bill of each
+// interval with a stopwatch that reads the list of units ten times a second.
 //
 // "Within a second" is of each interval of each unit: of a machine from when its unit was seen to run until it was seen to
 // run no longer, of a volume from when its unit was there until it went (decision 51). Where the looks leave more than

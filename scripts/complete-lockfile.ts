@@ -1,7 +1,7 @@
-// Run it after `npm install` where the registry lacks packages for other platforms (a mirror often does):
-// npm then leaves them out of package-lock.json without a word, and `npm ci` refuses that file everywhere.
-// They are put back by name and version, marked for their platform, so that npm skips them on ours. Then every entry
-// without a digest is given the one that the registry has for it; a mirror that lacks a package has none.
+// Run this after `npm install` if the registry lacks packages for other platforms, as mirrors often do:
+// npm then silently leaves them out of package-lock.json, and `npm ci` refuses that file everywhere.
+// The script adds them again by name and version, marked for their platform, so that npm skips them on this one. It then
+// adds the registry's digest to every entry without one; a mirror that lacks a package has no digest for it.
 
 import { execFile } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'

@@ -1,8 +1,8 @@
-# CRIU, by which machines of the class runc keep what they have in memory. Read by setup.sh. Debian's own is
-# taken where it can do its work on this kernel; an older one often cannot (it must know the kernel well), and then
-# a newer one is fetched from a newer Debian into a directory of its own, with its own libraries and loader.
-# Nothing of the newer Debian is installed, no setting of the host's apt is changed, and everything else works
-# where neither can be had.
+# Installs CRIU, which saves the memory of machines of the class runc. setup.sh sources this file. Debian's own CRIU is
+# used if it works on this kernel. An older version often does not (CRIU must support the kernel); then the script
+# downloads a newer one from a newer Debian into a separate directory, with its own libraries and loader.
+# It installs nothing else of the newer Debian and changes no setting of the host's apt. Without any CRIU,
+# everything else still works.
 
 criu_home=/usr/local/lib/berth/criu
 criu_suite=forky

@@ -1,6 +1,6 @@
-// `npm run demo`: publishes a PostgreSQL and a website, puts both to sleep, and lets real clients wake and use them,
-// over TLS that they verify. Prints how long each took to its answer; the exit code says whether all were answered
-// rightly. It runs an instance of its own, with a directory and ports of its own, and leaves nothing.
+// `npm run demo`: publishes a PostgreSQL and a website, puts both to sleep, and has real clients wake and use them
+// over TLS that they verify. Prints the time to each response; the exit code says whether all responses were
+// correct. It runs a temporary instance with its own directory and ports, and removes it.
 
 import { execFile } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'

@@ -1,6 +1,6 @@
-// `npm run demo:forks`: a stack of web, API and database under load is forked into another one. Says what was copied of
-// each, compares what both hold, has them go their own ways, and lets them sleep and wake with what they have in memory.
-// The exit code says whether all of it was as it should be. It runs an instance of its own and leaves nothing.
+// `npm run demo:forks`: forks a stack of web server, API and database under load into a new stack. Prints what was copied of
+// each unit, compares the data of both stacks, changes each separately, and has them sleep and wake with their memory.
+// The exit code says whether everything was correct. It runs a temporary instance and removes it.
 
 import { readFile } from 'node:fs/promises'
 import { request } from 'node:https'

@@ -1,4 +1,4 @@
-// `npm run soak -- [--minutes N] [--seed N] [--owners N]`: a mixed load while everything that can be killed is, at
+// `npm run soak -- [--minutes N] [--seed N] [--owners N]`: runs a mixed load while every process is killed at
 // random. The exit code says whether anything was lost, stuck or left behind.
 
 import { parseArgs } from 'node:util'

@@ -1,7 +1,7 @@
-// `npm test`: every tier through vitest, then where the time went, what failed, and one line with the counts. What
-// failed comes last, for many a log is read from its end, or kept in part.
-// A file with a failed test runs once more, alone, when everything else is over. A test that fails both times
-// has failed. One that passes then is told as flaky: it depends on what ran beside it.
+// `npm test`: runs every tier with vitest, then prints where the time went, what failed, and one line with the counts.
+// Failures come last, because logs are often read from the end or truncated.
+// A file with a failed test runs once more, alone, after everything else. A test that fails both times
+// has failed. A test that passes the second time is reported as flaky: it depends on what ran at the same time.
 // Usage: node scripts/test.ts [fast|simulation|host|deep] [vitest's name filters…]
 
 import { performance } from 'node:perf_hooks'
