@@ -10,7 +10,7 @@ packages='runc conmon skopeo umoci btrfs-progs nftables iproute2 busybox-static 
   libnss-myhostname conntrack runsc'
 test_packages='docker-registry chromium curl git libnss3-tools mariadb-client pebble postgresql-client
   python3-hatchling python3-httpx python3-mypy python3-pytest python3-websockets redis-tools'
-users='berth berth-gateway berth-postgres berth-images'
+users='berth berth-gateway berth-egress berth-postgres berth-images'
 
 main() {
   [ "$(uname -s)" = Linux ] || fail "Berth runs on Linux only, and this is $(uname -s)."

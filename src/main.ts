@@ -24,6 +24,7 @@ const commands: Record<string, (args: string[]) => Promise<number>> = {
   engine: async () => runProcess('engine', (await import('./processes/engine.ts')).engineProcess),
   migrate: async () => runProcess('migrate', (await import('./processes/migrate.ts')).migrateProcess),
   server: async () => runProcess('server', (await import('./processes/server.ts')).serverProcess),
+  egress: async () => runProcess('egress', (await import('./processes/egress.ts')).egressProcess),
   gateway: async () => runProcess('gateway', (await import('./processes/gateway.ts')).gatewayProcess),
 }
 

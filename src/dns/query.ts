@@ -1,6 +1,6 @@
 // Parses the DNS queries of machines and encodes the answers. Pure, and never throws: the bytes are untrusted.
 
-import { type Answer, decode, encode, type Question } from 'dns-packet'
+import { type Answer, decode, encode, type PacketOpt, type Question } from 'dns-packet'
 
 export type Query = {
   id: number
@@ -96,4 +96,36 @@ export function encodeAnswer(
     // A question that cannot be encoded again is left out: the id identifies it.
     return encode({ ...answer, questions: [], answers: [] })
   }
+}
+
+/** The extended error `Blocked` (RFC 8914): the name exists or not, and this machine may not know. */
+const BLOCKED = { optionCode: 15, infoCode: 15, text: 'not listed in the egress rules of this unit' }
+
+/** An answer that the name does not exist, which tells a client that knows extended errors why. */
+export function encodeBlocked(query: Query): Buffer {
+  const plain = encodeAnswer(query, 'noSuchName')
+  if (query.udpSize === null) return plain
+  const infoCode = Buffer.alloc(2)
+  infoCode.writeUInt16BE(BLOCKED.infoCode)
+  // The types know no such code; what is encoded is its number and the data.
+  const option = {
+    code: BLOCKED.optionCode,
+    data: Buffer.concat([infoCode, Buffer.from(BLOCKED.text)]),
+  } as unknown as PacketOpt
+  const extension = {
+    type: 'OPT' as const,
+    name: '.' as const,
+    udpPayloadSize: MAX_UDP_SIZE,
+    extendedRcode: 0,
+    ednsVersion: 0,
+    flags: 0,
+    flag_do: false,
+    options: [option],
+  }
+  return encode({ ...decode(plain), additionals: [extension] })
+}
+
+/** Returns the IPv4 addresses in an answer. */
+export function addressesIn(answer: Buffer): string[] {
+  return (decode(answer).answers ?? []).flatMap((record) => (record.type === 'A' ? [record.data] : []))
 }

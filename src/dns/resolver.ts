@@ -11,8 +11,10 @@ import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { isPublicAddress } from '../lib/address-ranges.ts'
 import { createConcurrencyLimit } from '../lib/concurrency/concurrency-limit.ts'
+import { type EgressEntry, portsByName } from '../lib/egress/entry.ts'
+import { type EgressRules, portsForName } from '../lib/egress/rules.ts'
 import { createRate } from './query-limits.ts'
-import { encodeAnswer, parseQuery, type Query } from './query.ts'
+import { addressesIn, encodeAnswer, encodeBlocked, parseQuery, type Query } from './query.ts'
 import { forward, framed, type Transport, type Upstream } from './upstream.ts'
 
 /** Returns the address of a machine that the client may know by this name, or null. */
@@ -23,9 +25,19 @@ export type ResolverOptions = {
   /** 0: any free port. */
   port: number
   lookup: Lookup
+  /** For a resolver whose askers are restricted machines; null for those that may look up any name. */
+  egress?: EgressNames | null
   upstreams: Upstream[]
   log: Log
   clock: Clock
+}
+
+/** What restricted machines may reach, by their address. */
+export type EgressNames = {
+  /** Null if it is not known. */
+  rulesOf(asker: string): { egress: EgressRules; entries: readonly EgressEntry[] } | null
+  /** Lets a machine reach the addresses of a name. Resolves to false, or rejects, if it cannot. */
+  pin(asker: string, name: string, addresses: string[]): Promise<boolean>
 }
 
 export type Resolver = { port: number; close(): Promise<void> }
@@ -92,10 +104,11 @@ type Respond = (bytes: Buffer, asker: string, transport: Transport) => Promise<B
 
 export function createResponder({
   lookup,
+  egress = null,
   upstreams,
   log,
   clock,
-}: Pick<ResolverOptions, 'lookup' | 'upstreams' | 'log' | 'clock'>): Respond {
+}: Pick<ResolverOptions, 'lookup' | 'egress' | 'upstreams' | 'log' | 'clock'>): Respond {
   const rate = createRate(LIMITS.queriesPerSecond)
   const forwarding = createConcurrencyLimit(LIMITS.forwarded, LIMITS.forwardedPerAsker)
 
@@ -109,6 +122,8 @@ export function createResponder({
     if (parsed.kind === 'refusal') return parsed.bytes
     const { query } = parsed
     try {
+      const refusal = egress && refuseByRules(egress, asker, query)
+      if (refusal) return refusal
       if (isOurs(query.name)) return await answerOwn(lookup, asker, query)
       if (isPrivateReverse(query.name)) return encodeAnswer(query, 'noSuchName')
       if (!forwarding.tryAcquire(asker)) {
@@ -117,7 +132,8 @@ export function createResponder({
         return encodeAnswer(query, 'serverFailure')
       }
       try {
-        return await forward(upstreams, query, transport)
+        const answer = await forward(upstreams, query, transport)
+        return egress === null ? answer : await pinned(egress, asker, query, answer)
       } finally {
         forwarding.release(asker)
       }
@@ -126,6 +142,26 @@ export function createResponder({
       return encodeAnswer(query, 'serverFailure')
     }
   }
+}
+
+/** Returns the answer to a restricted machine's query that nobody else is asked; null for one that goes on. */
+function refuseByRules(egress: EgressNames, asker: string, query: Query): Buffer | null {
+  const rules = egress.rulesOf(asker)
+  if (rules === null) return encodeAnswer(query, 'serverFailure')
+  if (isOurs(query.name)) return rules.egress.siblings === 'none' ? encodeBlocked(query) : null
+  if (portsForName(rules.entries, query.name).length === 0) return encodeBlocked(query)
+  // No IPv6, which leads nowhere, and no records that tell clients of other ways to the host.
+  return query.question.type === 'A' ? null : encodeAnswer(query, 'ok')
+}
+
+/** Passes an answer on once the machine can reach the addresses in it. */
+async function pinned(egress: EgressNames, asker: string, query: Query, answer: Buffer): Promise<Buffer> {
+  const rules = egress.rulesOf(asker)
+  if (rules === null) return encodeAnswer(query, 'serverFailure')
+  if (portsForName(rules.entries, query.name).every((port) => portsByName.includes(port))) return answer
+  const addresses = addressesIn(answer)
+  if (addresses.length === 0 || (await egress.pin(asker, query.name, addresses))) return answer
+  return encodeAnswer(query, 'serverFailure')
 }
 
 /**

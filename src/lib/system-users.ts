@@ -3,7 +3,7 @@
 
 import { readFile } from 'node:fs/promises'
 
-export type AccountName = 'berth' | 'berth-gateway' | 'berth-postgres' | 'berth-images'
+export type AccountName = 'berth' | 'berth-gateway' | 'berth-egress' | 'berth-postgres' | 'berth-images'
 export type Account = { name: AccountName; uid: number; gid: number }
 
 /** Throws a sentence if the set-up has not created the user. */

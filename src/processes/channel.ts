@@ -4,7 +4,7 @@
 
 import type { Config } from '../config.ts'
 
-export const processNames = ['engine', 'migrate', 'server', 'gateway'] as const
+export const processNames = ['engine', 'migrate', 'server', 'gateway', 'egress'] as const
 export type ProcessName = (typeof processNames)[number]
 
 export type ProcessInput = {
@@ -30,12 +30,20 @@ export type ProcessReport =
   /** The process cannot work: a sentence for the operator. The process ends after it. */
   | { kind: 'failed'; message: string }
   | { kind: 'alive' }
+  /** Another process is needed, which only starts when it is. */
+  | { kind: 'needs'; process: 'egress' }
 
 /** The data of the engine's `ready`: the default isolation class. */
 export type EngineReady = { isolation: string; reason: string }
 
 /** The data of the migration's `ready`, for credentials.json. The key is null if there is one already. */
 export type MigrateReady = { apiKey: string | null; signInToken: string }
+
+/** What machines may reach, as the engine tells the egress process and the gateway's resolver (lib/egress). */
+export const egressSocketsOf = (runDir: string) => ({
+  rules: `${runDir}/egress.rules`,
+  names: `${runDir}/egress.names`,
+})
 
 export const engineSocketOf = (runDir: string) => `${runDir}/engine.sock`
 
@@ -58,6 +66,9 @@ export const certificateFileIn = (stateDir: string) => `${stateDir}/tls.pem`
  * gateway address. Not 5353, because mDNS services use it on every address.
  */
 export const RESOLVER_PORT = 7053
+
+/** To these ports, on the same address, it redirects what restricted machines send by name; `dns` is the gateway's. */
+export const EGRESS_PORTS = { dns: 7054, http: 7055, tls: 7056 } as const
 
 /**
  * How often a process reports that it is alive; after a longer silence it counts as hung and is killed. Together with

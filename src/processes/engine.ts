@@ -14,16 +14,26 @@ import type { Log } from '../lib/log.ts'
 import { runLoop } from '../lib/loop.ts'
 import { lockFile } from '../lib/file-lock.ts'
 import { type FleetIdentity, parseIdentity } from '../lib/fleet-identity.ts'
-import { type EngineReady, engineSocketOf, RESOLVER_PORT } from './channel.ts'
+import { EGRESS_PORTS, egressSocketsOf, type EngineReady, engineSocketOf, RESOLVER_PORT } from './channel.ts'
 import type { ProcessMain } from './run-process.ts'
 
-export const engineProcess: ProcessMain = async ({ config, instance, runDir, stateDir, log, progress }) => {
+export const engineProcess: ProcessMain = async ({
+  config,
+  instance,
+  runDir,
+  stateDir,
+  log,
+  progress,
+  needs,
+}) => {
   // One engine per data directory, even if the supervisor lost track of an engine that hangs in the kernel.
   const lock = await lockFile(join(config.dataDir, 'engine.lock'))
   if ('owner' in lock)
     throw new Error(`Another engine (process ${lock.owner}) uses ${config.dataDir}: end it first.`)
   progress('Preparing the disk pool, the network and the isolation classes')
   const { gid } = await getAccount('berth')
+  const [egress, gateway] = await Promise.all([getAccount('berth-egress'), getAccount('berth-gateway')])
+  const sockets = egressSocketsOf(runDir)
   const engine = await openOciEngine({
     instance,
     dataDir: config.dataDir,
@@ -41,6 +51,15 @@ export const engineProcess: ProcessMain = async ({ config, instance, runDir, sta
     upstreamProxy: config.registryProxy,
     onProgress: progress,
     resolverPort: RESOLVER_PORT,
+    egress: {
+      ports: EGRESS_PORTS,
+      gid: egress.gid,
+      sockets: {
+        rules: { path: sockets.rules, gid: egress.gid },
+        names: { path: sockets.names, gid: gateway.gid },
+      },
+      onNeeded: () => needs('egress'),
+    },
     log,
     clock: systemClock,
     runtimes: runtimeOptions(config),

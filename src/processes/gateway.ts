@@ -7,20 +7,21 @@ import { namesOf } from '../engine/oci/network/names.ts'
 import { createEndpointPorts } from '../gateway/listen/endpoint-ports.ts'
 import { createEndpointRoutes } from '../gateway/routing/endpoint-routes.ts'
 import { openCertificates } from '../gateway/certificates/current.ts'
-import { startResolver } from '../dns/resolver.ts'
+import { type ResolverOptions, startResolver } from '../dns/resolver.ts'
 import { systemUpstreams } from '../dns/upstream.ts'
 import { withOnDemandTls } from '../gateway/certificates/on-demand.ts'
 import { createGateway } from '../gateway/server.ts'
 import { createWakeLeases } from '../gateway/server-link/wake-leases.ts'
 import { connectToServer } from '../gateway/server-link/client.ts'
 import { systemClock } from '../lib/clock.ts'
+import { followEgressLink } from '../lib/egress/link-client.ts'
 import { createGatewayMetrics } from '../metrics/gateway-metrics.ts'
 import { serveMetrics } from '../metrics/serve.ts'
 import { openDatabase } from '../store/db.ts'
 import { findEndpointPorts } from '../store/endpoint-ports.ts'
 import { findEndpointRoutes } from '../store/endpoints.ts'
 import { findAddressOfName } from '../store/unit-names.ts'
-import { certificateFileIn, RESOLVER_PORT, wakeSocketOf } from './channel.ts'
+import { certificateFileIn, EGRESS_PORTS, egressSocketsOf, RESOLVER_PORT, wakeSocketOf } from './channel.ts'
 import type { ProcessMain } from './run-process.ts'
 
 export const gatewayProcess: ProcessMain = async ({
@@ -33,14 +34,16 @@ export const gatewayProcess: ProcessMain = async ({
 }) => {
   const db = openDatabase(databaseUrl, log)
   const clock = systemClock
-  const resolver = await startResolver({
+  const resolving: Omit<ResolverOptions, 'port'> = {
     address: namesOf(instance).gateway,
-    port: RESOLVER_PORT,
     lookup: (askerAddress, name) => findAddressOfName(db, { askerAddress, name }),
     upstreams: systemUpstreams(),
     log,
     clock,
-  })
+  }
+  const resolver = await startResolver({ ...resolving, port: RESOLVER_PORT })
+  const rules = followEgressLink(egressSocketsOf(runDir).names)
+  const restricted = await startResolver({ ...resolving, port: EGRESS_PORTS.dns, egress: rules })
   const server = connectToServer({ socketPath: wakeSocketOf(runDir), clock })
   const use = createWakeLeases({ server, clock, log })
   const routes = createEndpointRoutes({ findAll: (names) => findEndpointRoutes(db, names), clock })
@@ -74,7 +77,7 @@ export const gatewayProcess: ProcessMain = async ({
       await gateway.close()
       await certificates.stop()
       await use.stop()
-      await resolver.close()
+      await Promise.all([resolver.close(), restricted.close(), rules.close()])
       await db.destroy()
     },
   }

@@ -9,6 +9,8 @@ import { ALIVE_EVERY_MS, type ProcessInput, type ProcessName, type ProcessReport
 export type ProcessContext = ProcessInput & {
   log: Log
   progress: (text: string) => void
+  /** Tells the supervisor that another process is needed. */
+  needs: (process: 'egress') => void
   /** Ends the process at once, because its work must not go on. */
   end: (why: string) => never
 }
@@ -37,6 +39,7 @@ export async function runProcess(name: ProcessName, start: ProcessMain): Promise
       ...input,
       log,
       progress: (text) => report({ kind: 'progress', text }),
+      needs: (needed) => report({ kind: 'needs', process: needed }),
       end,
     })
     report({ kind: 'ready', result: started.result ?? null })

@@ -20,6 +20,7 @@ const users = {
   migrate: 'berth',
   server: 'berth',
   gateway: 'berth-gateway',
+  egress: 'berth-egress',
 } as const satisfies Record<ProcessName, AccountName | null>
 
 const COMPILED = 'compiled'
@@ -96,7 +97,7 @@ export function processEnvironment(name: ProcessName, { stateDir }: ProcessInput
     NODE_COMPILE_CACHE_PORTABLE: '1',
     // Node's few threads need no malloc arenas of their own, which would make every process 5 MB larger.
     MALLOC_ARENA_MAX: '1',
-    ...(name === 'gateway' && keptForStreams),
+    ...((name === 'gateway' || name === 'egress') && keptForStreams),
   }
 }
 
@@ -126,7 +127,7 @@ function confinementOf(name: ProcessName, user: AccountName, { config, runDir }:
   return {
     user,
     deathSignal: 'SIGKILL',
-    lowPorts: ports.some((port) => port < 1024),
+    lowPorts: name !== 'egress' && ports.some((port) => port < 1024),
     binds: [
       { mode: 'ro', from: process.execPath, to: seen.node },
       { mode: 'ro', from: project, to: seen.program },

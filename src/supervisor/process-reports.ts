@@ -9,6 +9,7 @@ const reportSchema: z.ZodType<ProcessReport> = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('ready'), result: z.unknown() }),
   z.object({ kind: z.literal('failed'), message: z.string().max(10_000) }),
   z.object({ kind: z.literal('alive') }),
+  z.object({ kind: z.literal('needs'), process: z.literal('egress') }),
 ])
 
 export const engineReadySchema: z.ZodType<EngineReady> = z.object({

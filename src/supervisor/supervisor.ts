@@ -40,6 +40,8 @@ type Context = {
   stop: AbortSignal
   /** The running services, in the order in which they were started. */
   kept: SupervisedService[]
+  /** Processes that have been asked for, and are started or being started. */
+  needed: Set<ProcessName>
 }
 
 /** Runs until it is asked to stop, or a service cannot be started. Returns the exit code. */
@@ -91,6 +93,7 @@ async function prepare(settings: Config, stop: AbortSignal) {
     log: createLog('supervisor', config.logLevel, logFile.descriptor),
     stop,
     kept: [],
+    needed: new Set(),
   }
   const close = async () => {
     await removeUnusedRunDir(config.dataDir, runDir)
@@ -181,7 +184,27 @@ function startOnce(
     logFile: context.logFile,
     signal,
     onProgress: (text) => print(`  ${text}`),
+    onNeeds: (needed) => void startNeeded(context, needed),
   })
+}
+
+/** Starts a process that another one asks for, which asks again for as long as it is not there. */
+async function startNeeded(context: Context, name: ProcessName): Promise<void> {
+  if (context.needed.has(name) || context.stop.aborted) return
+  context.needed.add(name)
+  try {
+    const start = (signal: AbortSignal) => startOnce(context, name, signal)
+    const service = await superviseService(
+      { name, start },
+      { clock: systemClock, log: context.log, signal: context.stop },
+    )
+    context.kept.push(service)
+    context.log.warn({ why: await service.failed }, 'a process that is needed was given up')
+    context.kept.splice(context.kept.indexOf(service), 1)
+  } catch (error) {
+    context.log.error({ part: name, error: String(error) }, 'a process that is needed could not be started')
+  }
+  context.needed.delete(name)
 }
 
 /**
@@ -198,7 +221,8 @@ function inputOf({ input, databaseUrls }: Context, name: ProcessName): ProcessIn
   return {
     ...input,
     config: name === 'server' ? config : withoutSecrets(config),
-    databaseUrl: databaseUrls[name === 'gateway' ? 'berth_gateway' : 'berth'],
+    // What reads the connections of strangers gets no way to the database.
+    databaseUrl: name === 'egress' ? '' : databaseUrls[name === 'gateway' ? 'berth_gateway' : 'berth'],
     stateDir: stateDirOf(name, config.dataDir, runDir),
     machines: [],
     warmUp: false,

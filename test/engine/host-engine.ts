@@ -11,7 +11,7 @@ import { openOciEngine, type OciEngine, type OciOptions } from '../../src/engine
 import { createPaths, type Paths } from '../../src/engine/oci/paths.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
-import { RESOLVER_PORT } from '../../src/processes/channel.ts'
+import { EGRESS_PORTS, RESOLVER_PORT } from '../../src/processes/channel.ts'
 import { loadInstance, runDirOf } from '../../src/supervisor/instance.ts'
 import { hostFacts } from '../support/host-facts.ts'
 import { cleanHost, hostStateOf } from '../support/host-state.ts'
@@ -58,6 +58,7 @@ export async function openHostEngine(
     upstreamProxy: null,
     onProgress: () => {},
     resolverPort: RESOLVER_PORT,
+    egress: { ports: EGRESS_PORTS, gid: null, sockets: null, onNeeded: () => {} },
     log: silentLog,
     clock: systemClock,
     // Also for tests that are not about them: `BERTH_TEST_READY=1 npm run test:host`.

@@ -16,5 +16,6 @@ export function restrictMachine(
     const changed = { ...record, egress }
     await saveRecord(host.paths, changed)
     Object.assign(record, { egress })
+    await host.network.restrict(ref.id, egress)
   })
 }

@@ -34,6 +34,7 @@ import type { MaintenanceSettings } from './images/maintenance.ts'
 import { followLogs, readLogs } from './logs/logs.ts'
 import { namesOf } from './network/names.ts'
 import { openNetwork } from './network/network.ts'
+import type { EgressOptions } from './network/restricting.ts'
 import { createPaths, type Paths } from './paths.ts'
 import { leaveProcesses } from './processes/adopt.ts'
 import { createPace } from './processes/pace.ts'
@@ -88,6 +89,7 @@ export type OciOptions = {
   onProgress: (line: string) => void
   /** The port of the gateway's resolver on the gateway address; machines reach it as port 53. */
   resolverPort: number
+  egress: EgressOptions
   log: Log
   clock: Clock
   /** Faults at the engine's effects, for tests (failpoints.ts). Default: none. */
@@ -133,6 +135,7 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
   const network = await openNetwork({
     instance,
     dnsPort: options.resolverPort,
+    egress: options.egress,
     stateDir: join(options.dataDir, 'network'),
     log,
   })

@@ -15,7 +15,9 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { run, runOrThrow } from '../../../src/lib/process.ts'
 import { type Instance, namespacePath } from '../../../src/engine/oci/network/names.ts'
+import type { MachineEgress } from '../../../src/engine/egress.ts'
 import type { Attachment, KnownMachine, RecoveredNetwork } from '../../../src/engine/oci/network/network.ts'
+import type { LinkSockets } from '../../../src/engine/oci/network/egress-link.ts'
 import type { Pullers } from '../../../src/engine/oci/network/tables.ts'
 import type { Pair } from '../../../src/engine/oci/network/traffic.ts'
 import type { Call, Reply, Told } from './network-process.ts'
@@ -33,6 +35,9 @@ export const FORBIDDEN = [
   '192.168.7.7',
 ]
 export const DNS_PORT = 5353
+export const EGRESS_PORTS = { dns: 5354, http: 5355, tls: 5356 }
+/** The group of the egress process in a lab. */
+export const EGRESS_GID = 54_322
 
 /** As the engine's own, across a process that can be killed. */
 export type NetworkProcess = {
@@ -40,6 +45,7 @@ export type NetworkProcess = {
   attach: (machine: { machineId: string; group: number; address: string | null }) => Promise<Attachment>
   detach: (machineId: string) => Promise<void>
   release: (machineId: string) => Promise<void>
+  restrict: (machineId: string, egress: MachineEgress | null) => Promise<void>
   /** For as long as the process lives. */
   watchTraffic: (onSent: (pairs: Pair[]) => void) => void
   close: (options: { removeAll: boolean }) => Promise<void>
@@ -68,6 +74,8 @@ export type Lab = {
   leaks: () => Promise<{ to: number; from: number }>
   /** Everything the host has: links, addresses, routes, rules, settings, namespaces. */
   inventory: () => Promise<string>
+  /** Of the first instance: where it says what machines may reach. */
+  sockets: LinkSockets
   close: () => Promise<void>
 }
 
@@ -102,9 +110,11 @@ export async function openLab(): Promise<Lab> {
     host,
     outside,
     inside,
+    sockets: socketsOf(stateDir, instance),
 
     async openNetwork(of = instance, pullers = { gids: [], allowed: [] }) {
-      const options = { instance: of, pullers, dnsPort: DNS_PORT, stateDir: join(stateDir, of.id) }
+      const egress = { ports: EGRESS_PORTS, gid: EGRESS_GID, sockets: socketsOf(stateDir, of) }
+      const options = { instance: of, pullers, egress, dnsPort: DNS_PORT, stateDir: join(stateDir, of.id) }
       const child = fork(script('./network-process.ts'), [JSON.stringify(options)], {
         execPath: 'nsenter',
         execArgv: [`--net=${host}`, process.execPath],
@@ -185,6 +195,13 @@ export function gatewayOf({ subnet }: Instance): string {
   return subnet.replace('.0.0/16', '.0.1')
 }
 
+function socketsOf(stateDir: string, { id }: Instance): LinkSockets {
+  return {
+    rules: { path: join(stateDir, `${id}.rules`), gid: 0 },
+    names: { path: join(stateDir, `${id}.names`), gid: 0 },
+  }
+}
+
 async function build(name: string, subnet: string): Promise<void> {
   await batch([
     `netns add ${name}-host`,
@@ -261,6 +278,7 @@ function remote(child: ChildProcess, kill: () => Promise<void>): NetworkProcess 
     attach: (machine) => call('attach', machine),
     detach: (machineId) => call('detach', machineId),
     release: (machineId) => call('release', machineId),
+    restrict: (machineId, egress) => call('restrict', { machineId, egress }),
     watchTraffic: (listener) => {
       onSent = listener
       child.send({ id: 0, method: 'watchTraffic', argument: null } satisfies Call)

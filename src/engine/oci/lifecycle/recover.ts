@@ -41,10 +41,11 @@ export async function adoptMachines(host: EngineContext): Promise<void> {
   await keepShares(host, records)
   await endAbandonedDumps(host)
   const network = await host.network.recover(
-    [...records, ...aside.records].map(({ spec, address, state }) => ({
+    [...records, ...aside.records].map(({ spec, address, state, egress }) => ({
       machineId: spec.id,
       group: spec.networkGroup,
       address,
+      egress,
       running: state === 'running' && host.machines.has(spec.id),
     })),
   )

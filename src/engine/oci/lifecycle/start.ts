@@ -129,6 +129,7 @@ async function launch(host: EngineContext, launched: Launch): Promise<void> {
     host.effect('engine.start.record', () => saveRecord(host.paths, record)),
     makeDirectories(paths),
   ])
+  const restricted = restrict(host, launched)
   await host.ready.makeRoom(spec.size.memoryMb)
   prepareGroup(host, { record, paths })
   const runtime = getRuntime(host, spec.isolation)
@@ -145,6 +146,7 @@ async function launch(host: EngineContext, launched: Launch): Promise<void> {
     restored: memory === null ? null : () => prepareRestore(runtime, memory, run.hostname, networkNamespace),
   })
   record.monitor = monitor
+  await restricted
   machine.ending = false
   const go = await host.effect('engine.start.go', () =>
     memory === null
@@ -165,10 +167,12 @@ async function launchReady(host: EngineContext, launched: Launch): Promise<boole
   // Before the record shows a first run, as in any start.
   await host.effect('engine.start.etc', () => writeOwnEtc(host, machine, ready, run))
   begin(launched)
+  const restricted = restrict(host, launched)
   record.monitor = ready.monitor
   await host.effect('engine.start.record', () => saveRecord(host.paths, record))
   const message = await prepareReady(host, machine, ready, orders)
   if (message === null) return await missed(host, machine)
+  await restricted
   machine.ending = false
   const began = await host.effect('engine.start.go', () => letGo(machine, ready, message))
   if (!began) return await missed(host, machine)
@@ -176,6 +180,13 @@ async function launchReady(host: EngineContext, launched: Launch): Promise<boole
   closeReady(machine)
   await recordRunning(host, { ...launched, paths }, orders.config)
   return true
+}
+
+/** To be awaited before anything of the run executes; meanwhile its root is made. */
+function restrict({ network }: EngineContext, { machine, run }: Launch): Promise<void> {
+  const restricted = network.restrict(machine.record.spec.id, run.egress)
+  restricted.catch(() => {})
+  return restricted
 }
 
 async function missed(host: EngineContext, machine: Machine): Promise<false> {

@@ -5,14 +5,17 @@
 import { batched } from '../../../lib/concurrency/batch.ts'
 import { createKeyedLock } from '../../../lib/concurrency/keyed-lock.ts'
 import type { Log } from '../../../lib/log.ts'
+import type { MachineEgress } from '../../egress.ts'
 import { interfacesHere } from './host-state.ts'
 import { loadRuleset } from './expected-ruleset.ts'
 import { applyRules } from './nft.ts'
 import {
   addMachine,
+  addElement,
   addMember,
   addStarting,
   closePort,
+  deleteElement,
   deleteMachine,
   deleteMember,
   type FirewallState,
@@ -20,6 +23,7 @@ import {
   renderTables,
   type TableOptions,
 } from './tables.ts'
+import { type Element, elementsOf, type Pin, pinsWithin, type Restriction, withPins } from './restrictions.ts'
 import { readTables, sameElements } from './table-listing.ts'
 
 export type Firewall = {
@@ -33,8 +37,15 @@ export type Firewall = {
   closePorts(ports: string[]): Promise<void>
   /** The address does not belong to a machine any more. */
   forget(address: string): Promise<void>
-  /** Replaces the wanted state, and loads it. */
-  reset(state: Pick<FirewallState, 'members' | 'ports'>): Promise<void>
+  /** What the machine with this address may reach. Pins that the rules allow stay. Null: no restriction. */
+  restrict(address: string, egress: MachineEgress | null): Promise<void>
+  /** Lets a restricted machine reach these addresses; for another one it does nothing. */
+  pin(address: string, pins: Pin[]): Promise<void>
+  restrictionOf(address: string): Restriction | null
+  /** Replaces the wanted state, and loads it. Pins in the kernel stay where the machine's rules are known. */
+  reset(
+    state: Pick<FirewallState, 'members' | 'ports'> & { egress: Map<string, MachineEgress> },
+  ): Promise<void>
   setOpened(uplinks: string[]): Promise<void>
   /** Compares the kernel with the wanted state, and loads if they differ. Returns true if they did. */
   repair(): Promise<boolean>
@@ -46,7 +57,8 @@ type Change = (state: FirewallState) => string[] | null
 
 export function createFirewall(options: TableOptions, rulesGeneration: () => number, log: Log): Firewall {
   const { names } = options
-  const state: FirewallState = { members: new Map(), ports: new Map(), opened: [] }
+  const state: FirewallState = { members: new Map(), ports: new Map(), opened: [], egress: new Map() }
+  const stacks = new Map<string, number>()
   /** The rules as the kernel lists them after our last load; null: unknown. */
   let loadedRules: string | null = null
   /** The last change of any rules after which ours were found correct. */
@@ -77,6 +89,31 @@ export function createFirewall(options: TableOptions, rulesGeneration: () => num
       return changes.map(() => undefined)
     }),
   )
+
+  const stackNumber = (stack: string): number => {
+    const number = stacks.get(stack) ?? stacks.size + 1
+    stacks.set(stack, number)
+    return number
+  }
+  const restrictionFor = (egress: MachineEgress, pins: Pin[]): Restriction => ({
+    egress,
+    stack: egress.stack === null ? null : stackNumber(egress.stack),
+    pins,
+  })
+
+  /** Changes what one machine may reach, and returns the commands for the difference. */
+  const setEgress = (current: FirewallState, address: string, next: Restriction | null): string[] => {
+    const before = current.egress.get(address)
+    const [old, wanted] = [before, next].map((each) => (each ? elementsOf(address, each) : []))
+    if (next) current.egress.set(address, next)
+    else current.egress.delete(address)
+    const has = (list: Element[], { set, element }: Element) =>
+      list.some((each) => each.set === set && each.element === element)
+    return [
+      ...(old ?? []).filter((each) => !has(wanted ?? [], each)).map((each) => deleteElement(names, each)),
+      ...(wanted ?? []).filter((each) => !has(old ?? [], each)).map((each) => addElement(names, each)),
+    ]
+  }
 
   const applyOrLoad = async (commands: string[]) => {
     if (commands.length === 0) return
@@ -125,18 +162,42 @@ export function createFirewall(options: TableOptions, rulesGeneration: () => num
       }),
 
     forget: (address) =>
-      change(({ members }) => {
-        const group = members.get(address)
-        members.delete(address)
-        return group === undefined ? [] : deleteMember(names, address, group)
+      change((current) => {
+        const group = current.members.get(address)
+        current.members.delete(address)
+        const freed = setEgress(current, address, null)
+        return group === undefined ? freed : [...freed, ...deleteMember(names, address, group)]
       }),
 
-    reset: ({ members, ports }) =>
+    restrict: (address, egress) =>
       change((current) => {
+        const pins = current.egress.get(address)?.pins ?? []
+        const next = egress && restrictionFor(egress, pinsWithin(pins, egress))
+        return setEgress(current, address, next)
+      }),
+
+    pin: (address, pins) =>
+      change((current) => {
+        const before = current.egress.get(address)
+        if (before?.egress.mode !== 'listed') return []
+        return setEgress(current, address, { ...before, pins: withPins(before.pins, pins) })
+      }),
+
+    restrictionOf: (address) => state.egress.get(address) ?? null,
+
+    reset: async ({ members, ports, egress }) => {
+      const kept = await pinnedInKernel(names.table)
+      await change((current) => {
         current.members = members
         current.ports = ports
+        const restrictions = [...egress].map(([address, rules]) => {
+          const pins = rules.mode === 'listed' ? (kept.get(address) ?? []) : []
+          return [address, restrictionFor(rules, pins)] as const
+        })
+        current.egress = new Map(restrictions)
         return null
-      }),
+      })
+    },
 
     setOpened: (uplinks) =>
       change((current) => {
@@ -168,4 +229,15 @@ export function createFirewall(options: TableOptions, rulesGeneration: () => num
         )
       }),
   }
+}
+
+/** What an earlier engine has pinned for programs that go on. */
+async function pinnedInKernel(table: string): Promise<Map<string, Pin[]>> {
+  const pins = new Map<string, Pin[]>()
+  for (const line of (await readTables(table))?.egress ?? []) {
+    const [set, machine = '', address = '', port = ''] = line.split(' ')
+    if (set !== 'pinned') continue
+    pins.set(machine, [...(pins.get(machine) ?? []), { name: null, address, port: Number(port) }])
+  }
+  return pins
 }

@@ -7,6 +7,7 @@
 
 import { createKeyedLock } from '../../../lib/concurrency/keyed-lock.ts'
 import type { Log } from '../../../lib/log.ts'
+import type { MachineEgress } from '../../egress.ts'
 import { EngineError } from '../../errors.ts'
 import { createAddresses } from './addresses.ts'
 import { forgetConnections } from './connections.ts'
@@ -18,6 +19,7 @@ import { createOtherFirewalls } from './other-firewalls.ts'
 import { createPool } from './pool.ts'
 import { claimSubnet, type FoundSlot, findSlots, releaseSubnet } from './host-routes.ts'
 import { buildSlots, readdressSlot, removeSlots, type Slot, slotOf } from './slots.ts'
+import { type EgressOptions, openRestricting, type Restricted, type Restricting } from './restricting.ts'
 import type { Pullers } from './tables.ts'
 import { createTraffic, type Pair } from './traffic.ts'
 import { closeUplinks, planUplinks, setForwarding } from './uplinks.ts'
@@ -31,6 +33,7 @@ export type NetworkOptions = {
   stateDir: string
   /** Processes that fetch from untrusted addresses: they may not reach private ones. */
   pullers?: Pullers
+  egress: EgressOptions
   log: Log
 }
 
@@ -41,7 +44,13 @@ export type Attachment = {
   hostInterface: string
 }
 
-export type KnownMachine = { machineId: string; group: number; address: string; running: boolean }
+export type KnownMachine = {
+  machineId: string
+  group: number
+  address: string
+  running: boolean
+  egress: MachineEgress | null
+}
 
 export type RecoveredNetwork = {
   /** Running machines whose namespace exists. */
@@ -66,6 +75,12 @@ export type Network = {
   /** What was attached for one machine is another's from now on, of the same group. */
   rename(machineId: string, to: string): void
 
+  /**
+   * Sets what a machine that has been attached may reach. Resolves once that is in force and what is open is cut if it
+   * is not allowed any more. Null: no restriction.
+   */
+  restrict(machineId: string, egress: MachineEgress | null): Promise<void>
+
   /** After a run: removes namespace and wire; the address stays the machine's. Unknown ids succeed. */
   detach(machineId: string): Promise<void>
 
@@ -85,7 +100,7 @@ export type Network = {
   close(options: { removeAll: boolean }): Promise<void>
 }
 
-type Machine = { group: number; address: string; slot: Slot | null }
+type Machine = { group: number; address: string; slot: Slot | null; restricted: Restricted }
 
 /** Nothing on the host is touched before `recover`. */
 export async function openNetwork(options: NetworkOptions): Promise<Network> {
@@ -94,7 +109,9 @@ export async function openNetwork(options: NetworkOptions): Promise<Network> {
   const notebook = await openStateFile(options.stateDir)
   const pullers = options.pullers ?? { gids: [], allowed: [] }
   const netfilter = openNetfilter()
-  const firewall = createFirewall({ names, dnsPort, pullers }, netfilter.generation, log)
+  const { ports: egressPorts, gid: egressGid } = options.egress
+  const tables = { names, dnsPort, pullers, egressPorts, egressGid }
+  const firewall = createFirewall(tables, netfilter.generation, log)
   const traffic = createTraffic(names, netfilter.generation, log)
   const otherFirewalls = createOtherFirewalls(names, dnsPort, netfilter.generation, log)
   const addresses = createAddresses({
@@ -106,6 +123,7 @@ export async function openNetwork(options: NetworkOptions): Promise<Network> {
   const inTurn = createKeyedLock()
   let nextNumber = 1
   let watchdog: Watchdog | null = null
+  let restricting: Restricting | null = null
 
   const pool = createPool(async (count) => {
     const slots = Array.from({ length: count }, () => slotOf(names, nextNumber++, addresses.allot()))
@@ -157,6 +175,7 @@ export async function openNetwork(options: NetworkOptions): Promise<Network> {
   const unplug = async (machine: Machine) => {
     const { slot } = machine
     machine.slot = null
+    restricting?.ended(machine.address)
     if (slot) await discard([slot])
   }
 
@@ -175,9 +194,10 @@ export async function openNetwork(options: NetworkOptions): Promise<Network> {
   return {
     async recover(known) {
       if (watchdog !== null) throw new Error('the network has been recovered already')
-      for (const { machineId, group, address } of known) {
+      for (const { machineId, group, address, egress } of known) {
         requireGroup(group)
-        if (addresses.claim(address)) machines.set(machineId, { group, address, slot: null })
+        if (addresses.claim(address))
+          machines.set(machineId, { group, address, slot: null, restricted: { egress, isNew: false } })
         else log.error({ machineId }, 'two machines claim one address, or it is none of ours')
       }
       const found = await findSlots(names)
@@ -196,7 +216,23 @@ export async function openNetwork(options: NetworkOptions): Promise<Network> {
       await firewall.reset({
         members: new Map([...machines.values()].map(({ address, group }) => [address, group])),
         ports: new Map(kept.map((slot) => [slot.hostInterface, slot.address])),
+        egress: new Map(
+          [...machines.values()].flatMap(({ address, restricted: { egress } }) =>
+            egress === null ? [] : [[address, egress] as const],
+          ),
+        ),
       })
+      restricting = await openRestricting(options.egress, firewall, log, () =>
+        [...machines].flatMap(
+          ([
+            machine,
+            {
+              address,
+              restricted: { egress },
+            },
+          ]) => (egress === null ? [] : [{ machine, address, egress }]),
+        ),
+      )
       const leftovers = found.filter((slot) => !kept.some(({ number }) => number === slot.number))
       await removeSlots(leftovers)
       await syncUplinks()
@@ -229,7 +265,8 @@ export async function openNetwork(options: NetworkOptions): Promise<Network> {
         }
         try {
           const slot = await takeSlot({ group, address: own })
-          machines.set(machineId, { group, address: slot.address, slot })
+          const restricted = before?.restricted ?? { egress: null, isNew: own === null }
+          machines.set(machineId, { group, address: slot.address, slot, restricted })
           if (before?.slot) discardLater(before.slot)
           return {
             address: slot.address,
@@ -249,6 +286,13 @@ export async function openNetwork(options: NetworkOptions): Promise<Network> {
       machines.delete(machineId)
       machines.set(to, machine)
     },
+
+    restrict: (machineId, egress) =>
+      inTurn(machineId, async () => {
+        requireRecovered()
+        const machine = machines.get(machineId)
+        if (machine) await restricting?.restrict({ machineId, ...machine }, egress)
+      }),
 
     detach: (machineId) =>
       inTurn(machineId, async () => {
@@ -274,6 +318,7 @@ export async function openNetwork(options: NetworkOptions): Promise<Network> {
 
     async close({ removeAll }) {
       await watchdog?.stop()
+      await restricting?.close()
       watchdog = null
       traffic.close()
       netfilter.close()

@@ -74,6 +74,7 @@ describe('network rules that another program removes', () => {
       group: 1,
       address,
       running: true,
+      egress: null,
     }))
     expect(await next.recover(known)).toMatchObject({ adopted: 2, missing: [] })
     expect(await reach(two.namespacePath, `tcp://${PUBLIC}:${PORT}`)).toEqual([HOST])
@@ -195,9 +196,15 @@ describe('the network of the engine', () => {
 
     const next = await openNetwork()
     const report = await next.recover([
-      { machineId: 'kept', group: 1, address: kept.address, running: true },
-      { machineId: 'asleep', group: 1, address: asleep.address, running: false },
-      { machineId: 'gone', group: 1, address: kept.address.replace(/\d+$/, '200'), running: true },
+      { machineId: 'kept', group: 1, address: kept.address, running: true, egress: null },
+      { machineId: 'asleep', group: 1, address: asleep.address, running: false, egress: null },
+      {
+        machineId: 'gone',
+        group: 1,
+        address: kept.address.replace(/\d+$/, '200'),
+        running: true,
+        egress: null,
+      },
     ])
     expect(report).toMatchObject({ adopted: 1, missing: ['gone'] })
     expect(report.removed).toBeGreaterThanOrEqual(3)

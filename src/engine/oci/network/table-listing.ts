@@ -1,6 +1,7 @@
 // Reads back the rules in the kernel, to compare them with the wanted ones.
 
 import { listAsJson } from './nft.ts'
+import { egressSets, elementsOf } from './restrictions.ts'
 import { type FirewallState, portChain } from './tables.ts'
 
 export type TableListing = {
@@ -12,6 +13,8 @@ export type TableListing = {
   groups: string[]
   peers: string[]
   opened: string[]
+  /** Of the sets of egress, each with its set's name. */
+  egress: string[]
 }
 
 type Listed = Record<string, { family: string; name?: string; chain?: string; elem?: unknown[] }>
@@ -45,6 +48,9 @@ export async function readTables(table: string): Promise<TableListing | null> {
     groups: elements('map', 'groups'),
     peers: elements('set', 'peers'),
     opened: elements('set', 'opened'),
+    egress: egressSets.flatMap((name) =>
+      elements(name === 'stacks' ? 'map' : 'set', name).map((element) => `${name} ${element}`),
+    ),
   }
 }
 
@@ -62,7 +68,15 @@ export function sameElements(found: TableListing, wanted: FirewallState): boolea
       found.peers,
       members.map(([address, group]) => `${group} ${address}`),
     ) &&
-    same(found.opened, wanted.opened)
+    same(found.opened, wanted.opened) &&
+    same(
+      found.egress,
+      [...wanted.egress].flatMap(([address, restriction]) =>
+        elementsOf(address, restriction).map(
+          ({ set, element }) => `${set} ${element.replaceAll(/ [.:] /g, ' ')}`,
+        ),
+      ),
+    )
   )
 }
 
@@ -74,6 +88,9 @@ function same(left: string[], right: string[]): boolean {
 function flatten(element: unknown): string {
   if (Array.isArray(element)) return element.map(flatten).join(' ')
   if (typeof element !== 'object' || element === null) return String(element)
-  const { elem, val, concat } = element as { elem?: unknown; val?: unknown; concat?: unknown }
+  const { elem, val, concat, prefix } = element as Partial<Record<'elem' | 'val' | 'concat', unknown>> & {
+    prefix?: { addr: string; len: number }
+  }
+  if (prefix) return `${prefix.addr}/${prefix.len}`
   return flatten(elem ?? val ?? concat ?? '')
 }

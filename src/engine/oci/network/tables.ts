@@ -12,10 +12,14 @@
 // so the sender's kernel retries, and is served once the machine has been woken and listens. For a while after its
 // start, a machine cannot refuse a connection either. An address that is no sibling's is refused at once. Packets
 // between machines are counted in a separate table (traffic.ts).
-// address that is no sibling's is refused at once. Who sent to whom is counted in a table apart (traffic.ts).
+//
+// A machine that may not reach everything is an element of `narrowed`. Each new flow of it is looked at in `narrowed`:
+// siblings by `to_sibling`, hosts outside by `to_listed`, and its TCP ports 80 and 443 and its DNS are redirected to
+// the egress process and to a resolver of their own (`by_name`). Where neither listens, the kernel refuses.
 
 import { privateRanges4, privateRanges6 } from '../../../lib/address-ranges.ts'
 import { GATEWAY_MAC, type Names } from './names.ts'
+import { type Element, elementsOf as egressElementsOf, type Restriction } from './restrictions.ts'
 
 export type FirewallState = {
   /** Address → network group, as long as a machine has the address, running or not. */
@@ -24,6 +28,8 @@ export type FirewallState = {
   ports: Map<string, string | null>
   /** Uplinks that forward only because of us (uplinks.ts). */
   opened: string[]
+  /** Address → what its machine may reach, for those that are restricted or of a stack. */
+  egress: Map<string, Restriction>
 }
 
 export type Pullers = {
@@ -33,7 +39,17 @@ export type Pullers = {
   allowed: { address: string; port: number }[]
 }
 
-export type TableOptions = { names: Names; dnsPort: number; pullers: Pullers }
+/** Where the egress process and the resolver for restricted machines listen on the gateway address. */
+export type EgressPorts = { http: number; tls: number; dns: number }
+
+export type TableOptions = {
+  names: Names
+  dnsPort: number
+  pullers: Pullers
+  egressPorts: EgressPorts
+  /** The group of the egress process. */
+  egressGid: number | null
+}
 
 // Generous for a workload, but small compared with the host's conntrack table: one machine cannot fill it (I21).
 const MAX_FLOWS = 4096
@@ -53,6 +69,9 @@ export function renderTables(options: TableOptions, state: FirewallState): strin
     ...[...state.members].flatMap(([address, group]) => addMember(options.names, address, group)),
     ...[...state.ports].flatMap(([port, address]) =>
       address ? [addMachine(options.names, port, address)] : [],
+    ),
+    ...[...state.egress].flatMap(([address, restriction]) =>
+      egressElementsOf(address, restriction).map((each) => addElement(options.names, each)),
     ),
   ]
   return [
@@ -86,6 +105,15 @@ export function addMachine({ table }: Names, port: string, address: string): str
 export function addStarting({ table }: Names, address: string): string[] {
   const element = `element inet ${table} starting { ${address} }`
   return [`add ${element}`, `delete ${element}`, `add ${element}`]
+}
+
+export function addElement({ table }: Names, { set, element }: Element): string {
+  return `add element inet ${table} ${set} { ${element} }`
+}
+
+/** Of a map only the key is named. */
+export function deleteElement({ table }: Names, { set, element }: Element): string {
+  return `delete element inet ${table} ${set} { ${element.split(' : ')[0]} }`
 }
 
 export function deleteMachine({ table }: Names, port: string, address: string): string {
@@ -123,7 +151,8 @@ function netdevTable({ table, subnet }: Names): string {
 }`
 }
 
-function inetTable({ names, dnsPort, pullers }: TableOptions, state: FirewallState): string {
+function inetTable(options: TableOptions, state: FirewallState): string {
+  const { names, dnsPort, pullers, egressPorts, egressGid } = options
   const { table, subnet, gateway } = names
   const ours = `"${names.interfacePrefix}*"`
   return `table inet ${table} {
@@ -132,6 +161,13 @@ function inetTable({ names, dnsPort, pullers }: TableOptions, state: FirewallSta
   set machines { type ifname . ipv4_addr; counter; }
   set starting { type ipv4_addr; flags timeout; timeout ${MAY_START_FOR}; }
   set opened { type ifname; ${elementsOf(state.opened.map((name) => `"${name}"`))} }
+  set narrowed { type ipv4_addr; }
+  set listed { type ipv4_addr; }
+  set apart { type ipv4_addr; }
+  map stacks { type ipv4_addr : mark; }
+  set stackmates { type mark . ipv4_addr; }
+  set pinned { type ipv4_addr . ipv4_addr . inet_service; }
+  set ranges { type ipv4_addr . ipv4_addr . inet_service; flags interval; }
   ${REFUSED}
   set flows { type ipv4_addr; flags dynamic; size 65535; }
   set rates { type ipv4_addr; flags dynamic; size 65535; timeout 1m; }
@@ -156,11 +192,36 @@ function inetTable({ names, dnsPort, pullers }: TableOptions, state: FirewallSta
   chain limits {
     update @rates { ip saddr limit rate over ${NEW_FLOWS_PER_SECOND}/second burst ${NEW_FLOWS_BURST} packets } counter drop
     add @flows { ip saddr ct count over ${MAX_FLOWS} } counter drop
+    ip saddr @narrowed jump narrowed
+  }
+  chain narrowed {
+    ip daddr ${gateway} return
+    ip daddr ${subnet} jump to_sibling
+    ip saddr @listed jump to_listed
+  }
+  chain to_sibling {
+    ip saddr != @apart accept
+    meta mark set ip saddr map @stacks meta mark . ip daddr @stackmates meta mark set 0 accept
+    counter reject with icmp type admin-prohibited
+  }
+  chain to_listed {
+    tcp dport { 80, 443 } accept
+    ip saddr . ip daddr . tcp dport @pinned accept
+    ip saddr . ip daddr . tcp dport @ranges accept
+    meta l4proto tcp counter reject with tcp reset
+    counter reject with icmp type admin-prohibited
   }
 
   chain dns {
     type nat hook prerouting priority dstnat; policy accept;
+    iifname ${ours} ip saddr @listed jump by_name
     iifname ${ours} ip daddr ${gateway} meta l4proto { tcp, udp } th dport 53 dnat ip to ${gateway}:${dnsPort}
+  }
+
+  chain by_name {
+    ip daddr ${gateway} meta l4proto { tcp, udp } th dport 53 dnat ip to ${gateway}:${egressPorts.dns}
+    ip daddr != ${subnet} tcp dport 80 dnat ip to ${gateway}:${egressPorts.http}
+    ip daddr != ${subnet} tcp dport 443 dnat ip to ${gateway}:${egressPorts.tls}
   }
 
   chain input {
@@ -169,7 +230,8 @@ function inetTable({ names, dnsPort, pullers }: TableOptions, state: FirewallSta
   }
   chain to_host {
     ct state established,related accept
-    ip daddr ${gateway} meta l4proto { tcp, udp } th dport ${dnsPort} ct status dnat accept
+    ip daddr ${gateway} meta l4proto { tcp, udp } th dport { ${dnsPort}, ${egressPorts.dns} } ct status dnat accept
+    ip daddr ${gateway} tcp dport { ${egressPorts.http}, ${egressPorts.tls} } ct status dnat accept
     counter drop
   }
 
@@ -198,7 +260,7 @@ function inetTable({ names, dnsPort, pullers }: TableOptions, state: FirewallSta
     type nat hook postrouting priority srcnat; policy accept;
     ip saddr ${subnet} oifname != ${ours} masquerade
   }
-${pullerChains(pullers)}}`
+${pullerChains(pullers)}${egressChains(egressGid)}}`
 }
 
 /**
@@ -226,6 +288,29 @@ function pullerChains({ gids, allowed }: Pullers): string {
     ip daddr . tcp dport @pullers_allowed accept
     ip daddr @refused counter reject
     ip6 daddr @refused6 counter reject
+  }
+`
+}
+
+/**
+ * The egress process connects where machines ask it to, by names that strangers can point anywhere: to public hosts,
+ * at the two ports it serves, and never to this host.
+ */
+function egressChains(gid: number | null): string {
+  if (gid === null) return ''
+  return `
+  chain egress_output {
+    type filter hook output priority filter; policy accept;
+    meta skgid ${gid} jump from_egress
+  }
+  chain from_egress {
+    ct state established,related accept
+    meta l4proto { tcp, udp } th dport 53 accept
+    meta nfproto ipv6 counter reject
+    ip daddr @refused counter reject
+    fib daddr type local counter reject
+    tcp dport { 80, 443 } accept
+    counter reject
   }
 `
 }

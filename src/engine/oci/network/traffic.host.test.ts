@@ -109,6 +109,7 @@ const known = (): KnownMachine[] =>
     group,
     address: machines[name as Name].address,
     running: true,
+    egress: null,
   }))
 
 beforeAll(async () => {

@@ -1,8 +1,9 @@
 // Counts packets between machines: packets from siblings are use, and wake sleeping units (design 4).
 //
 // The kernel counts them, in one element per pair, in a separate table: the other tables are loaded again at each
-// start of an engine, and packets sent while none ran must not be lost. Its chain comes right after `enter`
-// (tables.ts), which lets a machine send only from its own address, and only to others of its group, running or not.
+// start of an engine, and packets sent while none ran must not be lost. Its chain comes right after `enter` and
+// `bound` (tables.ts): a machine sends only from its own address, and only to those of its group, running or not, that it
+// may reach.
 // Reading is a kernel query without a program, and costs next to nothing while nothing is sent: an element that
 // counts nothing expires.
 //
@@ -167,7 +168,7 @@ function tableOf({ table, subnet, gateway, interfacePrefix }: Names): string[] {
   return [
     `add table ip ${table}`,
     `add set ip ${table} ${SET} { type ipv4_addr . ipv4_addr; flags dynamic,timeout; timeout ${REMEMBERED_FOR}; size ${MAX_PAIRS}; }`,
-    `add chain ip ${table} machines { type filter hook prerouting priority -299; policy accept; }`,
+    `add chain ip ${table} machines { type filter hook prerouting priority -149; policy accept; }`,
     `add chain ip ${table} packets`,
     `add chain ip ${table} short_segments`,
     `flush table ip ${table}`,

@@ -1,0 +1,56 @@
+// Whether a restricted machine may connect to a name, and where that leads.
+
+import { canonicalHostName } from '../lib/egress/entry.ts'
+import type { EgressLink } from '../lib/egress/link-client.ts'
+import { entryForName } from '../lib/egress/rules.ts'
+import type { ResolveName } from './names.ts'
+
+export type RefusedReason = 'not_listed' | 'no_name' | 'no_rules' | 'private_address' | 'unknown_name'
+
+export type Decision =
+  | { kind: 'allowed'; name: string; addresses: string[] }
+  | { kind: 'refused'; reason: RefusedReason; name: string | null }
+
+export type Deciding = { link: Pick<EgressLink, 'rulesOf'>; resolve: ResolveName }
+
+export async function decide(
+  { link, resolve }: Deciding,
+  machine: string,
+  asked: string | null,
+  port: number,
+): Promise<Decision> {
+  const name = asked === null ? null : canonicalHostName(asked)
+  const refused = (reason: RefusedReason): Decision => ({ kind: 'refused', reason, name })
+  if (link.rulesOf(machine) === null) return refused('no_rules')
+  if (name === null) return refused('no_name')
+  if (!isAllowed(link, machine, name, port)) return refused('not_listed')
+  const resolved = await resolve(name)
+  // The rules may have changed meanwhile.
+  if (!isAllowed(link, machine, name, port)) return refused('not_listed')
+  if (resolved.kind === 'private') return refused('private_address')
+  if (resolved.kind === 'unknown') return refused('unknown_name')
+  return { kind: 'allowed', name, addresses: resolved.addresses }
+}
+
+export function isAllowed(
+  link: Pick<EgressLink, 'rulesOf'>,
+  machine: string,
+  name: string,
+  port: number,
+): boolean {
+  const rules = link.rulesOf(machine)
+  return rules !== null && entryForName(rules.entries, name, port) !== null
+}
+
+/** A sentence for the client that is refused. The name is in the form in which names are compared, so it is safe to show. */
+export function refusalText(reason: RefusedReason, name: string | null, port: number): string {
+  const what = name ?? 'this host'
+  const sentences = {
+    not_listed: `This unit may not reach ${what} at port ${port}: its egress rules do not list it. Ask the owner of the unit to allow "${what}".`,
+    no_name: `This unit may reach hosts by their listed names only, and the connection names none.`,
+    no_rules: `What this unit may reach is not known just now, so nothing is let through. Try again.`,
+    private_address: `${what} leads to a private address, which no unit may reach.`,
+    unknown_name: `${what} has no IPv4 address.`,
+  } as const satisfies Record<RefusedReason, string>
+  return sentences[reason]
+}

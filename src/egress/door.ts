@@ -1,0 +1,14 @@
+// What both ports have in common.
+
+import type { Socket } from 'node:net'
+import type { EgressLink } from '../lib/egress/link-client.ts'
+import type { ResolveName } from './names.ts'
+import type { OpenConnections } from './open-connections.ts'
+
+export type Door = {
+  link: EgressLink
+  resolve: ResolveName
+  open: OpenConnections
+  /** Returns what ends the share that a connection has; null, with the connection closed, where there is none. */
+  enter(socket: Socket): (() => void) | null
+}

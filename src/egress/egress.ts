@@ -1,0 +1,105 @@
+// The egress process: what restricted machines send to TCP ports 80 and 443 comes here by the firewall (tables.ts of
+// the engine's network). A connection is let through if the name in it is listed, to an address that this process has
+// resolved itself. All input is untrusted; each machine has a limited share.
+
+import { once } from 'node:events'
+import type { Server as HttpServer } from 'node:http'
+import type { Server } from 'node:net'
+import { tellBoundMet } from '../lib/bound-met.ts'
+import type { Clock } from '../lib/clock.ts'
+import { createConcurrencyLimit } from '../lib/concurrency/concurrency-limit.ts'
+import { followEgressLink } from '../lib/egress/link-client.ts'
+import type { Log } from '../lib/log.ts'
+import { isAllowed } from './decide.ts'
+import type { Door } from './door.ts'
+import { createHttpDoor } from './http-door.ts'
+import type { ResolveName } from './names.ts'
+import { createOpenConnections } from './open-connections.ts'
+import { createTlsDoor } from './tls-door.ts'
+
+const LIMITS = { connections: 8192, connectionsPerMachine: 512 } as const
+/** How long open connections go on while the engine is away: longer than it takes to start again. */
+const AWAY_MS = 20_000
+
+export type EgressOptions = {
+  address: string
+  ports: { http: number; tls: number }
+  socketPath: string
+  resolve: ResolveName
+  log: Log
+  clock: Clock
+}
+
+export type Egress = { close(): Promise<void> }
+
+export async function startEgress(options: EgressOptions): Promise<Egress> {
+  const { log, clock } = options
+  const open = createOpenConnections()
+  const share = createConcurrencyLimit(LIMITS.connections, LIMITS.connectionsPerMachine)
+  let away: NodeJS.Timeout | undefined
+
+  const door: Door = {
+    // Ready before the first listing is read.
+    link: { rulesOf: () => null, isWhole: () => false, pin: async () => false, close: async () => {} },
+    resolve: options.resolve,
+    open,
+    enter(socket) {
+      const machine = socket.remoteAddress ?? ''
+      if (door.link.rulesOf(machine) === null) {
+        socket.resetAndDestroy()
+        return null
+      }
+      if (share.tryAcquire(machine)) return () => share.release(machine)
+      const by = share.count(machine) >= LIMITS.connectionsPerMachine ? machine : null
+      tellBoundMet({ log, clock }, { bound: 'connections by name', by })
+      socket.resetAndDestroy()
+      return null
+    },
+  }
+  const sift = (machine: string) =>
+    open.sift(machine, ({ name, port }) => isAllowed(door.link, machine, name, port))
+  const servers = [
+    [createHttpDoor(door), options.ports.http],
+    [createTlsDoor(door), options.ports.tls],
+  ] as const
+  for (const [server, port] of servers) await listen(server, options.address, port)
+
+  door.link = followEgressLink(options.socketPath, {
+    // One that is not restricted any more keeps what is open.
+    onRules: (machine, rules) => {
+      if (rules !== null && door.link.isWhole()) sift(machine)
+    },
+    onEnded: (machine) => open.sift(machine, () => false),
+    onWhole: (restricted) => {
+      clearTimeout(away)
+      for (const machine of open.machines()) if (restricted.has(machine)) sift(machine)
+    },
+    onAway: () => {
+      clearTimeout(away)
+      away = setTimeout(() => {
+        for (const machine of open.machines()) open.sift(machine, () => false)
+      }, AWAY_MS)
+    },
+  })
+
+  return {
+    async close() {
+      clearTimeout(away)
+      await door.link.close()
+      for (const machine of open.machines()) open.sift(machine, () => false)
+      await Promise.all(
+        servers.map(async ([server]) => {
+          const closed = once(server, 'close')
+          server.close()
+          if ('closeAllConnections' in server) server.closeAllConnections()
+          await Promise.race([closed, clock.sleep(1000)])
+        }),
+      )
+    },
+  }
+}
+
+async function listen(server: Server | HttpServer, host: string, port: number): Promise<void> {
+  server.listen({ host, port })
+  await once(server, 'listening')
+}

@@ -1,0 +1,165 @@
+// Says what machines may reach to those who decide by name (lib/egress/link-protocol.ts), and waits until they go by it.
+
+import { createServer, type Server, type Socket } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+import { parseLine } from '../../../lib/ipc/call-lines.ts'
+import { type JsonLinesServer, serveJsonLines } from '../../../lib/ipc/json-lines-rpc.ts'
+import { type Listening, listenForGroup } from '../../../lib/ipc/unix-socket.ts'
+import {
+  LINK_MAX_BYTES,
+  LINK_MAX_CALLS,
+  LINK_MAX_UNREAD_BYTES,
+  linkCall,
+  type LinkEvent,
+  linkOperations,
+} from '../../../lib/egress/link-protocol.ts'
+import type { Log } from '../../../lib/log.ts'
+import type { MachineEgress } from '../../egress.ts'
+
+/** The socket of the egress process and that of the resolver, each with the group that may connect. */
+export type LinkSockets = Record<'rules' | 'names', { path: string; gid: number }>
+
+export type Restricted = { address: string; machine: string; egress: MachineEgress }
+
+export type EgressLink = {
+  /** Resolves once all that listen go by it. Throws if one does not in time; it is disconnected then. */
+  tell(change: { address: string; machine: string; egress: MachineEgress | null }): Promise<void>
+  /** The machine's run has ended. */
+  tellEnded(address: string): void
+  /** Resolves once the egress process listens, or after a while. */
+  untilServed(): Promise<void>
+  isServed(): boolean
+  close(): Promise<void>
+}
+
+const APPLY_WITHIN_MS = 1000
+const SERVED_WITHIN_MS = 10_000
+
+type Listener = { lines: JsonLinesServer; socket: Socket; applied: number; onApplied: Set<() => void> }
+type Unversioned = LinkEvent extends infer E ? (E extends LinkEvent ? Omit<E, 'version'> : never) : never
+
+type Options = {
+  sockets: LinkSockets
+  restricted: () => Restricted[]
+  pin: (machine: string, name: string, addresses: string[]) => Promise<boolean>
+  log: Log
+}
+
+export async function openEgressLink({ sockets, restricted, pin, log }: Options): Promise<EgressLink> {
+  const listeners = { rules: new Set<Listener>(), names: new Set<Listener>() }
+  const served = new Set<() => void>()
+  let version = 0
+
+  const all = () => [...listeners.rules, ...listeners.names]
+  const say = ({ lines }: Listener, event: Unversioned) => lines.say(JSON.stringify({ ...event, version }))
+  const rulesEvent = ({
+    address,
+    machine,
+    egress,
+  }: Omit<Restricted, 'egress'> & { egress: MachineEgress | null }) => {
+    // Machines that are kept from siblings alone decide nothing by name.
+    const isByName = egress !== null && egress.mode !== 'open'
+    const { mode, allow, siblings } = egress ?? { mode: 'open', allow: [], siblings: 'team' }
+    return { event: 'rules' as const, address, machine, egress: isByName ? { mode, allow, siblings } : null }
+  }
+
+  const accept = (kind: keyof LinkSockets, socket: Socket) => {
+    socket.on('error', () => {})
+    const answer = (line: string) => {
+      const call = parseLine(linkCall, line)
+      if (!call) return null
+      if (call.operation === 'applied') {
+        const said = linkOperations.applied.safeParse(call.request)
+        if (said.success) listener.applied = Math.max(listener.applied, said.data.version)
+        for (const tell of listener.onApplied) tell()
+        return Promise.resolve({ id: call.id, answer: true })
+      }
+      const asked = linkOperations.pin.safeParse(call.request)
+      if (!asked.success || kind !== 'names') return null
+      const { machine, name, addresses } = asked.data
+      return pin(machine, name, addresses).then(
+        (pinned) => ({ id: call.id, answer: pinned }),
+        (error: unknown) => {
+          log.warn({ err: error }, 'an address could not be allowed')
+          return { id: call.id, answer: false }
+        },
+      )
+    }
+    const bounds = {
+      mostBytes: LINK_MAX_BYTES,
+      mostUnreadBytes: LINK_MAX_UNREAD_BYTES,
+      mostCalls: LINK_MAX_CALLS,
+    }
+    const lines = serveJsonLines(socket, { ...bounds, answer })
+    const listener: Listener = { lines, socket, applied: -1, onApplied: new Set() }
+    listeners[kind].add(listener)
+    socket.once('close', () => {
+      listeners[kind].delete(listener)
+      for (const tell of listener.onApplied) tell()
+    })
+    for (const each of restricted()) say(listener, rulesEvent(each))
+    say(listener, { event: 'whole' })
+    listener.onApplied.add(() => {
+      if (kind === 'rules' && listener.applied >= 0) for (const tell of served) tell()
+    })
+  }
+
+  const untilApplied = async (listener: Listener, wanted: number) => {
+    const done = Promise.withResolvers<void>()
+    const look = () => {
+      if (listener.applied >= wanted || listener.socket.destroyed) done.resolve()
+    }
+    listener.onApplied.add(look)
+    look()
+    const late = new AbortController()
+    const inTime = await Promise.race([
+      done.promise.then(() => true),
+      delay(APPLY_WITHIN_MS, false, { signal: late.signal }).catch(() => false),
+    ])
+    late.abort()
+    listener.onApplied.delete(look)
+    if (inTime) return
+    listener.socket.destroy()
+    throw new Error('rules of egress were not put in force in time')
+  }
+
+  const isServed = () => [...listeners.rules].some(({ applied }) => applied >= 0)
+  const open: [Server, Listening][] = []
+  for (const kind of ['rules', 'names'] as const) {
+    const server = createServer((socket) => accept(kind, socket))
+    open.push([server, await listenForGroup(server, sockets[kind].path, sockets[kind].gid)])
+  }
+
+  return {
+    async tell(change) {
+      version += 1
+      const wanted = version
+      const listening = all()
+      for (const each of listening) say(each, rulesEvent(change))
+      await Promise.all(listening.map((each) => untilApplied(each, wanted)))
+    },
+    tellEnded(address) {
+      version += 1
+      for (const each of all()) say(each, { event: 'ended', address })
+    },
+    async untilServed() {
+      if (isServed()) return
+      const done = Promise.withResolvers<void>()
+      served.add(done.resolve)
+      const waiting = new AbortController()
+      await Promise.race([
+        done.promise,
+        delay(SERVED_WITHIN_MS, undefined, { signal: waiting.signal }).catch(() => {}),
+      ])
+      waiting.abort()
+      served.delete(done.resolve)
+    },
+    isServed,
+    async close() {
+      for (const [, listening] of open)
+        await listening.close(() => {
+          for (const { socket } of all()) socket.destroy()
+        })
+    },
+  }
+}

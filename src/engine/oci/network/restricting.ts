@@ -1,0 +1,105 @@
+// Puts in force what machines may reach: in the firewall first, then with those who decide by name, and at last on
+// connections that are open. A machine that is not restricted costs nothing here.
+
+import { isDeepStrictEqual } from 'node:util'
+import { isPublicAddress } from '../../../lib/address-ranges.ts'
+import { isWithin } from '../../../lib/egress/rules.ts'
+import type { Log } from '../../../lib/log.ts'
+import type { MachineEgress } from '../../egress.ts'
+import { cutConnections, type Flow } from './connections.ts'
+import { type LinkSockets, openEgressLink, type Restricted as Listed } from './egress-link.ts'
+import type { Firewall } from './firewall.ts'
+import { allowsDirect, pinsFor } from './restrictions.ts'
+import type { EgressPorts } from './tables.ts'
+
+export type EgressOptions = {
+  ports: EgressPorts
+  /** The group of the egress process. */
+  gid: number | null
+  /** Null: nobody decides by name, so restricted machines reach no name. */
+  sockets: LinkSockets | null
+  /** Called, again and again, while machines need the egress process and it is not there. */
+  onNeeded: () => void
+}
+
+/** `isNew`: the machine has not run, so nothing of it can be open. `failed`: what was wanted may not be in force. */
+export type Restricted = { egress: MachineEgress | null; isNew: boolean; failed?: boolean }
+
+type Machine = { machineId: string; address: string; restricted: Restricted }
+
+export type Restricting = {
+  restrict(machine: Machine, egress: MachineEgress | null): Promise<void>
+  /** The run of the machine with this address has ended. */
+  ended(address: string): void
+  close(): Promise<void>
+}
+
+const NEEDED_EVERY_MS = 3000
+
+export async function openRestricting(
+  { sockets, onNeeded }: EgressOptions,
+  firewall: Firewall,
+  log: Log,
+  restricted: () => Listed[],
+): Promise<Restricting> {
+  const isByName = (egress: MachineEgress | null) => egress !== null && egress.mode !== 'open'
+  const pin = async (address: string, name: string, addresses: string[]) => {
+    const egress = firewall.restrictionOf(address)?.egress
+    if (!egress) return false
+    await firewall.pin(address, pinsFor(name, addresses.filter(isPublicAddress), egress))
+    return true
+  }
+  const link = sockets === null ? null : await openEgressLink({ sockets, restricted, pin, log })
+  const askForProcess = () => {
+    if (link?.isServed() === false && restricted().some(({ egress }) => isByName(egress))) onNeeded()
+  }
+  askForProcess()
+  const asking = setInterval(askForProcess, NEEDED_EVERY_MS)
+  asking.unref()
+
+  return {
+    async restrict({ machineId: machine, address, restricted: state }, egress) {
+      const before = state.egress
+      const { isNew } = state
+      state.isNew = false
+      if (isDeepStrictEqual(before, egress) && !state.failed) return
+      state.egress = egress
+      state.failed = true
+      await firewall.restrict(address, egress)
+      if (isByName(egress) && link?.isServed() === false) {
+        onNeeded()
+        await link.untilServed()
+      }
+      await link?.tell({ address, machine, egress })
+      if (egress !== null && !isNew)
+        await cutConnections(address, staysOpen(firewall, address, before, egress))
+      state.failed = false
+    },
+
+    ended: (address) => {
+      if (firewall.restrictionOf(address)) link?.tellEnded(address)
+    },
+
+    async close() {
+      clearInterval(asking)
+      await link?.close()
+    },
+  }
+}
+
+/** What goes through the egress process or the resolver is cut by those. */
+function staysOpen(
+  firewall: Firewall,
+  address: string,
+  before: MachineEgress | null,
+  egress: MachineEgress,
+): (flow: Flow) => boolean {
+  const pins = firewall.restrictionOf(address)?.pins ?? []
+  const mayStay = before !== null && isWithin(before, egress) && before.stack === egress.stack
+  return (flow) => {
+    if (mayStay || flow.redirected) return true
+    // Siblings have private addresses, and it is the firewall that knows which of them it may reach.
+    if (!isPublicAddress(flow.address)) return egress.siblings === 'team'
+    return allowsDirect({ egress, pins }, flow)
+  }
+}

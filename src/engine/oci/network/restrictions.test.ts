@@ -1,0 +1,80 @@
+import { describe, expect, test } from 'vitest'
+import type { MachineEgress } from '../../egress.ts'
+import { readFlow } from './connections.ts'
+import { allowsDirect, elementsOf, PINS_PER_MACHINE, pinsFor, pinsWithin, withPins } from './restrictions.ts'
+
+const listed = (...allow: string[]): MachineEgress => ({
+  mode: 'listed',
+  allow,
+  siblings: 'team',
+  stack: null,
+})
+const one = '203.0.113.1'
+
+describe('the elements of a machine', () => {
+  test('are none where nothing is restricted', () => {
+    const egress: MachineEgress = { mode: 'open', allow: [], siblings: 'team', stack: null }
+    expect(elementsOf('10.9.0.2', { egress, stack: null, pins: [] })).toEqual([])
+  })
+
+  test('name each range once, and the widest of those in another', () => {
+    const egress = listed('203.0.113.0/25:22', '203.0.113.0/24:22', '203.0.113.0/24:22', '203.0.113.9/32:25')
+    const ranges = elementsOf('10.9.0.2', { egress, stack: null, pins: [] }).filter(
+      ({ set }) => set === 'ranges',
+    )
+    expect(ranges.map(({ element }) => element)).toEqual([
+      '10.9.0.2 . 203.0.113.0/24 . 22',
+      '10.9.0.2 . 203.0.113.9 . 25',
+    ])
+  })
+})
+
+describe('pins', () => {
+  const egress = listed('git.example.com:22', 'a.example.com')
+
+  test('are for ports at which no connection says its name', () => {
+    expect(pinsFor('git.example.com', [one], egress)).toEqual([
+      { name: 'git.example.com', address: one, port: 22 },
+    ])
+    expect(pinsFor('a.example.com', [one], egress)).toEqual([])
+    expect(pinsFor('b.example.com', [one], egress)).toEqual([])
+  })
+
+  test('go when the rules do not name them any more, and when their name is unknown', () => {
+    const pins = [...pinsFor('git.example.com', [one], egress), { name: null, address: one, port: 23 }]
+    expect(pinsWithin(pins, egress)).toEqual(pins.slice(0, 1))
+    expect(pinsWithin(pins, listed('a.example.com'))).toEqual([])
+  })
+
+  test('are bounded, and the oldest go', () => {
+    const many = Array.from({ length: PINS_PER_MACHINE + 5 }, (_, at) => ({
+      name: 'x.example.com',
+      address: one,
+      port: at,
+    }))
+    const kept = many.reduce<typeof many>((pins, pin) => withPins(pins, [pin]) as typeof many, [])
+    expect([kept.length, kept.at(-1)?.port]).toEqual([PINS_PER_MACHINE, PINS_PER_MACHINE + 4])
+  })
+
+  test('and ranges allow TCP alone', () => {
+    const restriction = {
+      egress: listed('198.51.100.0/24:22'),
+      pins: [{ name: null, address: one, port: 25 }],
+    }
+    const allows = (protocol: string, address: string, port: number) =>
+      allowsDirect(restriction, { protocol, address, port })
+    expect(allows('tcp', one, 25)).toBe(true)
+    expect(allows('tcp', '198.51.100.7', 22)).toBe(true)
+    expect(allows('udp', '198.51.100.7', 22)).toBe(false)
+    expect(allows('tcp', one, 443)).toBe(false)
+  })
+})
+
+test('a line of the connection table is read with where it goes', () => {
+  const direct =
+    'tcp      6 431999 ESTABLISHED src=10.9.0.2 dst=203.0.113.1 sport=4000 dport=22 src=203.0.113.1 dst=192.0.2.2 sport=22 dport=4000 [ASSURED] mark=0 use=1'
+  expect(readFlow(direct)).toEqual({ protocol: 'tcp', address: one, port: 22, redirected: false })
+  const byName = direct.replace('src=203.0.113.1 dst=192.0.2.2', 'src=10.9.0.1 dst=10.9.0.2')
+  expect(readFlow(byName)?.redirected).toBe(true)
+  expect(readFlow('conntrack v1.4.7: 1 flow entries have been shown.')).toBeNull()
+})

@@ -1,0 +1,82 @@
+// What machines may reach, as elements of the firewall's sets (tables.ts). Pure.
+
+import type { MachineEgress } from '../../egress.ts'
+import { formatEgressEntry, portsByName, type RangeEntry } from '../../../lib/egress/entry.ts'
+import { entryForAddress, parseAllowed, portsForName } from '../../../lib/egress/rules.ts'
+
+/** A name's address at a port. `name`: null for one that an earlier engine pinned. */
+export type Pin = { name: string | null; address: string; port: number }
+
+/** One machine's. `stack`: a number for the text, as marks are. */
+export type Restriction = { egress: MachineEgress; stack: number | null; pins: Pin[] }
+
+/** A set or map of the table, and one element of it. */
+export type Element = { set: string; element: string }
+
+export const egressSets = ['narrowed', 'listed', 'apart', 'stacks', 'stackmates', 'pinned', 'ranges'] as const
+
+/** A program may look names up for ever: the oldest pins of a machine go first. */
+export const PINS_PER_MACHINE = 1024
+
+/** Returns the elements for one machine: none if it may reach whatever an unrestricted one may. */
+export function elementsOf(address: string, { egress, stack, pins }: Restriction): Element[] {
+  const isListed = egress.mode !== 'open'
+  const isApart = egress.siblings !== 'team'
+  const of = (set: (typeof egressSets)[number], element: string): Element => ({ set, element })
+  return [
+    ...(isListed || isApart ? [of('narrowed', address)] : []),
+    ...(isListed ? [of('listed', address)] : []),
+    ...(isApart ? [of('apart', address)] : []),
+    ...(stack === null
+      ? []
+      : [of('stacks', `${address} : ${stack}`), of('stackmates', `${stack} . ${address}`)]),
+    ...(isListed ? widestRanges(egress) : []).map((range) => {
+      const [network = '', port = ''] = formatEgressEntry(range).split(':')
+      return of('ranges', `${address} . ${network.replace(/\/32$/, '')} . ${port}`)
+    }),
+    ...(isListed ? pins : []).map((pin) => of('pinned', `${address} . ${pin.address} . ${pin.port}`)),
+  ]
+}
+
+/** Returns the pins that the rules still allow, and without those whose name is unknown. */
+export function pinsWithin(pins: readonly Pin[], { mode, allow }: MachineEgress): Pin[] {
+  if (mode !== 'listed') return []
+  const entries = parseAllowed(allow)
+  return pins.filter(({ name, port }) => name !== null && portsForName(entries, name).includes(port))
+}
+
+/** Returns pins for a name's addresses, at the ports at which it is not the connection that says the name. */
+export function pinsFor(name: string, addresses: readonly string[], egress: MachineEgress): Pin[] {
+  if (egress.mode !== 'listed') return []
+  const ports = portsForName(parseAllowed(egress.allow), name).filter((port) => !portsByName.includes(port))
+  return addresses.flatMap((address) => ports.map((port) => ({ name, address, port })))
+}
+
+/** Adds pins as the newest; one of the same address and port is replaced. */
+export function withPins(pins: readonly Pin[], added: readonly Pin[]): Pin[] {
+  const isNew = (pin: Pin) => !added.some(({ address, port }) => address === pin.address && port === pin.port)
+  return [...pins.filter(isNew), ...added].slice(-PINS_PER_MACHINE)
+}
+
+/** Whether a direct connection to an address outside is allowed by the rules and pins. */
+export function allowsDirect(
+  { egress, pins }: Pick<Restriction, 'egress' | 'pins'>,
+  { protocol, address, port }: { protocol: string; address: string; port: number },
+): boolean {
+  if (egress.mode === 'open') return true
+  if (protocol !== 'tcp' || portsByName.includes(port)) return false
+  if (pins.some((pin) => pin.address === address && pin.port === port)) return true
+  return entryForAddress(parseAllowed(egress.allow), address, port) !== null
+}
+
+/** The kernel refuses elements that overlap, and of two ranges that do one holds the other. */
+function widestRanges({ allow }: MachineEgress): RangeEntry[] {
+  const ranges = parseAllowed(allow).filter((entry) => entry.kind === 'range')
+  const holds = (wide: RangeEntry, narrow: RangeEntry) =>
+    wide.port === narrow.port && wide.first <= narrow.first && narrow.last <= wide.last
+  return ranges.filter((range, at) =>
+    ranges.every(
+      (other, otherAt) => other === range || !holds(other, range) || (holds(range, other) && at < otherAt),
+    ),
+  )
+}

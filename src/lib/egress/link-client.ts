@@ -1,0 +1,122 @@
+// Follows what machines may reach, as the engine says it, across its restarts. While the engine is away nothing can
+// change, so what is known stays known; `isWhole` says whether it is known to be all.
+
+import { connect } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+import { openJsonLinesClient } from '../ipc/json-lines-rpc.ts'
+import { type EgressEntry } from './entry.ts'
+import { LINK_MAX_BYTES, type LinkEvent, linkMessage, PIN_DEADLINE_MS } from './link-protocol.ts'
+import { type EgressRules, parseAllowed } from './rules.ts'
+
+const AGAIN_MS = 100
+const APPLIED_DEADLINE_MS = 2000
+
+/** `entries`: what the rules allow; empty unless their mode is `listed`. */
+export type KnownRules = { machine: string; egress: EgressRules; entries: readonly EgressEntry[] }
+
+export type EgressLink = {
+  /** The rules of the restricted machine with this address; null if there is none, or nothing is known for sure. */
+  rulesOf(address: string): KnownRules | null
+  isWhole(): boolean
+  /** Lets the machine reach the addresses of a name. Resolves to false, or rejects, if it cannot. */
+  pin(machine: string, name: string, addresses: string[]): Promise<boolean>
+  close(): Promise<void>
+}
+
+export type LinkWatcher = {
+  /** The rules of a machine have changed: `null`, it is not restricted any more. */
+  onRules?: (address: string, rules: KnownRules | null) => void
+  onEnded?: (address: string) => void
+  /** The engine is away; what is known is not all until `onWhole`. */
+  onAway?: () => void
+  /** With the addresses of all restricted machines. */
+  onWhole?: (addresses: ReadonlySet<string>) => void
+}
+
+type Line = { id: number; answer?: unknown }
+
+export function followEgressLink(socketPath: string, watcher: LinkWatcher = {}): EgressLink {
+  const rules = new Map<string, KnownRules>()
+  const stopped = new AbortController()
+  let current: ReturnType<typeof open> | null = null
+  let whole = false
+
+  const open = () => {
+    const socket = connect(socketPath)
+    const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()))
+    /** The restricted machines of this connection's listing, until it is whole. */
+    let listing: Set<string> | null = new Set()
+
+    const take = (event: LinkEvent) => {
+      if (event.event === 'whole') {
+        const listed = listing ?? new Set()
+        listing = null
+        for (const address of rules.keys()) if (!listed.has(address)) forget(address)
+        whole = true
+        watcher.onWhole?.(listed)
+      } else if (event.event === 'ended') {
+        watcher.onEnded?.(event.address)
+      } else if (event.egress === null) {
+        forget(event.address)
+      } else {
+        listing?.add(event.address)
+        const known = { machine: event.machine, egress: event.egress, entries: entriesOf(event.egress) }
+        rules.set(event.address, known)
+        watcher.onRules?.(event.address, known)
+      }
+      if (listing === null) void applied(event.version)
+    }
+    const forget = (address: string) => {
+      rules.delete(address)
+      watcher.onRules?.(address, null)
+    }
+    const hear = (line: string): Line | null => {
+      const message = linkMessage.parse(JSON.parse(line))
+      if (!('event' in message)) return message
+      take(message)
+      return null
+    }
+    const calls = openJsonLinesClient<object, Line>(socket, {
+      mostBytes: LINK_MAX_BYTES,
+      hear,
+      late: () => new Error('the engine did not answer in time'),
+      over: (cause) => cause ?? new Error('the connection to the engine ended'),
+    })
+    const applied = async (version: number) => {
+      const call = { operation: 'applied', request: { version } }
+      // An engine that is gone says everything again when it is back.
+      await calls.call(call, APPLIED_DEADLINE_MS).catch(() => {})
+    }
+    return { socket, closed, calls }
+  }
+
+  const follow = async () => {
+    while (!stopped.signal.aborted) {
+      current = open()
+      await current.closed
+      if (whole) watcher.onAway?.()
+      whole = false
+      await delay(AGAIN_MS, undefined, { signal: stopped.signal }).catch(() => {})
+    }
+  }
+  const following = follow()
+
+  return {
+    rulesOf: (address) => (whole ? (rules.get(address) ?? null) : null),
+    isWhole: () => whole,
+    async pin(machine, name, addresses) {
+      if (!current) return false
+      const call = { operation: 'pin', request: { machine, name, addresses } }
+      return (await current.calls.call(call, PIN_DEADLINE_MS)).answer === true
+    },
+    async close() {
+      stopped.abort()
+      current?.socket.destroy()
+      await following
+    },
+  }
+}
+
+function entriesOf({ mode, allow }: EgressRules): EgressEntry[] {
+  return mode === 'listed' ? parseAllowed(allow) : []
+}

@@ -1,0 +1,45 @@
+// What the engine says to those who decide by name what machines may reach: the egress process, and the resolver for
+// restricted machines. JSON lines (lib/ipc/json-lines-rpc.ts) over a unix socket of each. They parse what machines and
+// strangers send, so all they can ask of the engine is to let a machine reach the addresses of a name that its rules
+// allow, and only the resolver can.
+
+import { isIPv4 } from 'node:net'
+import { z } from 'zod'
+import { SECOND } from '../clock.ts'
+import { answerLine, callLine, failureLine } from '../ipc/call-lines.ts'
+import { egressModes, siblingScopes } from './rules.ts'
+
+export const LINK_MAX_BYTES = 1024 * 1024
+/** A whole listing of rules may wait for a reader. */
+export const LINK_MAX_UNREAD_BYTES = 256 * 1024 * 1024
+export const LINK_MAX_CALLS = 1024
+
+const version = z.int().min(0)
+const address = z.string().refine((text) => isIPv4(text))
+const egress = z.object({
+  mode: z.enum(egressModes),
+  allow: z.array(z.string()),
+  siblings: z.enum(siblingScopes),
+})
+
+export const linkEvents = z.discriminatedUnion('event', [
+  /** The rules of the machine with an address. Null: it is not restricted any more. */
+  z.object({ event: z.literal('rules'), version, address, machine: z.string(), egress: egress.nullable() }),
+  /** The machine's run has ended: what is open for it is for nobody. */
+  z.object({ event: z.literal('ended'), version, address }),
+  /** All that there is has been said. */
+  z.object({ event: z.literal('whole'), version }),
+])
+export type LinkEvent = z.infer<typeof linkEvents>
+
+export const linkMessage = z.union([linkEvents, answerLine, failureLine])
+
+export const linkOperations = {
+  /** All events up to this version are in force. */
+  applied: z.strictObject({ version }),
+  /** The name has these addresses. Answers whether the machine can reach them now. */
+  pin: z.strictObject({ machine: address, name: z.string().max(253), addresses: z.array(address).max(64) }),
+}
+export const linkCall = callLine.extend({ operation: z.enum(['applied', 'pin']) })
+
+export const PIN_DEADLINE_MS = 2 * SECOND
