@@ -62,6 +62,8 @@ export type App = AppParts & {
   clientDocuments: SingleFlight<OauthClient>
   /** Taken before a team is locked in the database. */
   teamLocks: KeyedLock
+  /** Held while the engine is told what a unit may reach (domain/egress/apply.ts). */
+  egressLocks: KeyedLock
 }
 
 export function createApp(parts: AppParts): App {
@@ -77,6 +79,7 @@ export function createApp(parts: AppParts): App {
     coldStarts: createColdStarts(parts),
     clientDocuments: createSingleFlight<OauthClient>(clock),
     teamLocks: createKeyedLock(),
+    egressLocks: createKeyedLock(),
   }
 }
 

@@ -4,6 +4,7 @@ import type { App } from './app.ts'
 import { chargeMeters } from './domain/billing/charge.ts'
 import { verifyLedger } from './domain/billing/verify-ledger.ts'
 import { forgetOldRates } from './domain/credentials/rate-limit.ts'
+import { applyDueEgress } from './domain/egress/apply.ts'
 import { resumeForks } from './domain/forks/run.ts'
 import { forgetOldAuditRows } from './domain/audit/forget.ts'
 import { forgetOldKeys } from './domain/idempotency/once.ts'
@@ -35,6 +36,7 @@ const jobs = [
   { name: 'reconcile machines', everyMs: 5 * SECOND, run: reconcileMachines },
   { name: 'follow the wall clock', everyMs: SECOND, run: adoptClockJump },
   { name: 'enforce limits', everyMs: 5 * SECOND, run: enforceLimits },
+  { name: 'apply rules of egress', everyMs: 5 * SECOND, run: applyDueEgress },
   { name: 'charge meters', everyMs: MINUTE, run: chargeMeters },
   { name: 'verify the ledger', everyMs: 5 * MINUTE, run: verifyLedger },
   { name: 'deliver mails', everyMs: SECOND, run: deliverMails },

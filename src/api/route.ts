@@ -48,7 +48,7 @@ export type CallContext = OpenContext & {
 }
 
 /** What a finished call adds to its audit row. */
-type Outcome = { target?: string }
+type Outcome = { target?: string; added?: Record<string, unknown> }
 
 type Definition<P, Q, B, R, C> = {
   method: Method

@@ -20,6 +20,7 @@ import { stackRoutes } from './routes/stacks.ts'
 import { supportRoutes } from './routes/support.ts'
 import { teamRoutes } from './routes/teams.ts'
 import { unitDirectoryRoutes } from './routes/unit-directories.ts'
+import { unitEgressRoutes } from './routes/unit-egress.ts'
 import { unitMetricsRoutes } from './routes/unit-metrics.ts'
 import { unitTerminalRoutes } from './routes/unit-terminal.ts'
 import { unitRoutes } from './routes/units.ts'
@@ -48,6 +49,7 @@ export const routes: readonly Route[] = [
   ...unitRoutes,
   ...unitDirectoryRoutes,
   ...unitMetricsRoutes,
+  ...unitEgressRoutes,
   ...unitTerminalRoutes,
   ...processRoutes,
   ...stackRoutes,

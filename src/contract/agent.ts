@@ -4,6 +4,7 @@
 import { z } from 'zod'
 import { cents, nameLine, strict, timestamp } from './fields.ts'
 import { policyChangeSchema, policySchema } from './policy.ts'
+import { narrowedSchema } from './team.ts'
 
 export const agentSchema = strict({
   id: z.string(),
@@ -76,7 +77,9 @@ export const agentChangeSchema = strict({
 }).meta({ id: 'AgentChange' })
 export type AgentChange = z.infer<typeof agentChangeSchema>
 
-export const agentChangedSchema = strict({ agent: agentSchema }).meta({ id: 'AgentChanged' })
+export const agentChangedSchema = strict({ agent: agentSchema, narrowed: narrowedSchema }).meta({
+  id: 'AgentChanged',
+})
 export type AgentChanged = z.infer<typeof agentChangedSchema>
 
 /** POST /v1/agents/{id}/dry-run. */
@@ -91,6 +94,9 @@ export const agentDryRunSchema = strict({
     .describe(
       'The running units that the change would stop at once, oldest first. They could run again once the policy allows it.',
     ),
+  narrows: z
+    .array(strict({ id: z.string(), name: z.string() }))
+    .describe('The units whose rules of egress the change would narrow, oldest first. They run on.'),
 }).meta({ id: 'AgentDryRun' })
 export type AgentDryRun = z.infer<typeof agentDryRunSchema>
 

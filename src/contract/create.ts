@@ -1,6 +1,7 @@
 // POST /v1/units: form A from a spec, form B from a recipe (spec 2.4).
 
 import { z } from 'zod'
+import { egressAskedSchema } from './egress.ts'
 import { endpointModes } from './endpoint.ts'
 import { strict, text } from './fields.ts'
 import { limits } from './limits.ts'
@@ -50,6 +51,11 @@ export const createFromRecipeSchema = strict({
     .optional()
     .describe("Publish the recipe's default port at once. The answer has the URL in `outputs.URL`."),
   sleep: sleepSchema.optional().describe('The idle window of every unit that the recipe creates.'),
+  egress: egressAskedSchema
+    .optional()
+    .describe(
+      'What every unit that the recipe creates may reach. Default: what the credential and its team allow.',
+    ),
   ...waitFields,
 }).meta({ id: 'CreateFromRecipe' })
 export type CreateFromRecipe = z.infer<typeof createFromRecipeSchema>

@@ -30,6 +30,9 @@ export const limits = {
   forkUnits: 32,
   ports: 32,
   portMax: 65535,
+  /** Not in spec 8: what a unit may reach. A name has at most 253 characters, and a port follows it. */
+  egressEntries: 128,
+  egressEntryLength: 300,
   volumeGb: { min: 1, max: 500, default: 2 },
   volumeMountLength: 255,
   healthcheckIntervalMs: { min: 500, default: 2000 },

@@ -1,6 +1,8 @@
 // The limits of a credential (spec 2.8).
 
 import { z } from 'zod'
+import { openEgress } from '../lib/egress/rules.ts'
+import { egressBoundSchema } from './egress.ts'
 import { text } from './fields.ts'
 import { maxSleepSchema } from './sleep.ts'
 
@@ -16,6 +18,7 @@ const fields = {
   allowedRegistries: z.array(text(255).min(1)),
   maxSleep: maxSleepSchema,
   expiresAt: z.iso.datetime({ offset: true }).nullable(),
+  egress: egressBoundSchema,
 }
 
 export const policySchema = z.strictObject({
@@ -25,6 +28,7 @@ export const policySchema = z.strictObject({
   allowedRegistries: fields.allowedRegistries.default(defaultRegistries),
   maxSleep: fields.maxSleep.default('never'),
   expiresAt: fields.expiresAt.default(null),
+  egress: fields.egress.default(openEgress),
 })
 export type Policy = z.infer<typeof policySchema>
 

@@ -1,6 +1,7 @@
 // What a credential may still spend and run (spec 4.5, design 5).
 
 import { z } from 'zod'
+import { egressSchema } from './egress.ts'
 import { cents, strict, timestamp } from './fields.ts'
 import { sizes } from './policy.ts'
 
@@ -22,6 +23,7 @@ export const quotaSchema = strict({
   allowedRegistries: z.array(z.string()),
   maxSleep: z.string().describe('The longest idle window that the credential may set.'),
   expiresAt: timestamp.nullable(),
+  egress: egressSchema.describe('The most that a unit of the credential may reach.'),
   rates: z
     .array(
       strict({

@@ -1,6 +1,7 @@
 // A team, as its members see it (spec 2.10).
 
 import { z } from 'zod'
+import { egressBoundSchema, egressSchema } from './egress.ts'
 import { cents, nameLine, strict } from './fields.ts'
 import { limits } from './limits.ts'
 import { regionIds } from './region.ts'
@@ -22,6 +23,7 @@ export const teamSchema = strict({
   role: z.enum(roles).describe("The caller's own."),
   creditBalanceCents: cents,
   paysAsItGoes: z.boolean(),
+  egress: egressSchema.describe('The most that a unit of the team may reach.'),
 }).meta({ id: 'Team' })
 export type Team = z.infer<typeof teamSchema>
 
@@ -41,10 +43,23 @@ export const teamCreateSchema = strict({
 }).meta({ id: 'TeamCreate' })
 export type TeamCreate = z.infer<typeof teamCreateSchema>
 
+export const narrowedSchema = z
+  .array(strict({ id: z.string(), name: z.string() }))
+  .describe('The units whose rules of egress became narrower with this change.')
+
+/** The answer to PATCH /v1/teams/{id}. */
+export const teamChangedSchema = strict({ team: teamSchema, narrowed: narrowedSchema }).meta({
+  id: 'TeamChanged',
+})
+export type TeamChanged = z.infer<typeof teamChangedSchema>
+
 /** PATCH /v1/teams/{id}. */
 export const teamChangeSchema = strict({
   name: teamName.optional(),
   region: z.enum(regionIds).optional(),
   currency: z.enum(currencies).optional(),
+  egress: egressBoundSchema
+    .optional()
+    .describe('The most that a unit of the team may reach. Units that may reach more are narrowed at once.'),
 }).meta({ id: 'TeamChange' })
 export type TeamChange = z.infer<typeof teamChangeSchema>

@@ -1,6 +1,7 @@
 // The field `spec` of a create (spec 2.3).
 
 import { z } from 'zod'
+import { egressAskedSchema } from './egress.ts'
 import { portSchema } from './endpoint.ts'
 import { envInputSchema } from './env.ts'
 import { strict, text } from './fields.ts'
@@ -77,6 +78,9 @@ export const unitSpecSchema = strict({
   healthcheck: healthcheckSchema.optional(),
   sleep: sleepSchema.optional(),
   expose: portSchema.optional(),
+  egress: egressAskedSchema
+    .optional()
+    .describe('What the unit may reach. Default: what the credential and its team allow.'),
 })
   .refine(({ ports, expose }) => expose === undefined || ports.length === 0 || ports.includes(expose), {
     path: ['expose'],

@@ -2,6 +2,7 @@
 
 import { z } from 'zod'
 import { endpointSchema, portSchema, protocols } from './endpoint.ts'
+import { unitEgressSchema } from './egress.ts'
 import { envSchema } from './env.ts'
 import { cents, queryCursor, queryFlag, queryInteger, queryList, strict, text, timestamp } from './fields.ts'
 import { limits } from './limits.ts'
@@ -78,6 +79,7 @@ export const unitSchema = strict({
     .nullable()
     .describe('Who made it; null for a unit from before this was kept.'),
   memory: memorySchema,
+  egress: unitEgressSchema.describe('What it may reach.'),
 }).meta({ id: 'Unit' })
 
 export type Unit = z.infer<typeof unitSchema>

@@ -29,6 +29,8 @@ export type Capabilities = {
   /** The class of machines that ask for none, and why it was chosen. */
   defaultClass: IsolationClass
   defaultReason: string
+  /** Whether `restrict` is enforced. */
+  egress?: boolean | undefined
 }
 
 export type ImageConfig = {

@@ -3,6 +3,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { Policy, Size } from '../contract/policy.ts'
 import { liveStates } from '../contract/states.ts'
+import type { EgressRules } from '../lib/egress/rules.ts'
 import type { Database } from './schema.ts'
 import type { Plan } from './teams.ts'
 
@@ -14,6 +15,8 @@ export type ActiveUnits = {
   policy: Policy | null
   revokedAt: Date | null
   plan: Plan
+  /** The most that units of the team may reach. */
+  teamEgress: EgressRules | null
 }
 
 /** Also for a revoked credential. Hold the team's lock to admit units by the result. */
@@ -26,7 +29,12 @@ export async function findActiveUnits(
     .leftJoin('credentials', (join) =>
       join.onRef('credentials.team_id', '=', 'teams.id').on('credentials.id', '=', heldBy),
     )
-    .select(['credentials.policy', 'credentials.revoked_at as revokedAt', 'teams.plan'])
+    .select([
+      'credentials.policy',
+      'credentials.revoked_at as revokedAt',
+      'teams.plan',
+      'teams.egress as teamEgress',
+    ])
     .select(countLive(db, heldBy).as('live'))
     .where('teams.id', '=', teamId)
     .executeTakeFirstOrThrow()

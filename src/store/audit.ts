@@ -32,6 +32,8 @@ export type AuditOutcome = {
   durationMs: number
   status: number
   errorCode: string | null
+  /** What is added to the input; null: nothing. */
+  added: Record<string, unknown> | null
 }
 
 /** One statement with one parameter for any number of rows, so that it is planned once. */
@@ -81,13 +83,15 @@ export async function closeAuditRows(
     duration_ms: outcome.durationMs,
     status: outcome.status,
     error_code: outcome.errorCode,
+    added: outcome.added,
   }))
   await sql`
     update audit
     set target = ending.target, duration_ms = ending.duration_ms, status = ending.status,
-        error_code = ending.error_code, cost_delta_nanocents = ${costMeanwhile()}
-    from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as ending (
-      id text, target text, duration_ms double precision, status integer, error_code text
+        error_code = ending.error_code,
+        input = coalesce(audit.input || ending.added, audit.input), cost_delta_nanocents = ${costMeanwhile()}
+    from jsonb_to_recordset(${JSON.stringify(rows, storable)}::jsonb) as ending (
+      id text, target text, duration_ms double precision, status integer, error_code text, added jsonb
     )
     where audit.id = ending.id and audit.status is null
   `.execute(db)

@@ -33,6 +33,7 @@ import { up as oauth } from './migrations/0033-oauth.ts'
 import { up as lists } from './migrations/0034-lists.ts'
 import { up as auditFilters } from './migrations/0035-audit-filters.ts'
 import { up as metersOfTeam } from './migrations/0036-meters-of-team.ts'
+import { up as egress } from './migrations/0037-egress.ts'
 import { applyRepeatableSql } from './repeatable.ts'
 
 const migrations: Record<string, Migration> = {
@@ -66,6 +67,7 @@ const migrations: Record<string, Migration> = {
   '0034-lists': { up: lists },
   '0035-audit-filters': { up: auditFilters },
   '0036-meters-of-team': { up: metersOfTeam },
+  '0037-egress': { up: egress },
 }
 
 // A lock of this file: the migrator takes its own only after it has looked for its tables.

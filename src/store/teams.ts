@@ -1,6 +1,7 @@
 // Users, teams and memberships.
 
 import { type Kysely, sql } from 'kysely'
+import type { EgressRules } from '../lib/egress/rules.ts'
 import type { Database } from './schema.ts'
 import type { Plan, Role, TeamsTable, UsersTable } from './tables/teams.ts'
 
@@ -94,6 +95,8 @@ export type TeamOfUser = {
   region: TeamsTable['region']
   currency: TeamsTable['currency']
   paysAsItGoes: boolean
+  /** The most that its units may reach; null: everything. */
+  egress: EgressRules | null
   role: Role
 }
 
@@ -123,6 +126,7 @@ function teamsOf(db: Kysely<Database>, userId: string) {
       'teams.region',
       'teams.currency',
       'teams.pays_as_it_goes as paysAsItGoes',
+      'teams.egress',
       'memberships.role',
     ])
     .where('memberships.user_id', '=', userId)
@@ -146,11 +150,13 @@ export type TeamChange = {
   currency?: TeamsTable['currency'] | undefined
   plan?: Plan | undefined
   paysAsItGoes?: boolean | undefined
+  /** Null: everything. */
+  egress?: EgressRules | null | undefined
 }
 
 export async function changeTeam(
   db: Kysely<Database>,
-  { id, name, region, currency, plan, paysAsItGoes }: TeamChange & { id: string },
+  { id, name, region, currency, plan, paysAsItGoes, egress }: TeamChange & { id: string },
 ): Promise<void> {
   await db
     .updateTable('teams')
@@ -160,6 +166,7 @@ export async function changeTeam(
       currency: currency ?? team.ref('currency'),
       plan: plan ?? team.ref('plan'),
       pays_as_it_goes: paysAsItGoes ?? team.ref('pays_as_it_goes'),
+      egress: egress === undefined ? team.ref('egress') : egress,
     }))
     .where('id', '=', id)
     .where('deleted_at', 'is', null)

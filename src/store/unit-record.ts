@@ -4,6 +4,7 @@ import type { Kysely, Selectable } from 'kysely'
 import type { Copied } from '../contract/unit.ts'
 import type { Size } from '../contract/policy.ts'
 import type { StoppedReason, UnitState } from '../contract/states.ts'
+import { type EgressRules, openEgress } from '../lib/egress/rules.ts'
 import type { Database } from './schema.ts'
 import { type EndpointJson, type EndpointRecord, liveEndpoints, toEndpoint } from './endpoints.ts'
 import { costNanoCents } from './meters.ts'
@@ -54,6 +55,12 @@ export type UnitRecord = {
   madeWith: string | null
   copied: Copied | null
   createdBy: CreatedBy | null
+  egress: EgressRules
+  egressVersion: number
+  egressAppliedVersion: number
+  egressAppliedAt: Date | null
+  /** Whether the engine is told the stacks of its units (store/egress.ts). */
+  stackIsScope: boolean
   endpoints: EndpointRecord[]
   costNanoCents: bigint
 }
@@ -64,13 +71,18 @@ export function selectUnits(db: Kysely<Database>, now: Date) {
     .selectFrom('units')
     .innerJoin('stacks', 'stacks.id', 'units.stack_id')
     .selectAll('units')
-    .select('stacks.name as stack_name')
+    .select(['stacks.name as stack_name', 'stacks.is_scope as stack_is_scope'])
     .select(costNanoCents(now).as('cost_nano_cents'))
     .select(liveEndpoints().as('endpoints'))
 }
 
 export function toRecord(
-  row: Selectable<UnitsTable> & { stack_name: string; cost_nano_cents: bigint; endpoints: EndpointJson[] },
+  row: Selectable<UnitsTable> & {
+    stack_name: string
+    stack_is_scope: boolean
+    cost_nano_cents: bigint
+    endpoints: EndpointJson[]
+  },
 ): UnitRecord {
   return {
     id: row.id,
@@ -107,6 +119,11 @@ export function toRecord(
     madeWith: row.made_with,
     copied: row.copied,
     createdBy: row.created_by,
+    egress: row.egress ?? openEgress,
+    egressVersion: row.egress_version,
+    egressAppliedVersion: row.egress_applied_version,
+    egressAppliedAt: row.egress_applied_at,
+    stackIsScope: row.stack_is_scope,
     endpoints: row.endpoints.map(toEndpoint),
     costNanoCents: row.cost_nano_cents,
   }

@@ -45,6 +45,9 @@ GET    /v1/units/{id}/processes/{processId}/output          200    200    200   
 POST   /v1/units/{id}/processes/{processId}/signal          200    200    200    200   200    401
 GET    /v1/units/{id}/logs                                  200    200    200    200   200    401
 GET    /v1/units/{id}/metrics                               200    200    200    200   200    401
+GET    /v1/units/{id}/egress                                200    200    200    200   200    401
+PUT    /v1/units/{id}/egress                                200    200    200    200   200    401
+POST   /v1/units/{id}/egress/check                          200    200    200    200   200    401
 POST   /v1/units/{id}/files                                 200    200    200    200   200    401
 PUT    /v1/units/{id}/files                                 200    200    200    200   200    401
 GET    /v1/units/{id}/files                                 200    200    200    200   200    401
@@ -106,6 +109,8 @@ const bodies: Record<string, (world: World) => unknown> = {
   'POST /v1/units/{id}/files': () => ({ path: '/a', contentBase64: '' }),
   'POST /v1/units/{id}/expose': () => ({ port: 8080 }),
   'POST /v1/units/{id}/fork': () => ({ name: unique() }),
+  'PUT /v1/units/{id}/egress': () => ({ mode: 'open', siblings: 'team' }),
+  'POST /v1/units/{id}/egress/check': () => ({ host: 'example.com', port: 443 }),
   'POST /v1/units/{id}/sleep': () => ({ sleep: '1h' }),
   'POST /v1/stacks': () => ({ name: unique() }),
   'POST /v1/stacks/{id}/fork': () => ({ into: unique() }),

@@ -82,6 +82,7 @@ const domainOrder = [
   'audit',
   'idempotency',
   'policies',
+  'egress',
   'billing',
   'teams',
   'payments',

@@ -16,6 +16,7 @@ export const groups: Record<string, string[]> = {
     'ls',
     'ps',
     'stats',
+    'egress',
     'exec',
     'shell',
     'logs',

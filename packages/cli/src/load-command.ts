@@ -9,6 +9,7 @@ const loads: Record<string, () => Promise<Handler>> = {
   run: async () => (await import('./commands/run.ts')).run,
   ls: async () => (await import('./commands/list.ts')).ls,
   ps: async () => (await import('./commands/list.ts')).ps,
+  egress: async () => (await import('./commands/egress.ts')).egress,
   stats: async () => (await import('./commands/stats.ts')).stats,
   exec: async () => (await import('./commands/exec.ts')).exec,
   shell: async () => (await import('./commands/shell.ts')).shell,

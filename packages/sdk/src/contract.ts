@@ -69,16 +69,27 @@ export type AgentChange = {
     allowedRegistries?: string[] | undefined
     maxSleep?: string | undefined
     expiresAt?: string | null | undefined
+    egress?: EgressBound | undefined
   } | undefined
 }
 
 export type AgentChanged = {
   agent: Agent
+  /** The units whose rules of egress became narrower with this change. */
+  narrowed: {
+    id: string
+    name: string
+  }[]
 }
 
 export type AgentDryRun = {
   /** The running units that the change would stop at once, oldest first. They could run again once the policy allows it. */
   stops: {
+    id: string
+    name: string
+  }[]
+  /** The units whose rules of egress the change would narrow, oldest first. They run on. */
+  narrows: {
     id: string
     name: string
   }[]
@@ -93,6 +104,7 @@ export type AgentDryRunAsked = {
     allowedRegistries?: string[] | undefined
     maxSleep?: string | undefined
     expiresAt?: string | null | undefined
+    egress?: EgressBound | undefined
   }
 }
 
@@ -162,6 +174,15 @@ export type CreateFromRecipe = {
   expose?: 'public' | 'private' | undefined
   /** The idle window of every unit that the recipe creates. */
   sleep?: string | undefined
+  /** What every unit that the recipe creates may reach. Default: what the credential and its team allow. */
+  egress?: {
+    /** Which public hosts: `open` all, `listed` those of `allow`, `none` no host. Default: that of the credential's bound, with its `allow`. */
+    mode?: 'open' | 'listed' | 'none' | undefined
+    /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. */
+    allow?: string[] | undefined
+    /** Which units of the team: `team` all, `stack` those of its stack, `none` no unit. Default: that of the credential's bound. */
+    siblings?: 'team' | 'stack' | 'none' | undefined
+  } | undefined
   /** Whether to answer only once the units are ready. */
   wait?: boolean | undefined
   /** After this time the call answers, although the unit may still be `creating`. */
@@ -200,6 +221,73 @@ export type DirectoryList = {
 
 export type Done = {
   ok: true
+}
+
+export type EgressAsked = {
+  /** Which public hosts: `open` all, `listed` those of `allow`, `none` no host. Default: that of the credential's bound, with its `allow`. */
+  mode?: 'open' | 'listed' | 'none' | undefined
+  /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. */
+  allow?: string[] | undefined
+  /** Which units of the team: `team` all, `stack` those of its stack, `none` no unit. Default: that of the credential's bound. */
+  siblings?: 'team' | 'stack' | 'none' | undefined
+}
+
+export type EgressBound = {
+  /** Which public hosts: `open` all, `listed` those of `allow`, `none` no host. */
+  mode?: 'open' | 'listed' | 'none' | undefined
+  /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. */
+  allow?: string[] | undefined
+  /** Which units of the team: `team` all, `stack` those of its stack, `none` no unit. */
+  siblings?: 'team' | 'stack' | 'none' | undefined
+}
+
+export type EgressCheck = {
+  /** A host name, an IPv4 address, or the internal host of a unit. */
+  host: string
+  port: number
+}
+
+export type EgressDecision = {
+  decision: 'allowed' | 'refused'
+  /** The entry that allows it; null for a refusal, and where no entry is needed. */
+  rule: string | null
+  /** Why, as a sentence; for a refusal also what to do. */
+  reason: string
+}
+
+export type EgressInForce = {
+  /** Which public hosts: `open` all, `listed` those of `allow`, `none` no host. */
+  mode: 'open' | 'listed' | 'none'
+  /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. */
+  allow: string[]
+  /** Which units of the team: `team` all, `stack` those of its stack, `none` no unit. */
+  siblings: 'team' | 'stack' | 'none'
+  /** Counts the changes of the rules; 0 for a unit that never had any. */
+  version: number
+  /** Since when this version is in force; null until it is. */
+  appliedAt: string | null
+}
+
+export type EgressSet = {
+  /** Which public hosts: `open` all, `listed` those of `allow`, `none` no host. */
+  mode: 'open' | 'listed' | 'none'
+  /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. */
+  allow: string[]
+  /** Which units of the team: `team` all, `stack` those of its stack, `none` no unit. */
+  siblings: 'team' | 'stack' | 'none'
+  /** Counts the changes of the rules; 0 for a unit that never had any. */
+  version: number
+  /** Since when this version is in force; null until it is. */
+  appliedAt: string | null
+  /** The rules before this call. */
+  previous: {
+    /** Which public hosts: `open` all, `listed` those of `allow`, `none` no host. */
+    mode: 'open' | 'listed' | 'none'
+    /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. */
+    allow: string[]
+    /** Which units of the team: `team` all, `stack` those of its stack, `none` no unit. */
+    siblings: 'team' | 'stack' | 'none'
+  }
 }
 
 export type Endpoint = {
@@ -327,6 +415,7 @@ export type KeyCreate = {
     allowedRegistries?: string[] | undefined
     maxSleep?: string | undefined
     expiresAt?: string | null | undefined
+    egress?: EgressBound | undefined
   } | undefined
 }
 
@@ -442,6 +531,7 @@ export type Policy = {
   allowedRegistries?: string[] | undefined
   maxSleep?: string | undefined
   expiresAt?: string | null | undefined
+  egress?: EgressBound | undefined
 }
 
 export type Pricing = {
@@ -560,6 +650,15 @@ export type Quota = {
   /** The longest idle window that the credential may set. */
   maxSleep: string
   expiresAt: string | null
+  /** The most that a unit of the credential may reach. */
+  egress: {
+    /** Which public hosts: `open` all, `listed` those of `allow`, `none` no host. */
+    mode: 'open' | 'listed' | 'none'
+    /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. */
+    allow: string[]
+    /** Which units of the team: `team` all, `stack` those of its stack, `none` no unit. */
+    siblings: 'team' | 'stack' | 'none'
+  }
   /** The rate limits of the credential. This call is already counted. */
   rates: ({
     name: 'requests' | 'creations' | 'execs'
@@ -718,6 +817,15 @@ export type Team = {
   role: 'owner' | 'admin' | 'member'
   creditBalanceCents: number
   paysAsItGoes: boolean
+  /** The most that a unit of the team may reach. */
+  egress: {
+    /** Which public hosts: `open` all, `listed` those of `allow`, `none` no host. */
+    mode: 'open' | 'listed' | 'none'
+    /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. */
+    allow: string[]
+    /** Which units of the team: `team` all, `stack` those of its stack, `none` no unit. */
+    siblings: 'team' | 'stack' | 'none'
+  }
 }
 
 export type TeamAnswer = {
@@ -728,6 +836,24 @@ export type TeamChange = {
   name?: string | undefined
   region?: 'paris' | 'virginia' | 'singapore' | undefined
   currency?: 'eur' | 'usd' | undefined
+  /** The most that a unit of the team may reach. Units that may reach more are narrowed at once. */
+  egress?: {
+    /** Which public hosts: `open` all, `listed` those of `allow`, `none` no host. */
+    mode?: 'open' | 'listed' | 'none' | undefined
+    /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. */
+    allow?: string[] | undefined
+    /** Which units of the team: `team` all, `stack` those of its stack, `none` no unit. */
+    siblings?: 'team' | 'stack' | 'none' | undefined
+  } | undefined
+}
+
+export type TeamChanged = {
+  team: Team
+  /** The units whose rules of egress became narrower with this change. */
+  narrowed: {
+    id: string
+    name: string
+  }[]
 }
 
 export type TeamCreate = {
@@ -809,6 +935,17 @@ export type Unit = {
     kept: boolean | null
     /** What becomes of it in a sleep that lasts longer than the machine stands frozen, and in a fork: the host tries to keep and to copy it, or it is lost and the disk alone is left. `lost` where the host cannot, or could not the last time. */
     longSleep: 'tried' | 'lost'
+  }
+  /** What it may reach. */
+  egress: {
+    /** Which public hosts: `open` all, `listed` those of `allow`, `none` no host. */
+    mode: 'open' | 'listed' | 'none'
+    /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. */
+    allow: string[]
+    /** Which units of the team: `team` all, `stack` those of its stack, `none` no unit. */
+    siblings: 'team' | 'stack' | 'none'
+    /** Counts the changes of the rules; 0 for a unit that never had any. */
+    version: number
   }
 }
 
@@ -907,6 +1044,15 @@ export type UnitSpec = {
   } | undefined
   sleep?: string | undefined
   expose?: number | undefined
+  /** What the unit may reach. Default: what the credential and its team allow. */
+  egress?: {
+    /** Which public hosts: `open` all, `listed` those of `allow`, `none` no host. Default: that of the credential's bound, with its `allow`. */
+    mode?: 'open' | 'listed' | 'none' | undefined
+    /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. */
+    allow?: string[] | undefined
+    /** Which units of the team: `team` all, `stack` those of its stack, `none` no unit. Default: that of the credential's bound. */
+    siblings?: 'team' | 'stack' | 'none' | undefined
+  } | undefined
 }
 
 export type UnitSummary = {

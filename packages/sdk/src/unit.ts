@@ -13,6 +13,10 @@ import type {
   Unit as UnitInfo,
   StackFork,
   UnitFork,
+  EgressAsked,
+  EgressDecision,
+  EgressInForce,
+  EgressSet,
   UnitMetrics,
 } from './contract.ts'
 import { BerthError, isBerthError } from './errors.ts'
@@ -133,6 +137,27 @@ export class Unit implements AsyncDisposable {
   /** The same every two seconds, until it is destroyed. */
   followMetrics(options: CallOptions = {}): AsyncGenerator<UnitMetrics> {
     return followMetrics(this.#transport, `${this.#path}/metrics`, options)
+  }
+
+  /** What it may reach, and since when that is in force. */
+  async egress(options: CallOptions = {}): Promise<EgressInForce> {
+    return await this.#transport.json({ method: 'GET', path: `${this.#path}/egress`, ...options })
+  }
+
+  /** Replaces what it may reach, also while it runs. Returns once that is in force, with the rules of before. */
+  async setEgress(rules: EgressAsked, options: CallOptions = {}): Promise<EgressSet> {
+    return await this.#transport.json({
+      method: 'PUT',
+      path: `${this.#path}/egress`,
+      body: rules,
+      ...options,
+    })
+  }
+
+  /** Says whether it may reach a host, and why. Nothing is sent there. */
+  async checkEgress(host: string, port = 443, options: CallOptions = {}): Promise<EgressDecision> {
+    const call = { method: 'POST' as const, path: `${this.#path}/egress/check`, body: { host, port } }
+    return await this.#transport.json({ ...call, ...options })
   }
 
   /** Publishes a port. A unit has one URL: another port moves it, and restarts the unit. */

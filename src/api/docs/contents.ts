@@ -35,6 +35,7 @@ const sections = {
     ['guides/previews', 'Previews by fork'],
     ['guides/team-with-caps', 'A team with caps'],
     ['guides/security', 'Running untrusted code'],
+    ['guides/egress', 'What a unit may reach'],
     ['processes', 'Background processes'],
     ['endpoints', 'Clients of databases'],
     ['oauth', 'Sign in programs'],

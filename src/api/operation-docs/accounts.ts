@@ -36,7 +36,7 @@ export const accountDocs: Record<string, OperationDoc> = {
     answer: 'The key as it is now. Streams that it has open are judged by the new policy within seconds.',
     errors: { 403: notAllowed, 409: 'The key is revoked: make another.' },
     request: { policy: { dailySpendCapCents: 500 } },
-    response: { agent: { ...agent, policy: { ...policy, dailySpendCapCents: 500 } } },
+    response: { agent: { ...agent, policy: { ...policy, dailySpendCapCents: 500 } }, narrowed: [] },
   },
   keyRevoke: {
     answer: 'The key is revoked. Its units live on and cost on.',
@@ -47,13 +47,14 @@ export const accountDocs: Record<string, OperationDoc> = {
     answer: 'The agent as it is now.',
     errors: { 403: notAllowed, 409: 'The agent is revoked: connect it again.' },
     request: { name: 'Claude on the build machine' },
-    response: { agent: { ...agent, name: 'Claude on the build machine' } },
+    response: { agent: { ...agent, name: 'Claude on the build machine' }, narrowed: [] },
   },
   agentDryRun: {
-    answer: 'What the change would stop, had it been made now. What runs by then may be other units.',
+    answer:
+      'What the change would stop and narrow, had it been made now. What runs by then may be other units.',
     errors: { 403: notAllowed, 409: 'The agent is revoked: there is nothing to change.' },
     request: { policy: { maxConcurrentUnits: 1 } },
-    response: { stops: [{ id: ids.unit, name: 'web' }] },
+    response: { stops: [{ id: ids.unit, name: 'web' }], narrows: [] },
   },
   agentRevoke: {
     answer: 'The agent is revoked. Its units live on and cost on.',
@@ -112,6 +113,7 @@ export const accountDocs: Record<string, OperationDoc> = {
       allowedRegistries: ['docker.io', 'ghcr.io', 'quay.io'],
       maxSleep: 'never',
       expiresAt: null,
+      egress: policy.egress,
       rates: [{ name: 'requests', limit: 300, remaining: 299, resetsAt: '2026-05-04T09:01:00.000Z' }],
     },
   },
@@ -138,7 +140,7 @@ export const accountDocs: Record<string, OperationDoc> = {
     answer: 'The team as it is now.',
     errors: { 403: notAllowed, 404: noTeam },
     request: { name: 'Shop and sons' },
-    response: { team: { ...team, name: 'Shop and sons' } },
+    response: { team: { ...team, name: 'Shop and sons' }, narrowed: [] },
   },
   teamDelete: {
     answer:

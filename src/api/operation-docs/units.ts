@@ -1,5 +1,6 @@
 // Units and stacks, and their copies.
 
+import { openEgress } from '../../lib/egress/rules.ts'
 import type { OperationDoc } from './doc.ts'
 import { copyOfUnit, costLine, sleepingUnit, stack, startedAt, stoppedUnit, unit } from './values.ts'
 
@@ -14,6 +15,8 @@ const unitBusy =
   'The state of the unit does not allow it. The message names the state and what to call first.'
 const failedInside =
   'The infrastructure failed. The unit keeps its disk: send the call again, and read `error` of the unit if it fails twice.'
+
+const rules = { mode: 'listed', allow: ['preset:npm', 'api.github.com', 'github.com:22'], siblings: 'stack' }
 
 export const unitDocs: Record<string, OperationDoc> = {
   unitCreate: {
@@ -126,6 +129,33 @@ export const unitDocs: Record<string, OperationDoc> = {
       },
       disk: { usedBytes: 23_592_960, limitBytes: 5_368_709_120 },
       volume: null,
+    },
+  },
+  unitEgressRead: {
+    answer: 'The rules, and since when they are in force.',
+    cost: free,
+    response: { ...rules, version: 2, appliedAt: startedAt },
+  },
+  unitEgress: {
+    answer:
+      'The rules as they are now in force, with entries in the form in which they are compared, and those of before.',
+    cost: free,
+    errors: {
+      402: 'The rules allow more than the policy of the credential, that of the credential for which the unit runs, or the team. `details` has `asked` and `allowed`: ask for less, or ask an owner or admin of the team.',
+      409: unitBusy,
+      502: 'The rules are stored and the host has not taken them yet, which is tried again by itself: read them until `appliedAt` is set.',
+    },
+    request: { mode: 'listed', allow: ['preset:npm', 'api.github.com', 'github.com:22'], siblings: 'stack' },
+    response: { ...rules, version: 2, appliedAt: startedAt, previous: openEgress },
+  },
+  unitEgressCheck: {
+    answer: 'What the rules make of it. For a refusal `reason` says which entry would allow it.',
+    cost: free,
+    request: { host: 'registry.npmjs.org', port: 443 },
+    response: {
+      decision: 'allowed',
+      rule: 'registry.npmjs.org',
+      reason: 'The entry registry.npmjs.org allows it.',
     },
   },
   unitFileWrite: {

@@ -1,5 +1,7 @@
 // Values that several examples share.
 
+import { openEgress } from '../../lib/egress/rules.ts'
+
 const createdAt = '2026-05-04T09:00:00.000Z'
 export const startedAt = '2026-05-04T09:00:02.100Z'
 
@@ -53,6 +55,7 @@ export const unit = {
   copied: null,
   createdBy: { id: ids.key, kind: 'key', name: 'ci' },
   memory: { kept: null, longSleep: 'tried' },
+  egress: { ...openEgress, version: 0 },
 }
 
 export const copyOfUnit = {
@@ -81,6 +84,7 @@ export const policy = {
   allowedRegistries: ['docker.io', 'ghcr.io', 'quay.io'],
   maxSleep: 'never',
   expiresAt: null,
+  egress: openEgress,
 }
 
 export const agent = {
@@ -111,6 +115,7 @@ export const team = {
   role: 'owner',
   creditBalanceCents: 2500,
   paysAsItGoes: false,
+  egress: openEgress,
 }
 
 export const invite = {

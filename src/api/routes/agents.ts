@@ -104,6 +104,8 @@ const change = (noun: AgentNoun) =>
     response: agentChangedSchema,
     errors: [404, 409, 413, 415],
     record: ({ body }) => body,
+    outcome: ({ narrowed }) =>
+      narrowed.length === 0 ? {} : { added: { narrowed: narrowed.map(({ id: unit }) => unit) } },
     handle: async (app, { params, body }, { caller }) => {
       const changed = await changeAgent(app, caller, { noun, id: params.id, change: body })
       if (body.policy !== undefined) await enforceNow(app)
@@ -115,9 +117,9 @@ const dryRun = defineRoute({
   ...aboutOne('agent'),
   method: 'POST',
   path: '/v1/agents/{id}/dry-run',
-  summary: 'Say what a change of a policy would stop',
+  summary: 'Say what a change of a policy would stop or narrow',
   description:
-    'Changes nothing: it returns the running units that the same PATCH would stop. Needs a session.',
+    'Changes nothing: it returns the running units that the same PATCH would stop, and the units whose rules of egress it would narrow. Needs a session.',
   action: 'agent.dryRun',
   kind: 'change',
   body: jsonBody(agentDryRunAskedSchema),

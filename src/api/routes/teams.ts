@@ -1,7 +1,12 @@
 // Teams (spec 4.1). Only people may call these: no key or token creates, changes or deletes a team (spec 5.3).
 
 import { doneSchema } from '../../contract/member.ts'
-import { teamAnswerSchema, teamChangeSchema, teamCreateSchema } from '../../contract/team.ts'
+import {
+  teamAnswerSchema,
+  teamChangedSchema,
+  teamChangeSchema,
+  teamCreateSchema,
+} from '../../contract/team.ts'
 import { changeTeamOfCaller } from '../../domain/teams/change.ts'
 import { createTeam } from '../../domain/teams/create.ts'
 import { deleteTeamOfCaller } from '../../domain/teams/delete.ts'
@@ -48,14 +53,16 @@ const aboutTeam = {
 const change = defineRoute({
   ...aboutTeam,
   method: 'PATCH',
-  summary: 'Change the name, region or currency of a team',
+  summary: 'Change the name, region, currency or bound of egress of a team',
   description: 'For owners and admins. Omitted fields stay unchanged.',
   action: 'team.change',
   body: jsonBody(teamChangeSchema),
-  response: teamAnswerSchema,
+  response: teamChangedSchema,
   errors: [404, 413, 415],
   allow: 'team.change',
   record: ({ body }) => body,
+  outcome: ({ narrowed }) =>
+    narrowed.length === 0 ? {} : { added: { narrowed: narrowed.map(({ id }) => id) } },
   handle: (app, { body }, { caller }) => changeTeamOfCaller(app, caller, body),
 })
 

@@ -3,6 +3,7 @@
 import type { Issue } from '../../contract/errors.ts'
 import { type Policy, sizes } from '../../contract/policy.ts'
 import type { Question } from '../../domain/oauth/consent.ts'
+import { openEgress } from '../../lib/egress/rules.ts'
 import { escapeHtml } from './html.ts'
 
 /** The text in the form's fields. */
@@ -17,6 +18,10 @@ export type Fields = {
   maxSleep: string
   /** UTC, without a zone; empty for never. */
   expiresAt: string
+  egressMode: string
+  /** One per line. */
+  egressAllow: string
+  egressSiblings: string
 }
 
 export function fieldsOf({ name, policy }: Pick<Question, 'name' | 'policy'>): Fields {
@@ -28,6 +33,9 @@ export function fieldsOf({ name, policy }: Pick<Question, 'name' | 'policy'>): F
     allowedRegistries: policy.allowedRegistries.join('\n'),
     maxSleep: policy.maxSleep,
     expiresAt: policy.expiresAt?.slice(0, 19) ?? '',
+    egressMode: policy.egress.mode,
+    egressAllow: policy.egress.allow.join('\n'),
+    egressSiblings: policy.egress.siblings,
   }
 }
 
@@ -41,6 +49,9 @@ export function postedFields(form: URLSearchParams): Fields {
     allowedRegistries: of('allowedRegistries'),
     maxSleep: of('maxSleep'),
     expiresAt: of('expiresAt'),
+    egressMode: of('egressMode') || openEgress.mode,
+    egressAllow: of('egressAllow'),
+    egressSiblings: of('egressSiblings') || openEgress.siblings,
   }
 }
 
@@ -66,9 +77,15 @@ export function policyOf(fields: Fields): { policy: { [Field in keyof Policy]: u
         ? wrong('dailySpendCapCents', 'must be an amount in euros such as 10 or 2.50', dailySpendCap)
         : Number(euros) * 100 + Number(cents.padEnd(2, '0')),
     allowedSizes: fields.allowedSizes,
-    allowedRegistries: fields.allowedRegistries.split(/\s+/).filter((registry) => registry !== ''),
+    allowedRegistries: linesOf(fields.allowedRegistries),
     maxSleep: fields.maxSleep,
     expiresAt: expiresIn(),
+    egress: {
+      mode: fields.egressMode,
+      // Text of a mode that was chosen before stays in the field, and says nothing.
+      allow: fields.egressMode === 'listed' ? linesOf(fields.egressAllow) : [],
+      siblings: fields.egressSiblings,
+    },
   }
   return { policy, issues }
 
@@ -80,6 +97,10 @@ export function policyOf(fields: Fields): { policy: { [Field in keyof Policy]: u
   }
 }
 
+function linesOf(text: string): string[] {
+  return text.split(/\s+/).filter((line) => line !== '')
+}
+
 const labels: Record<keyof Policy | 'name', string> = {
   name: 'Name of the agent',
   maxConcurrentUnits: 'Units at once',
@@ -88,6 +109,7 @@ const labels: Record<keyof Policy | 'name', string> = {
   allowedRegistries: 'Registries of images',
   maxSleep: 'Longest time a unit may idle before it sleeps',
   expiresAt: 'Until',
+  egress: 'What its units may reach',
 }
 
 /** Writes the fields, each with its faults. */
@@ -129,5 +151,30 @@ export function consentFields(fields: Fields, issues: Issue[]): string {
       'UTC; empty: until it is revoked',
       `<input type="datetime-local" step="1" id="expiresAt" name="expiresAt" value="${escapeHtml(fields.expiresAt)}">`,
     ),
+    row(
+      'egress',
+      'public hosts; names to list, one a line, such as api.github.com, *.pythonhosted.org or preset:npm; and units of the team',
+      [
+        select('egress', 'egressMode', fields.egressMode, [
+          ['open', 'every public host'],
+          ['listed', 'only the hosts listed here'],
+          ['none', 'no public host'],
+        ]),
+        `<textarea name="egressAllow" rows="3" spellcheck="false" aria-label="Hosts to list">${escapeHtml(fields.egressAllow)}</textarea>`,
+        select('egressSiblings', 'egressSiblings', fields.egressSiblings, [
+          ['team', 'every unit of the team'],
+          ['stack', 'the units of its own stack'],
+          ['none', 'no other unit'],
+        ]),
+      ].join('\n'),
+    ),
   ].join('\n')
+}
+
+function select(id: string, name: string, chosen: string, options: [string, string][]): string {
+  const items = options.map(
+    ([value, text]) => `<option value="${value}"${value === chosen ? ' selected' : ''}>${text}</option>`,
+  )
+  const label = name === 'egressSiblings' ? ' aria-label="Units of the team"' : ''
+  return `<select id="${id}" name="${name}"${label}>${items.join('')}</select>`
 }

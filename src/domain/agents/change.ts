@@ -3,12 +3,17 @@
 import type { App } from '../../app.ts'
 import type { AgentChange, AgentChanged } from '../../contract/agent.ts'
 import { invalidState } from '../../contract/errors.ts'
-import { changeCredential } from '../../store/credentials.ts'
+import type { EgressRules } from '../../lib/egress/rules.ts'
+import { changeCredential, type CredentialChange } from '../../store/credentials.ts'
 import { authorize } from '../authorization/authorize.ts'
 import type { Caller } from '../credentials/caller.ts'
+import { applyAll } from '../egress/apply.ts'
+import { type Narrowed, narrowUnits } from '../egress/narrow.ts'
+import { checkEnforced } from '../policies/enforced.ts'
 import { laterExpiry } from '../policies/expiry.ts'
 import { type AgentNoun, getAgent } from './find.ts'
 import { tellChanged } from '../transactions/changes.ts'
+import { inTeamTransaction } from '../transactions/transactions.ts'
 import { toAgent } from './to-agent.ts'
 
 export async function changeAgent(
@@ -19,11 +24,33 @@ export async function changeAgent(
   const { teamId } = caller
   const before = await getAgent(app, caller, noun, id)
   authorize(caller, 'agent.change', { createdBy: before.created_by })
-  await changeCredential(app.db, { ...change, ...withLaterExpiry(change, app.clock.now()), teamId, id })
-  tellChanged(app, teamId)
+  const set = { ...change, ...withLaterExpiry(change, app.clock.now()), teamId, id }
+  const bound = change.policy?.egress
+  await checkEnforced(app, bound, 'policy.egress')
+  const narrowed = bound === undefined ? await changeAlone(app, set) : await changeBound(app, set, bound)
   const after = await getAgent(app, caller, noun, id)
   if (after.revoked_at) throw invalidState('It was revoked, and cannot be changed any more.', null)
-  return { agent: toAgent(after) }
+  return { agent: toAgent(after), narrowed }
+}
+
+async function changeAlone(app: App, change: CredentialChange): Promise<Narrowed[]> {
+  await changeCredential(app.db, change)
+  tellChanged(app, change.teamId)
+  return []
+}
+
+/** Its units are narrowed in the same transaction, so that none is made or set by the wider bound meanwhile. */
+async function changeBound(app: App, change: CredentialChange, bound: EgressRules): Promise<Narrowed[]> {
+  const { teamId, id } = change
+  const narrowed = await inTeamTransaction(app, teamId, async (db) => {
+    await changeCredential(db, change)
+    return await narrowUnits(app, db, { teamId, heldBy: id }, bound)
+  })
+  await applyAll(
+    app,
+    narrowed.map((unit) => unit.id),
+  )
+  return narrowed
 }
 
 function withLaterExpiry({ policy }: AgentChange, now: Date): Pick<AgentChange, 'policy'> {

@@ -7,6 +7,7 @@ import { countLiveCredentials, findAgent } from '../../store/credentials.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { createKey } from '../credentials/keys.ts'
 import type { Once } from '../idempotency/once.ts'
+import { checkEnforced } from '../policies/enforced.ts'
 import { laterExpiry } from '../policies/expiry.ts'
 import { inLiveTeamTransaction } from '../transactions/transactions.ts'
 import { seatsOf } from './seats.ts'
@@ -19,6 +20,7 @@ export async function createKeyOfTeam(
   { name, policy: asked }: KeyCreate,
   once: Once | null,
 ): Promise<KeyCreated> {
+  await checkEnforced(app, asked.egress, 'policy.egress')
   return await inLiveTeamTransaction(app, { teamId, once }, async (db) => {
     const now = app.clock.now()
     const policy = { ...asked, expiresAt: laterExpiry(asked.expiresAt, now) }

@@ -9,6 +9,7 @@ import { authorize } from '../authorization/authorize.ts'
 import { sizeNanoCentsPerHour } from '../billing/prices.ts'
 import { RESERVED_MS } from '../billing/spending-limits.ts'
 import type { Caller } from '../credentials/caller.ts'
+import { listWider } from '../egress/narrow.ts'
 import { inDiscardedTransaction } from '../transactions/transactions.ts'
 import { getAgent } from './find.ts'
 
@@ -22,11 +23,18 @@ export async function dryRunAgentChange(
   const agent = await getAgent(app, caller, 'agent', id)
   authorize(caller, 'agent.change', { createdBy: agent.created_by })
   if (agent.revoked_at) throw invalidState('It was revoked, and cannot be changed any more.', null)
-  const beyond = await inDiscardedTransaction(app, async (db) => {
+  const { beyond, wider } = await inDiscardedTransaction(app, async (db) => {
     await changeCredential(db, { teamId, id, policy })
     const moment = { now: app.clock.now(), sizePrices: sizeNanoCentsPerHour, reservedMs: RESERVED_MS }
-    return await listUnitsBeyondLimits(db, { ...moment, teamId })
+    const units = { teamId, heldBy: id }
+    return {
+      beyond: await listUnitsBeyondLimits(db, { ...moment, teamId }),
+      wider: policy.egress === undefined ? [] : await listWider(app, db, units, policy.egress),
+    }
   })
   const stops = beyond.filter(({ unit, reason }) => unit.heldBy === id && reason === 'cap')
-  return { stops: stops.map(({ unit }) => ({ id: unit.id, name: unit.name })) }
+  return {
+    stops: stops.map(({ unit }) => ({ id: unit.id, name: unit.name })),
+    narrows: wider.map((unit) => ({ id: unit.id, name: unit.name })),
+  }
 }

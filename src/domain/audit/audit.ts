@@ -29,8 +29,8 @@ export type CallOrigin = {
 export type AuditedCall = {
   /** Sets the team of the row, the target and the masked input (mask.ts), as soon as they are known. */
   describe(about: { target: string | null; input: unknown; teamId: string }): void
-  /** Sets what the call made, when it is done. */
-  result(about: { target?: string }): void
+  /** Sets what the call made, and adds to the input what it met, when it is done. */
+  result(about: { target?: string; added?: Record<string, unknown> }): void
   /** Writes the row before a change. Throws if that fails. */
   open(): Promise<void>
   /** Writes how the call ended. Throws only if the row was neither opened nor can be written. */
@@ -57,6 +57,7 @@ export function createAuditTrail({ db, clock, log }: Pick<App, 'db' | 'clock' | 
       const row = newRow(caller, origin, clock.now())
       let opened = false
       let ended = false
+      let added: Record<string, unknown> | null = null
       return {
         hasEnded: () => ended,
         describe: ({ target, input, teamId }) => {
@@ -64,8 +65,9 @@ export function createAuditTrail({ db, clock, log }: Pick<App, 'db' | 'clock' | 
           row.input = input
           row.teamId = teamId
         },
-        result: ({ target }) => {
+        result: ({ target, added: met = null }) => {
           if (target !== undefined) row.target = target
+          added = met
         },
         open: async () => {
           await insert(row)
@@ -74,7 +76,7 @@ export function createAuditTrail({ db, clock, log }: Pick<App, 'db' | 'clock' | 
         close: async ({ status, errorCode }) => {
           ended = true
           const durationMs = clock.monotonicMs() - startedMs
-          const outcome = { target: row.target, durationMs, status, errorCode }
+          const outcome = { target: row.target, durationMs, status, errorCode, added }
           if (!opened) return await insert({ ...row, outcome })
           try {
             await complete({ id: row.id, outcome })

@@ -2,6 +2,7 @@
 // people's sessions, which only their plan limits (design 7).
 
 import { defaultRegistries, type Policy, sizes } from '../../contract/policy.ts'
+import { openEgress } from '../../lib/egress/rules.ts'
 
 export const unrestrictedPolicy: Policy = {
   maxConcurrentUnits: 1_000,
@@ -10,4 +11,5 @@ export const unrestrictedPolicy: Policy = {
   allowedRegistries: defaultRegistries,
   maxSleep: 'never',
   expiresAt: null,
+  egress: openEgress,
 }

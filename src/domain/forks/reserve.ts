@@ -7,6 +7,7 @@ import type { App } from '../../app.ts'
 import { newId } from '../../lib/ids.ts'
 import type { StoppedReason, UnitState } from '../../contract/states.ts'
 import type { Database } from '../../store/db.ts'
+import { makeScope } from '../../store/egress.ts'
 import { findFork, type ForkRecord, insertFork } from '../../store/forks.ts'
 import type { StackRecord } from '../../store/stacks.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
@@ -96,6 +97,7 @@ async function reserve(
       skipped,
       createdAt,
     })
+    if (copies.some(({ source }) => source.egress.siblings === 'stack')) await makeScope(db, stack.id)
     for (const copy of copies) await insertCopy(app, db, caller, { ...plan, forkId: id, copy })
     await once?.keep(db, { forkId: id } satisfies z.infer<typeof keptOfForkSchema>)
     const fork = await findFork(db, { teamId, id })
@@ -107,7 +109,7 @@ async function reserve(
 /** Applies the checks of a create to the copies, including those of credentials that own the sources. */
 export function checkCopies(
   bounds: EffectivePolicy,
-  copies: { source: Pick<UnitRecord, 'size' | 'image'>; sleep: string }[],
+  copies: { source: Pick<UnitRecord, 'size' | 'image' | 'egress'>; sleep: string }[],
 ): void {
   for (const { source, sleep } of copies) checkExisting(bounds, { ...source, sleep })
 }
@@ -135,6 +137,7 @@ async function insertCopy(
     spec: source.spec,
     isolation: source.isolation,
     sleep,
+    egress: source.egress,
     sleeps_together: sleepsTogether,
   })
   const copied = { forked_from: source.id, fork_id: forkId, copied: 'config' } as const

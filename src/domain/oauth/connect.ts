@@ -22,6 +22,9 @@ import { seatsOf } from '../agents/seats.ts'
 import { isLive } from '../credentials/authenticate.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { newToken } from '../credentials/token.ts'
+import { applyAll } from '../egress/apply.ts'
+import { narrowUnits } from '../egress/narrow.ts'
+import { checkEnforced } from '../policies/enforced.ts'
 import { laterExpiry } from '../policies/expiry.ts'
 import { amongPeople } from '../teams/lock.ts'
 import { clientKeyOf } from './client-key.ts'
@@ -38,7 +41,8 @@ export async function connectAgent(app: App, caller: Caller, asked: Connect): Pr
   const { teamId, userId } = caller
   const ended = () =>
     invalidState('This request was answered, or took too long. Start again in the program.', null)
-  return await amongPeople(app, caller, null, async (db, { team, allowed }) => {
+  await checkEnforced(app, asked.policy.egress, 'policy.egress')
+  const { narrowed, ...connected } = await amongPeople(app, caller, null, async (db, { team, allowed }) => {
     allowed('agent.connect')
     const at = app.clock.now()
     const policy = { ...asked.policy, expiresAt: laterExpiry(asked.policy.expiresAt, at) }
@@ -68,8 +72,16 @@ export async function connectAgent(app: App, caller: Caller, asked: Connect): Pr
       credentialId: agentId,
       expiresAt,
     })
-    return { agentId, redirectTo: withAnswer(redirectUri, { code, state, iss: app.config.publicUrl }) }
+    // One that is connected again may have units, under the bound of before.
+    const narrowed = await narrowUnits(app, db, { teamId, heldBy: agentId }, policy.egress)
+    const redirectTo = withAnswer(redirectUri, { code, state, iss: app.config.publicUrl })
+    return { agentId, redirectTo, narrowed }
   })
+  await applyAll(
+    app,
+    narrowed.map(({ id }) => id),
+  )
+  return connected
 }
 
 /** There is one agent for each person, team and client: connecting it again changes it. */

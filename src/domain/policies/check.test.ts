@@ -17,6 +17,7 @@ const bounds = (
   policy: policySchema.parse(policy),
   plan: 'pro',
   sleepMax: 'never',
+  teamEgress: null,
   ...rest,
 })
 

@@ -3,13 +3,17 @@
 import { forbidden, policyViolation, quotaExceeded } from '../../contract/errors.ts'
 import { builtInRegistry } from '../../contract/image-reference.ts'
 import type { Policy, Size } from '../../contract/policy.ts'
+import type { EgressRules } from '../../lib/egress/rules.ts'
 import { shortestWindow, sleepWindowMs } from '../../lib/duration.ts'
+import { checkEgress } from './egress.ts'
 
 export type EffectivePolicy = {
   policy: Policy
   plan: 'hobby' | 'pro' | 'team'
   /** The longest idle window of this installation (BERTH_SLEEP_MAX). */
   sleepMax: string
+  /** The most that units of the team may reach; null where that is not bounded, or was not read yet. */
+  teamEgress: EgressRules | null
 }
 
 /** The default idle window on a plan without `never`. */
@@ -52,11 +56,12 @@ export function checkSleep({ policy, plan, sleepMax }: EffectivePolicy, sleep: s
 /** Checks what every unit must meet that runs for a credential: created, copied, started or woken. */
 export function checkUnit(
   bounds: EffectivePolicy,
-  { size, registry, sleep }: { size: Size; registry: string; sleep: string },
+  { size, registry, sleep, egress }: { size: Size; registry: string; sleep: string; egress: EgressRules },
 ): void {
   checkSize(bounds, size)
   checkRegistry(bounds, registry)
   checkSleep(bounds, sleep)
+  checkEgress(bounds, egress)
 }
 
 /** The default idle window of this installation, shortened to the limits. */
@@ -66,7 +71,7 @@ export function defaultSleep({ policy, plan, sleepMax }: EffectivePolicy, sleepD
 }
 
 /** The longest window that `checkSleep` allows without a credential's policy. */
-export function longestSleep({ plan, sleepMax }: Omit<EffectivePolicy, 'policy'>): string {
+export function longestSleep({ plan, sleepMax }: Pick<EffectivePolicy, 'plan' | 'sleepMax'>): string {
   return sleepMax === 'never' && plan === 'hobby' ? LONGEST_FINITE : sleepMax
 }
 

@@ -21,8 +21,9 @@ export async function createFromRecipe(
   const recipe = findRecipe(body.recipe)
   const params = recipe.parse(body.params)
   const secrets = Object.fromEntries(recipe.secrets.map((name) => [name, generateSecret()]))
-  const { sleep, stack, expose, name = recipe.name } = body
-  const make = (at: { name: string; stackName: string }) => recipe.make({ ...at, params, secrets, sleep })
+  const { sleep, egress, stack, expose, name = recipe.name } = body
+  const make = (at: { name: string; stackName: string }) =>
+    recipe.make({ ...at, params, secrets, sleep, egress })
   if (expose !== undefined && !recipe.hasFrontDoor) throw noFrontDoor(recipe, make({ name, stackName: name }))
   const isNamed = body.name !== undefined
   const plan = { recipe: recipe.name, name, isNamed, stack, expose, make }

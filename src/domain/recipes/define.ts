@@ -2,6 +2,7 @@
 // service starts.
 
 import type { z } from 'zod'
+import type { EgressAsked } from '../../contract/egress.ts'
 import { validation } from '../../contract/errors.ts'
 import type { Protocol } from '../../contract/endpoint.ts'
 import { parse } from '../../contract/parse.ts'
@@ -14,7 +15,7 @@ type Params = Record<string, Param<unknown>>
 type Values<P extends Params> = { [K in keyof P]: P[K] extends Param<infer T> ? T : never }
 
 /** The spec of a unit without its name, which follows from its role: `main` has the name that the caller chose. */
-export type RecipeUnit = Omit<z.input<typeof unitSpecSchema>, 'name' | 'sleep' | 'expose'> & {
+export type RecipeUnit = Omit<z.input<typeof unitSpecSchema>, 'name' | 'sleep' | 'egress' | 'expose'> & {
   databasePorts?: { port: number; protocol: Protocol }[]
 }
 
@@ -58,6 +59,7 @@ export type Recipe = Pick<
     params: Record<string, unknown>
     secrets: Record<string, string>
     sleep: string | undefined
+    egress?: EgressAsked | undefined
   }): PlannedUnits
 }
 
@@ -74,7 +76,7 @@ export function defineRecipe<P extends Params, Role extends string, Secret exten
       description,
     })),
     parse: (given) => parseParams(definition.params, given),
-    make: ({ name, stackName, params, secrets, sleep }) => {
+    make: ({ name, stackName, params, secrets, sleep, egress }) => {
       const named = (suffix: string) =>
         Object.fromEntries(
           roles.map((role) => [role, (role === MAIN ? name : withSuffix(name, role)) + suffix]),
@@ -89,7 +91,8 @@ export function defineRecipe<P extends Params, Role extends string, Secret exten
         units: roles.map((role) => {
           const { databasePorts = [], ...spec } = units[role](at)
           const door = frontDoor?.unit === role ? { expose: frontDoor.port } : {}
-          const whole = { ...spec, ...door, name: at.unit[role], ...(sleep === undefined ? {} : { sleep }) }
+          const asked = { ...(sleep !== undefined && { sleep }), ...(egress && { egress }) }
+          const whole = { ...spec, ...door, name: at.unit[role], ...asked }
           // Only the parameters can make it invalid.
           return { spec: parse(unitSpecSchema, whole, 'params'), databasePorts }
         }),

@@ -11,13 +11,14 @@ import { sizeNanoCentsPerHour } from '../billing/prices.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { readRates } from '../credentials/rate-limit.ts'
 import { longestSleep } from '../policies/check.ts'
+import { egressBound } from '../policies/egress.ts'
 import { diskGbOf } from '../teams/plan-limits.ts'
 import { promisedDiskGb } from './admission/disk-limits.ts'
 
 export async function getQuota(app: App, caller: Caller): Promise<Quota> {
   const { teamId, credentialId, policy, plan } = caller
   const now = app.clock.now()
-  const [spending, { live }, promisedGb, rates] = await Promise.all([
+  const [spending, { live, teamEgress }, promisedGb, rates] = await Promise.all([
     findSpending(app.db, { teamId, credentialId, now, sizePrices: sizeNanoCentsPerHour }),
     findActiveUnits(app.db, { teamId, heldBy: credentialId }),
     promisedDiskGb(app.db, teamId),
@@ -36,6 +37,7 @@ export async function getQuota(app: App, caller: Caller): Promise<Quota> {
     allowedRegistries: policy.allowedRegistries,
     maxSleep: shortestWindow(policy.maxSleep, longestSleep({ plan, sleepMax: app.config.sleepMax })),
     expiresAt: policy.expiresAt,
+    egress: egressBound({ policy, teamEgress }),
     rates,
   }
 }

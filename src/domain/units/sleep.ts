@@ -10,6 +10,7 @@ import type { UnitRecord } from '../../store/unit-record.ts'
 import { findUnitOfAnyTeam, listUnitsTogether } from '../../store/units.ts'
 import { setStackWindow, setWindow } from '../../store/windows.ts'
 import type { Caller } from '../credentials/caller.ts'
+import { effectivePolicyOf } from './admission/effective-policy.ts'
 import { checkSleep } from '../policies/check.ts'
 import { inTeamTransaction } from '../transactions/transactions.ts'
 import { sleepOperation } from './activity/hibernate.ts'
@@ -30,7 +31,7 @@ export async function sleepUnit(
   id: string,
   body: SleepBody,
 ): Promise<{ units: Unit[] }> {
-  checkSleep({ policy: caller.policy, plan: caller.plan, sleepMax: app.config.sleepMax }, body.sleep)
+  checkSleep(effectivePolicyOf(app, caller), body.sleep)
   const unit = await waitUntilStable(app, caller, id)
   if (!hasWindow(unit)) throw notPossibleNow(unit, 'its sleep cannot be set')
   if (body.now && unit.state === 'stopped') throw notPossibleNow(unit, 'it cannot be put to sleep')

@@ -13,5 +13,7 @@ export type StacksTable = {
   unnamed: boolean
   /** The first unit of the create that made it, until another call names it. */
   made_by: string | null
+  /** Whether a unit of it has ever been kept to its stack (store/egress.ts). */
+  is_scope: ColumnType<boolean, never, boolean>
   deleted_at: ColumnType<Date | null, never, Date>
 }

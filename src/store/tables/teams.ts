@@ -1,6 +1,7 @@
 // The columns of `users`, `teams` and `memberships` (store/teams.ts).
 
 import type { ColumnType, Generated } from 'kysely'
+import type { EgressRules } from '../../lib/egress/rules.ts'
 
 export type Plan = 'hobby' | 'pro' | 'team'
 
@@ -27,6 +28,8 @@ export type TeamsTable = {
   /** A unique number by which the engine distinguishes teams (design 3). */
   network_group: Generated<number>
   created_at: Date
+  /** The most that its units may reach; null: everything. */
+  egress: ColumnType<EgressRules | null, never, EgressRules | null>
   deleted_at: ColumnType<Date | null, never, Date>
 }
 

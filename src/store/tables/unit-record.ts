@@ -6,6 +6,7 @@ import type { Copied } from '../../contract/unit.ts'
 import type { Size } from '../../contract/policy.ts'
 import type { StoppedReason, UnitState } from '../../contract/states.ts'
 import type { Healthcheck } from '../../contract/unit-spec.ts'
+import type { EgressRules } from '../../lib/egress/rules.ts'
 import type { ColumnType } from 'kysely'
 
 /** The part of a spec that is stored as it is. Contents of files and values of secrets have tables of their own. */
@@ -75,6 +76,13 @@ export type UnitsTable = {
   copied: ColumnType<Copied | null, Copied | null | undefined, Copied>
   /** Null for a unit of an earlier release. */
   created_by: ColumnType<CreatedBy | null, CreatedBy | null | undefined, never>
+  /** What it may reach; null: everything. */
+  egress: EgressRules | null
+  /** Counts the changes of `egress`. */
+  egress_version: number
+  /** The version that the engine has, and since when. */
+  egress_applied_version: ColumnType<number, never, number>
+  egress_applied_at: ColumnType<Date | null, never, Date>
 }
 
 /** What became of its memory when its machine last hibernated; `refused`: the checkpoint failed. */

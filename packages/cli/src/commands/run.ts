@@ -4,6 +4,7 @@ import { type CreateOptions, nameFor, type Unit } from '@berth/sdk'
 import { endpointMode, pairs, UsageError, wholeNumber } from '../args.ts'
 import type { Context } from '../context.ts'
 import { print, printJson, waiting } from '../output.ts'
+import { rulesOf } from './egress.ts'
 import { runIn } from './exec.ts'
 
 export async function run(context: Context): Promise<number> {
@@ -57,6 +58,7 @@ function createOptions({ args }: Context): CreateOptions & { name: string } {
     stack: args.text('stack'),
     expose,
     sleep: args.text('sleep'),
+    egress: rulesOf(args),
     env: pairs(args.list('env')),
     ports: args.list('port').map((port) => wholeNumber(port, 'port')),
     // What is no size is refused by the service, which says those it has.

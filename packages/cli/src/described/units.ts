@@ -4,6 +4,14 @@ import type { Command } from '../args.ts'
 import { flag, text } from './options.ts'
 
 const timeout = text('TIME', 'How long it may run, as 90s, 2m or 1h (2m)')
+/** `mode`: what the option is called that says which public hosts. */
+const rules = (mode: 'mode' | 'egress') => ({
+  [mode]: text('MODE', 'Which public hosts: open, listed or none'),
+  allow: text('ENTRY', 'api.github.com, *.example.com, github.com:22, preset:npm; again for more', {
+    multiple: true,
+  }),
+  siblings: text('WHICH', 'Which units of the team: team, stack or none'),
+})
 const environment = text('NAME=VALUE', 'For its environment; again for more', { short: 'e', multiple: true })
 
 export const unitCommands: Command[] = [
@@ -21,6 +29,7 @@ export const unitCommands: Command[] = [
       env: environment,
       volume: text('PATH:GB', 'A disk of its own that outlives its image'),
       sleep: text('WINDOW', 'How long it may go unused: 30m, 2h, never'),
+      ...rules('egress'),
       timeout,
     },
     args: [1, 1],
@@ -61,6 +70,22 @@ export const unitCommands: Command[] = [
     args: [1, 1],
     completes: 'units',
     examples: [['ps web', 'What was started in it to go on by itself, and how it ended']],
+  },
+  {
+    name: 'egress',
+    about: 'What a unit may reach: shown, set while it runs, or tried',
+    usage: 'UNIT [--mode …] [--allow …] [--siblings …] | UNIT --check HOST:PORT',
+    options: {
+      ...rules('mode'),
+      check: text('HOST:PORT', 'Say whether it may reach this; nothing is sent there'),
+    },
+    args: [1, 1],
+    completes: 'units',
+    examples: [
+      ['egress web', 'The rules, and since when they are in force'],
+      ['egress web --mode listed --allow preset:npm --allow api.github.com', 'These alone, from now on'],
+      ['egress web --check registry.npmjs.org:443', 'Whether it may, and why'],
+    ],
   },
   {
     name: 'stats',

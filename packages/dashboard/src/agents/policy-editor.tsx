@@ -9,7 +9,7 @@ import { agentsQuery } from '../api/team-queries.ts'
 import { Button } from '../ui/button.tsx'
 import { tell, tellError } from '../ui/toast.tsx'
 import type { Use } from './agent-use.ts'
-import { effectsOf, stopsText } from './policy-effects.ts'
+import { effectsOf, narrowsText, stopsText } from './policy-effects.ts'
 import { PolicyForm } from './policy-form.tsx'
 import { differences, type Faults, partOf, type Policy, type PolicyField, sentence } from './policy-text.ts'
 import { useDryRun } from './use-dry-run.ts'
@@ -32,10 +32,10 @@ export function PolicyEditor({ team, agent, use }: { team: string; agent: Contra
     },
   })
   const faults = { ...faultsOf(save.error), ...edit.faults }
-  const stops = useDryRun(team, agent.id, edit)
+  const would = useDryRun(team, agent.id, edit)
   const effects = [
     ...effectsOf(edit.base, edit.policy, edit.changed, use),
-    ...(stops === null ? [] : [stopsText(stops)]),
+    ...(would === null ? [] : [stopsText(would.stops), ...narrowsText(would.narrows)]),
   ]
   return (
     <form

@@ -48,3 +48,12 @@ export function stopsText(stops: Contract.AgentDryRun['stops']): string {
   const which = others > 0 ? `${names.join(', ')} and ${others} more` : names.join(', ')
   return `It stops at once, with ${stops.length === 1 ? 'its' : 'their'} commands: ${which}. ${stops.length === 1 ? 'Its disk is' : 'Their disks are'} kept.`
 }
+
+/** Nothing, where no unit may reach less. */
+export function narrowsText(narrows: Contract.AgentDryRun['narrows']): string[] {
+  if (narrows.length === 0) return []
+  const names = narrows.slice(0, NAMED).map(({ name }) => name)
+  const others = narrows.length - names.length
+  const which = others > 0 ? `${names.join(', ')} and ${others} more` : names.join(', ')
+  return [`These reach less at once, and run on: ${which}.`]
+}

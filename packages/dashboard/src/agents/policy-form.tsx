@@ -1,5 +1,6 @@
 // The fields of a policy: the same for a new key and for one that is there.
 
+import { EgressFields } from '../egress/egress-fields.tsx'
 import { Field, inputClass } from '../ui/field.tsx'
 import { type Faults, policyLabels, type PolicyTexts, type Size, sizes } from './policy-text.ts'
 import styles from './agents.module.css'
@@ -99,6 +100,12 @@ export function PolicyForm({
           />
         )}
       </Field>
+      <EgressFields
+        label={policyLabels.egress}
+        texts={texts.egress}
+        fault={faults.egress}
+        onChange={(egress) => set('egress', egress)}
+      />
     </div>
   )
 }

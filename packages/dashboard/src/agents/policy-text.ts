@@ -1,9 +1,19 @@
 // A policy in words, and as the text of the fields that a person edits. Only what a person changed is sent.
 
 import type { Contract } from '@berth/sdk'
+import {
+  type Egress,
+  type EgressTexts,
+  egressOf,
+  egressText,
+  egressTextsOf,
+  isOpen,
+} from '../egress/egress-text.ts'
 import { money } from '../ui/format.tsx'
 
-export type Policy = { [Field in keyof Contract.Policy]-?: Exclude<Contract.Policy[Field], undefined> }
+export type Policy = {
+  [Field in Exclude<keyof Contract.Policy, 'egress'>]-?: Exclude<Contract.Policy[Field], undefined>
+} & { egress: Egress }
 export type PolicyField = keyof Policy
 export const sizes = ['nano', 'small', 'medium', 'large'] as const
 export type Size = (typeof sizes)[number]
@@ -15,6 +25,7 @@ export const policyLabels = {
   allowedRegistries: 'Registries of images',
   maxSleep: 'Longest time a unit may idle before it sleeps',
   expiresAt: 'Ends',
+  egress: 'What its units may reach',
 } as const satisfies Record<PolicyField, string>
 
 /** What a new key may do unless a person says otherwise: little. */
@@ -25,6 +36,7 @@ export const smallPolicy: Policy = {
   allowedRegistries: ['docker.io', 'ghcr.io', 'quay.io'],
   maxSleep: 'never',
   expiresAt: null,
+  egress: { mode: 'open', allow: [], siblings: 'team' },
 }
 
 export type PolicyTexts = {
@@ -37,6 +49,7 @@ export type PolicyTexts = {
   maxSleep: string
   /** In the time of this browser; empty for never. */
   expiresAt: string
+  egress: EgressTexts
 }
 
 export function textsOf(policy: Policy): PolicyTexts {
@@ -47,6 +60,7 @@ export function textsOf(policy: Policy): PolicyTexts {
     allowedRegistries: policy.allowedRegistries.join('\n'),
     maxSleep: policy.maxSleep,
     expiresAt: policy.expiresAt === null ? '' : localTime(new Date(policy.expiresAt)),
+    egress: egressTextsOf(policy.egress),
   }
 }
 
@@ -71,6 +85,7 @@ export function policyOf(texts: PolicyTexts, base: Policy): Read {
   policy.allowedSizes = texts.allowedSizes
   policy.allowedRegistries = texts.allowedRegistries.split(/\s+/).filter(Boolean)
   policy.maxSleep = texts.maxSleep.trim()
+  policy.egress = egressOf(texts.egress)
   if (texts.expiresAt !== before.expiresAt) {
     const at = new Date(texts.expiresAt)
     if (texts.expiresAt === '') policy.expiresAt = null
@@ -105,6 +120,7 @@ export function shortSentence(policy: Policy): string {
     registriesText(policy.allowedRegistries, 1),
   ]
   if (policy.maxSleep !== 'never') parts.push(`sleeps after ${policy.maxSleep} at most`)
+  if (!isOpen(policy.egress)) parts.push(`reaches ${egressText(policy.egress)}`)
   if (policy.expiresAt !== null) parts.push(`until ${dayOf(policy.expiresAt)}`)
   return parts.join(', ')
 }
@@ -113,7 +129,7 @@ export function sentence(policy: Policy): string {
   const idle =
     policy.maxSleep === 'never' ? 'may idle for as long as it likes' : `idles for ${policy.maxSleep} at most`
   const until = policy.expiresAt === null ? 'until you revoke it' : `until ${dayOf(policy.expiresAt)}`
-  return `May run ${units(policy.maxConcurrentUnits)} at once and spend ${money(policy.dailySpendCapCents)} a day; ${sizesText(policy.allowedSizes)}; images from ${registriesText(policy.allowedRegistries, 3)}; each unit ${idle}; ${until}.`
+  return `May run ${units(policy.maxConcurrentUnits)} at once and spend ${money(policy.dailySpendCapCents)} a day; ${sizesText(policy.allowedSizes)}; images from ${registriesText(policy.allowedRegistries, 3)}; each unit ${idle} and reaches ${egressText(policy.egress)}; ${until}.`
 }
 
 /** What one field says, to compare two of them. */
@@ -129,6 +145,8 @@ export function fieldText(policy: Policy, field: PolicyField): string {
       return policy.allowedRegistries.join(', ') || 'none'
     case 'maxSleep':
       return policy.maxSleep
+    case 'egress':
+      return egressText(policy.egress)
     case 'expiresAt':
       return policy.expiresAt === null ? 'never' : dayOf(policy.expiresAt)
   }

@@ -7,16 +7,16 @@ import { useEffect, useState } from 'react'
 import { berthOf } from '../api/client.ts'
 import { partOf, type Policy, type PolicyField } from './policy-text.ts'
 
-/** Only these stop what runs. */
-const stopping: readonly PolicyField[] = ['maxConcurrentUnits', 'dailySpendCapCents']
+/** Only these stop or narrow what runs. */
+const stopping: readonly PolicyField[] = ['maxConcurrentUnits', 'dailySpendCapCents', 'egress']
 const TYPING_MS = 500
 
-/** Returns the units that the change would stop at once; null until that is known, or if it concerns none. */
+/** Returns the units that the change would stop or narrow at once; null until that is known, or if it concerns none. */
 export function useDryRun(
   team: string,
   id: string,
   { policy, changed }: { policy: Policy; changed: readonly PolicyField[] },
-): Contract.AgentDryRun['stops'] | null {
+): Contract.AgentDryRun | null {
   const asked = JSON.stringify(
     partOf(
       policy,
@@ -41,7 +41,7 @@ export function useDryRun(
     staleTime: 10_000,
     gcTime: 0,
   })
-  return isAsked ? (data?.stops ?? null) : null
+  return isAsked ? (data ?? null) : null
 }
 
 /** The value once it has not changed for a moment. */

@@ -69,6 +69,7 @@ class AgentChangePolicy(TypedDict, total=False):
     allowedRegistries: List[str]
     maxSleep: str
     expiresAt: str | None
+    egress: EgressBound
 
 
 class AgentChange(TypedDict, total=False):
@@ -77,8 +78,15 @@ class AgentChange(TypedDict, total=False):
     policy: AgentChangePolicy
 
 
+class AgentChangedNarrowed(TypedDict):
+    id: str
+    name: str
+
+
 class AgentChanged(TypedDict):
     agent: Agent
+    #: The units whose rules of egress became narrower with this change.
+    narrowed: List[AgentChangedNarrowed]
 
 
 class AgentDryRunStop(TypedDict):
@@ -86,9 +94,16 @@ class AgentDryRunStop(TypedDict):
     name: str
 
 
+class AgentDryRunNarrow(TypedDict):
+    id: str
+    name: str
+
+
 class AgentDryRun(TypedDict):
     #: The running units that the change would stop at once, oldest first. They could run again once the policy allows it.
     stops: List[AgentDryRunStop]
+    #: The units whose rules of egress the change would narrow, oldest first. They run on.
+    narrows: List[AgentDryRunNarrow]
 
 
 class AgentDryRunAskedPolicy(TypedDict, total=False):
@@ -100,6 +115,7 @@ class AgentDryRunAskedPolicy(TypedDict, total=False):
     allowedRegistries: List[str]
     maxSleep: str
     expiresAt: str | None
+    egress: EgressBound
 
 
 class AgentDryRunAsked(TypedDict):
@@ -168,6 +184,17 @@ class AuditList(TypedDict):
     next: str | None
 
 
+class CreateFromRecipeEgress(TypedDict, total=False):
+    """What every unit that the recipe creates may reach. Default: what the credential and its team allow."""
+
+    #: Which public hosts: `open` all, `listed` those of `allow`, `none` no host. Default: that of the credential's bound, with its `allow`.
+    mode: Literal["open", "listed", "none"]
+    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443.
+    allow: List[str]
+    #: Which units of the team: `team` all, `stack` those of its stack, `none` no unit. Default: that of the credential's bound.
+    siblings: Literal["team", "stack", "none"]
+
+
 class _CreateFromRecipeRequired(TypedDict):
     #: The name of a recipe, as in `GET /v1/recipes`.
     recipe: str
@@ -184,6 +211,8 @@ class CreateFromRecipe(_CreateFromRecipeRequired, total=False):
     expose: Literal["public", "private"]
     #: The idle window of every unit that the recipe creates.
     sleep: str
+    #: What every unit that the recipe creates may reach. Default: what the credential and its team allow.
+    egress: CreateFromRecipeEgress
     #: Whether to answer only once the units are ready.
     wait: bool
     #: After this time the call answers, although the unit may still be `creating`.
@@ -225,6 +254,77 @@ class DirectoryList(TypedDict):
 
 class Done(TypedDict):
     ok: Literal[True]
+
+
+class EgressAsked(TypedDict, total=False):
+    #: Which public hosts: `open` all, `listed` those of `allow`, `none` no host. Default: that of the credential's bound, with its `allow`.
+    mode: Literal["open", "listed", "none"]
+    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443.
+    allow: List[str]
+    #: Which units of the team: `team` all, `stack` those of its stack, `none` no unit. Default: that of the credential's bound.
+    siblings: Literal["team", "stack", "none"]
+
+
+class EgressBound(TypedDict, total=False):
+    #: Which public hosts: `open` all, `listed` those of `allow`, `none` no host.
+    mode: Literal["open", "listed", "none"]
+    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443.
+    allow: List[str]
+    #: Which units of the team: `team` all, `stack` those of its stack, `none` no unit.
+    siblings: Literal["team", "stack", "none"]
+
+
+class EgressCheck(TypedDict):
+    #: A host name, an IPv4 address, or the internal host of a unit.
+    host: str
+    port: int
+
+
+class EgressDecision(TypedDict):
+    decision: Literal["allowed", "refused"]
+    #: The entry that allows it; null for a refusal, and where no entry is needed.
+    rule: str | None
+    #: Why, as a sentence; for a refusal also what to do.
+    reason: str
+
+
+class EgressInForce(TypedDict):
+    #: Which public hosts: `open` all, `listed` those of `allow`, `none` no host.
+    mode: Literal["open", "listed", "none"]
+    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443.
+    allow: List[str]
+    #: Which units of the team: `team` all, `stack` those of its stack, `none` no unit.
+    siblings: Literal["team", "stack", "none"]
+    #: Counts the changes of the rules; 0 for a unit that never had any.
+    version: int
+    #: Since when this version is in force; null until it is.
+    appliedAt: str | None
+
+
+class EgressSetPrevious(TypedDict):
+    """The rules before this call."""
+
+    #: Which public hosts: `open` all, `listed` those of `allow`, `none` no host.
+    mode: Literal["open", "listed", "none"]
+    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443.
+    allow: List[str]
+    #: Which units of the team: `team` all, `stack` those of its stack, `none` no unit.
+    siblings: Literal["team", "stack", "none"]
+
+
+class EgressSet(TypedDict):
+    #: Which public hosts: `open` all, `listed` those of `allow`, `none` no host.
+    mode: Literal["open", "listed", "none"]
+    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443.
+    allow: List[str]
+    #: Which units of the team: `team` all, `stack` those of its stack, `none` no unit.
+    siblings: Literal["team", "stack", "none"]
+    #: Counts the changes of the rules; 0 for a unit that never had any.
+    version: int
+    #: Since when this version is in force; null until it is.
+    appliedAt: str | None
+    #: The rules before this call.
+    previous: EgressSetPrevious
 
 
 class _EndpointRequired(TypedDict):
@@ -368,6 +468,7 @@ class KeyCreatePolicy(TypedDict, total=False):
     allowedRegistries: List[str]
     maxSleep: str
     expiresAt: str | None
+    egress: EgressBound
 
 
 class _KeyCreateRequired(TypedDict):
@@ -495,6 +596,7 @@ class Policy(TypedDict, total=False):
     allowedRegistries: List[str]
     maxSleep: str
     expiresAt: str | None
+    egress: EgressBound
 
 
 class PricingSize(TypedDict):
@@ -622,6 +724,17 @@ class QuotaSpendToday(TypedDict):
     resetsAt: str
 
 
+class QuotaEgress(TypedDict):
+    """The most that a unit of the credential may reach."""
+
+    #: Which public hosts: `open` all, `listed` those of `allow`, `none` no host.
+    mode: Literal["open", "listed", "none"]
+    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443.
+    allow: List[str]
+    #: Which units of the team: `team` all, `stack` those of its stack, `none` no unit.
+    siblings: Literal["team", "stack", "none"]
+
+
 class QuotaRate(TypedDict):
     name: Literal["requests", "creations", "execs"]
     #: A minute.
@@ -644,6 +757,8 @@ class Quota(TypedDict):
     #: The longest idle window that the credential may set.
     maxSleep: str
     expiresAt: str | None
+    #: The most that a unit of the credential may reach.
+    egress: QuotaEgress
     #: The rate limits of the credential. This call is already counted.
     rates: List[QuotaRate]
 
@@ -796,6 +911,17 @@ class SupportTicket(TypedDict):
     ticket: str
 
 
+class TeamEgress(TypedDict):
+    """The most that a unit of the team may reach."""
+
+    #: Which public hosts: `open` all, `listed` those of `allow`, `none` no host.
+    mode: Literal["open", "listed", "none"]
+    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443.
+    allow: List[str]
+    #: Which units of the team: `team` all, `stack` those of its stack, `none` no unit.
+    siblings: Literal["team", "stack", "none"]
+
+
 class Team(TypedDict):
     id: str
     slug: str
@@ -810,16 +936,42 @@ class Team(TypedDict):
     role: Literal["owner", "admin", "member"]
     creditBalanceCents: float
     paysAsItGoes: bool
+    #: The most that a unit of the team may reach.
+    egress: TeamEgress
 
 
 class TeamAnswer(TypedDict):
     team: Team
 
 
+class TeamChangeEgress(TypedDict, total=False):
+    """The most that a unit of the team may reach. Units that may reach more are narrowed at once."""
+
+    #: Which public hosts: `open` all, `listed` those of `allow`, `none` no host.
+    mode: Literal["open", "listed", "none"]
+    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443.
+    allow: List[str]
+    #: Which units of the team: `team` all, `stack` those of its stack, `none` no unit.
+    siblings: Literal["team", "stack", "none"]
+
+
 class TeamChange(TypedDict, total=False):
     name: str
     region: Literal["paris", "virginia", "singapore"]
     currency: Literal["eur", "usd"]
+    #: The most that a unit of the team may reach. Units that may reach more are narrowed at once.
+    egress: TeamChangeEgress
+
+
+class TeamChangedNarrowed(TypedDict):
+    id: str
+    name: str
+
+
+class TeamChanged(TypedDict):
+    team: Team
+    #: The units whose rules of egress became narrower with this change.
+    narrowed: List[TeamChangedNarrowed]
 
 
 class _TeamCreateRequired(TypedDict):
@@ -880,6 +1032,19 @@ class UnitMemory(TypedDict):
     longSleep: Literal["tried", "lost"]
 
 
+class UnitEgress(TypedDict):
+    """What it may reach."""
+
+    #: Which public hosts: `open` all, `listed` those of `allow`, `none` no host.
+    mode: Literal["open", "listed", "none"]
+    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443.
+    allow: List[str]
+    #: Which units of the team: `team` all, `stack` those of its stack, `none` no unit.
+    siblings: Literal["team", "stack", "none"]
+    #: Counts the changes of the rules; 0 for a unit that never had any.
+    version: int
+
+
 class Unit(TypedDict):
     id: str
     teamId: str
@@ -923,6 +1088,8 @@ class Unit(TypedDict):
     #: Who made it; null for a unit from before this was kept.
     createdBy: UnitCreatedBy | None
     memory: UnitMemory
+    #: What it may reach.
+    egress: UnitEgress
 
 
 class UnitFork(TypedDict, total=False):
@@ -1044,6 +1211,17 @@ class UnitSpecHealthcheck(_UnitSpecHealthcheckRequired, total=False):
     timeoutMs: int
 
 
+class UnitSpecEgress(TypedDict, total=False):
+    """What the unit may reach. Default: what the credential and its team allow."""
+
+    #: Which public hosts: `open` all, `listed` those of `allow`, `none` no host. Default: that of the credential's bound, with its `allow`.
+    mode: Literal["open", "listed", "none"]
+    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443.
+    allow: List[str]
+    #: Which units of the team: `team` all, `stack` those of its stack, `none` no unit. Default: that of the credential's bound.
+    siblings: Literal["team", "stack", "none"]
+
+
 class _UnitSpecRequired(TypedDict):
     name: str
     image: str
@@ -1060,6 +1238,8 @@ class UnitSpec(_UnitSpecRequired, total=False):
     healthcheck: UnitSpecHealthcheck
     sleep: str
     expose: int
+    #: What the unit may reach. Default: what the credential and its team allow.
+    egress: UnitSpecEgress
 
 
 class UnitSummaryByState(TypedDict, total=False):

@@ -26,6 +26,15 @@ export const clientExamples: Record<string, ClientExample> = {
     cli: 'berth stats web',
     ts: 'const { run, disk } = await unit.metrics()',
   },
+  unitEgressRead: { cli: 'berth egress web', ts: 'const { mode, allow } = await unit.egress()' },
+  unitEgress: {
+    cli: 'berth egress web --mode listed --allow preset:npm --allow api.github.com',
+    ts: "await unit.setEgress({ mode: 'listed', allow: ['preset:npm', 'api.github.com'] })",
+  },
+  unitEgressCheck: {
+    cli: 'berth egress web --check registry.npmjs.org:443',
+    ts: "const { decision, reason } = await unit.checkEgress('registry.npmjs.org', 443)",
+  },
   unitFileWrite: {
     cli: 'berth cp data.txt web:/app/data.txt',
     ts: "await unit.files.write('/app/data.txt', 'hello')",

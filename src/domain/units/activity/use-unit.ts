@@ -9,6 +9,7 @@ import { completesWithin } from '../../../lib/concurrency/completes-within.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
 import { findUnitOfAnyTeam } from '../../../store/units.ts'
 import type { Caller } from '../../credentials/caller.ts'
+import { checkEgress } from '../../policies/egress.ts'
 import { recordEndOf } from '../lifecycle/exits.ts'
 import { machineRef } from '../model/machine.ts'
 import { engineFailure, notPossibleNow } from '../lifecycle/failures.ts'
@@ -38,6 +39,8 @@ export async function useUnit<T>(
   const leftMs = () => deadlineMs - app.clock.monotonicMs()
   const done = await retryOnConflict(async () => {
     const unit = await waitUntilStable(app, caller, id, leftMs(), CREATING_MS)
+    // A caller must not reach by a unit what it could not reach by one of its own.
+    checkEgress({ policy: caller.policy, teamEgress: null }, unit.egress)
     if (unit.state === 'running') return await tryToUse(app, unit, work)
     if (unit.state !== 'sleeping') throw mayWake(unit) ? notAwake() : notPossibleNow(unit, refused)
     if (!(await completesWithin(app.clock, leftMs(), wakeUnit(app, caller, unit)))) throw notAwake()

@@ -16,8 +16,9 @@ import { type EffectivePolicy, checkUnit } from '../../policies/check.ts'
 export function effectivePolicyOf(
   app: App,
   { policy, plan }: Pick<Caller, 'policy' | 'plan'>,
+  teamEgress: EffectivePolicy['teamEgress'] = null,
 ): EffectivePolicy {
-  return { policy, plan, sleepMax: app.config.sleepMax }
+  return { policy, plan, sleepMax: app.config.sleepMax, teamEgress }
 }
 
 /** Returns the caller's limits and how many units run for it now. Call it with the team locked. */
@@ -27,18 +28,18 @@ export async function readEffectivePolicy(
   { kind, teamId, credentialId, policy }: Caller,
 ): Promise<{ bounds: EffectivePolicy; live: number }> {
   const holding = await findActiveUnits(db, { teamId, heldBy: credentialId })
-  const { live, plan, revokedAt } = holding
-  if (kind === 'session') return { bounds: effectivePolicyOf(app, { policy, plan }), live }
+  const { live, plan, revokedAt, teamEgress } = holding
+  if (kind === 'session') return { bounds: effectivePolicyOf(app, { policy, plan }, teamEgress), live }
   if (holding.policy === null) throw unauthorized()
   const current = policySchema.parse(holding.policy)
   if (!isLive({ policy: current, revokedAt }, app.clock.now())) throw unauthorized()
-  return { bounds: effectivePolicyOf(app, { policy: current, plan }), live }
+  return { bounds: effectivePolicyOf(app, { policy: current, plan }, teamEgress), live }
 }
 
 /** Checks an existing unit, which another credential may have created. */
 export function checkExisting(
   bounds: EffectivePolicy,
-  unit: Pick<UnitRecord, 'size' | 'image' | 'sleep'>,
+  unit: Pick<UnitRecord, 'size' | 'image' | 'sleep' | 'egress'>,
 ): void {
   checkUnit(bounds, { ...unit, registry: registryOf(unit.image) })
 }

@@ -9,6 +9,7 @@ import type { UnitSpec } from '../../../contract/unit-spec.ts'
 import type { IsolationClass } from '../../../engine/engine.ts'
 import { newId } from '../../../lib/ids.ts'
 import type { Database } from '../../../store/db.ts'
+import { makeScope } from '../../../store/egress.ts'
 import { insertEndpoint } from '../../../store/endpoints.ts'
 import type { StackRecord } from '../../../store/stacks.ts'
 import type { StoredSpec, UnitRecord } from '../../../store/unit-record.ts'
@@ -25,6 +26,8 @@ import {
   checkUnit,
   defaultSleep,
 } from '../../policies/check.ts'
+import { askedEgress, checkTogether } from '../../policies/egress.ts'
+import { checkEnforced } from '../../policies/enforced.ts'
 import { inLiveTeamTransaction } from '../../transactions/transactions.ts'
 import { waitForCapacity } from './cold-starts.ts'
 import { declaredFiles, keepBootFiles } from '../model/boot-files.ts'
@@ -62,6 +65,9 @@ export async function reserveUnits(
   const { teamId } = caller
   const { units: wanted } = plan.make({ name: plan.name, stackName: plan.stack ?? plan.name })
   checkPlanned(app, effectivePolicyOf(app, caller), wanted)
+  for (const { spec } of wanted) {
+    await checkEnforced(app, askedEgress(effectivePolicyOf(app, caller), spec.egress), 'spec.egress')
+  }
   const specs = wanted.map(({ spec }) => spec)
   const isolation = await defaultClass(app)
   await checkHostVolumes(app, teamId, specs)
@@ -81,6 +87,8 @@ export async function reserveUnits(
     const named = { stack: plan.stack, unitName: plan.name }
     const stack = await resolveStack(app, db, teamId, { ...named, madeBy: first })
     const made = await nameAll(db, plan, stack)
+    const rules = made.units.map(({ spec }) => askedEgress(bounds, spec.egress))
+    if (rules.some(({ siblings }) => siblings === 'stack')) await makeScope(db, stack.id)
 
     const ids: string[] = []
     const outputs = { ...made.outputs }
@@ -151,6 +159,7 @@ async function insertPlanned(
     spec: storedSpec(planned),
     isolation,
     sleep: together ?? sleepOf(app, bounds, spec),
+    egress: askedEgress(bounds, spec.egress),
     sleeps_together: together !== null,
   })
   await insertUnit(db, { ...row, made_with: madeWith })
@@ -194,7 +203,9 @@ async function defaultClass(app: App): Promise<IsolationClass> {
 function checkPlanned(app: App, bounds: EffectivePolicy, planned: PlannedUnit[]): void {
   for (const { spec } of planned) {
     const registry = registryOf(spec.image)
-    checkUnit(bounds, { size: spec.size, registry, sleep: sleepOf(app, bounds, spec) })
+    const egress = askedEgress(bounds, spec.egress)
+    checkUnit(bounds, { size: spec.size, registry, sleep: sleepOf(app, bounds, spec), egress })
+    if (planned.length > 1) checkTogether(bounds, egress, spec.egress)
   }
 }
 

@@ -10,6 +10,8 @@ import type { Step } from '../../../lib/saga.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
 import { findUnitOfAnyTeam } from '../../../store/units.ts'
 import { admitColdStart } from '../admission/cold-starts.ts'
+import { noteStartedWithEgress } from '../../egress/apply.ts'
+import { machineEgress } from '../../egress/machine-egress.ts'
 import { openBootFiles } from '../model/boot-files.ts'
 import { renderEnv } from '../model/env.ts'
 import { recordEndOf } from './exits.ts'
@@ -133,6 +135,7 @@ export const restartOperation = runAgain('restart', [endStep, startStep, readySt
 export async function becomeRunning({ app, unit, startedMs, ended }: OperationContext): Promise<void> {
   if (ended || startedMs === null) return
   await transition(app, unit, 'ready', { startedMs })
+  await noteStartedWithEgress(app, unit)
 }
 
 /** Returns the spec of a start, from the unit's row and its secrets as they are now. */
@@ -145,6 +148,6 @@ export async function runSpec(app: App, unit: UnitRecord): Promise<RunSpec> {
     env,
     files,
     searchDomain: searchDomain(unit.stackName),
-    egress: null,
+    egress: machineEgress(unit),
   }
 }

@@ -2,6 +2,8 @@
 
 import type { Insertable } from 'kysely'
 import type { App } from '../../../app.ts'
+import type { EgressRules } from '../../../lib/egress/rules.ts'
+import { storedEgress } from '../../../store/egress.ts'
 import type { CreatedBy, UnitsTable } from '../../../store/tables/unit-record.ts'
 import type { Caller } from '../../credentials/caller.ts'
 
@@ -9,7 +11,7 @@ import type { Caller } from '../../credentials/caller.ts'
 type Decided = Pick<
   Insertable<UnitsTable>,
   'id' | 'stack_id' | 'name' | 'image' | 'size' | 'spec' | 'isolation' | 'sleep' | 'sleeps_together'
->
+> & { egress: EgressRules }
 
 /** In `creating`, for the caller's credential. */
 export function newUnitRow(
@@ -19,8 +21,11 @@ export function newUnitRow(
 ): Insertable<UnitsTable> {
   const { teamId, networkGroup, credentialId } = caller
   const at = clock.now()
+  const egress = storedEgress(decided.egress)
   return {
     ...decided,
+    egress,
+    egress_version: egress === null ? 0 : 1,
     team_id: teamId,
     network_group: networkGroup,
     address: null,

@@ -49,5 +49,6 @@ export function toUnit(app: Pick<App, 'config' | 'secretKey' | 'keepsMemory'>, u
     copied: unit.copied,
     createdBy: unit.createdBy,
     memory: showMemory(app, unit),
+    egress: { ...unit.egress, version: unit.egressVersion },
   }
 }

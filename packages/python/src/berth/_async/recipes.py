@@ -47,12 +47,15 @@ class AsyncRecipes:
         stack: str | None = None,
         expose: t.Mode | None = None,
         sleep: str | None = None,
+        egress: t.EgressAsked | None = None,
         wait: bool = True,
         wait_timeout: float = DEFAULT_WAIT,
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> AsyncRecipeRun:
         """Makes its units, and waits until they run unless `wait` is false."""
-        body = without_none(recipe=recipe, params=params, name=name, stack=stack, expose=expose, sleep=sleep)
+        body = without_none(
+            recipe=recipe, params=params, name=name, stack=stack, expose=expose, sleep=sleep, egress=egress
+        )
         made = await make_from(self._transport, body, wait, wait_timeout, idempotency_key, timeout)
         return AsyncRecipeRun(made.units[0], made.units, made.outputs, made.cost_line)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from types import TracebackType
-from typing import TYPE_CHECKING, AsyncIterator, List, Mapping, NamedTuple, Sequence
+from typing import TYPE_CHECKING, AsyncIterator, List, Mapping, Literal, NamedTuple, Sequence
 
 from .._calls import DEFAULT_WAIT, Call, new_key, wait_of, without_none
 from .._shell import Word, shell_line
@@ -219,6 +219,31 @@ class AsyncUnit:
         if not forked.units:
             raise InternalError("A fork without a unit was answered.")
         return forked.units[0]
+
+    async def egress(self, *, timeout: float | None = None) -> t.EgressInForce:
+        """What it may reach, and since when that is in force."""
+        rules: t.EgressInForce = await self._transport.json(Call("GET", f"{self._path}/egress", timeout=timeout))
+        return rules
+
+    async def set_egress(
+        self,
+        *,
+        mode: Literal["open", "listed", "none"] | None = None,
+        allow: Sequence[str] | None = None,
+        siblings: Literal["team", "stack", "none"] | None = None,
+        timeout: float | None = None,
+    ) -> t.EgressSet:
+        """Replaces what it may reach, also while it runs. Returns once that is in force, with the rules of before."""
+        body = without_none(mode=mode, allow=None if allow is None else list(allow), siblings=siblings)
+        rules: t.EgressSet = await self._transport.json(Call("PUT", f"{self._path}/egress", body=body, timeout=timeout))
+        return rules
+
+    async def check_egress(self, host: str, port: int = 443, *, timeout: float | None = None) -> t.EgressDecision:
+        """Says whether it may reach a host, and why. Nothing is sent there."""
+        body = {"host": host, "port": port}
+        call = Call("POST", f"{self._path}/egress/check", body=body, timeout=timeout)
+        decision: t.EgressDecision = await self._transport.json(call)
+        return decision
 
     async def sleep(
         self, window: str, *, stack: bool | None = None, now: bool | None = None, timeout: float | None = None

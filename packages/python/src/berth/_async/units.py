@@ -35,6 +35,7 @@ class AsyncUnits:
         volume: t.UnitSpecVolume | None = None,
         healthcheck: t.UnitSpecHealthcheck | None = None,
         sleep: str | None = None,
+        egress: t.EgressAsked | None = None,
         expose: t.Mode | None = None,
         expose_port: int | None = None,
         wait: bool = True,
@@ -56,6 +57,7 @@ class AsyncUnits:
             volume=volume,
             healthcheck=healthcheck,
             sleep=sleep,
+            egress=egress,
             expose=expose_port,
         )
         given.setdefault("name", name_for(str(given.get("image", "")), new_key()[:6]))

@@ -48,12 +48,15 @@ class Recipes:
         stack: str | None = None,
         expose: t.Mode | None = None,
         sleep: str | None = None,
+        egress: t.EgressAsked | None = None,
         wait: bool = True,
         wait_timeout: float = DEFAULT_WAIT,
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> RecipeRun:
         """Makes its units, and waits until they run unless `wait` is false."""
-        body = without_none(recipe=recipe, params=params, name=name, stack=stack, expose=expose, sleep=sleep)
+        body = without_none(
+            recipe=recipe, params=params, name=name, stack=stack, expose=expose, sleep=sleep, egress=egress
+        )
         made = make_from(self._transport, body, wait, wait_timeout, idempotency_key, timeout)
         return RecipeRun(made.units[0], made.units, made.outputs, made.cost_line)

@@ -36,6 +36,7 @@ class Units:
         volume: t.UnitSpecVolume | None = None,
         healthcheck: t.UnitSpecHealthcheck | None = None,
         sleep: str | None = None,
+        egress: t.EgressAsked | None = None,
         expose: t.Mode | None = None,
         expose_port: int | None = None,
         wait: bool = True,
@@ -57,6 +58,7 @@ class Units:
             volume=volume,
             healthcheck=healthcheck,
             sleep=sleep,
+            egress=egress,
             expose=expose_port,
         )
         given.setdefault("name", name_for(str(given.get("image", "")), new_key()[:6]))

@@ -1,0 +1,74 @@
+// What a unit may reach (design 5, decision 138).
+
+import {
+  egressAskedSchema,
+  egressCheckSchema,
+  egressDecisionSchema,
+  egressInForceSchema,
+  egressSetSchema,
+} from '../../contract/egress.ts'
+import { checkUnitEgress, getUnitEgress, setUnitEgress } from '../../domain/units/egress.ts'
+import { jsonBody, noBody } from '../http/body.ts'
+import { defineRoute, idParams, noQuery, type Route } from '../route.ts'
+
+const aboutEgress = {
+  noun: 'unit',
+  rate: 'requests',
+  params: idParams,
+  query: noQuery,
+  status: 200,
+  events: {},
+  target: ({ params }: { params: { id: string } }) => params.id,
+} as const
+
+const get = defineRoute({
+  ...aboutEgress,
+  method: 'GET',
+  path: '/v1/units/{id}/egress',
+  summary: 'Get what a unit may reach',
+  action: 'unit.egress.read',
+  kind: 'read',
+  body: noBody,
+  response: egressInForceSchema,
+  errors: [404],
+  record: () => null,
+  handle: (app, { params }, { caller }) => getUnitEgress(app, caller, params.id),
+})
+
+const set = defineRoute({
+  ...aboutEgress,
+  method: 'PUT',
+  path: '/v1/units/{id}/egress',
+  summary: 'Set what a unit may reach',
+  description:
+    'Replaces the rules, also while the unit runs, and answers once they are in force: connections that are no longer ' +
+    'allowed are cut. What is left out is as the bounds of the credential and of the team say; rules that are wider are refused ' +
+    'with 402. Wakes nothing.',
+  action: 'unit.egress',
+  kind: 'change',
+  body: jsonBody(egressAskedSchema),
+  response: egressSetSchema,
+  errors: [402, 404, 409, 413, 415, 502],
+  record: ({ body }) => body,
+  outcome: ({ mode, allow, siblings, version, previous }) => ({
+    added: { mode, allow, siblings, version, previous },
+  }),
+  handle: (app, { params, body }, { caller }) => setUnitEgress(app, caller, params.id, body),
+})
+
+const check = defineRoute({
+  ...aboutEgress,
+  method: 'POST',
+  path: '/v1/units/{id}/egress/check',
+  summary: 'Say whether a unit may reach a host',
+  description: 'Compares the rules only: nothing is sent to the host, and its name is not resolved.',
+  action: 'unit.egress.check',
+  kind: 'change',
+  body: jsonBody(egressCheckSchema),
+  response: egressDecisionSchema,
+  errors: [404, 413, 415],
+  record: ({ body }) => body,
+  handle: (app, { params, body }, { caller }) => checkUnitEgress(app, caller, params.id, body),
+})
+
+export const unitEgressRoutes: readonly Route[] = [get, set, check]

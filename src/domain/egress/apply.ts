@@ -1,0 +1,59 @@
+// Tells the engine what a unit may reach. The row is written first, and says which version of the rules the engine has:
+// what a crash left out is told by the background job. A start states the rules of its row by itself.
+
+import type { App } from '../../app.ts'
+import { isTransitional } from '../../contract/states.ts'
+import { listEgressNotApplied, markEgressApplied } from '../../store/egress.ts'
+import type { UnitRecord } from '../../store/unit-record.ts'
+import { findUnitOfAnyTeam } from '../../store/units.ts'
+import { machineEgress } from './machine-egress.ts'
+
+/**
+ * Resolves when the rules of the row are in force. Of a unit in a transitional state nothing is told: what its
+ * operation states may be older, so the job tells it afterwards. One at a time for each unit, each with the rules as
+ * they are then, so that an older version never comes last.
+ */
+export async function applyEgress(app: App, id: string): Promise<void> {
+  await app.egressLocks(id, async () => {
+    const unit = await findUnitOfAnyTeam(app.db, { id, now: app.clock.now() })
+    if (!unit || isTransitional(unit.state) || isGone(unit) || !isDue(unit)) return
+    await app.engine.restrict({ id, generation: unit.generation }, machineEgress(unit))
+    await markEgressApplied(app.db, { id, version: unit.egressVersion, at: app.clock.now() })
+  })
+}
+
+/** After a start, which stated the rules of this record. */
+export async function noteStartedWithEgress(app: App, unit: UnitRecord): Promise<void> {
+  if (!isDue(unit)) return
+  await markEgressApplied(app.db, { id: unit.id, version: unit.egressVersion, at: app.clock.now() })
+}
+
+/** Never throws: what fails here is told by the background job. */
+export async function applyAll(app: App, ids: string[]): Promise<void> {
+  await Promise.all(
+    ids.map((id) =>
+      applyEgress(app, id).catch((error: unknown) => {
+        app.log.warn({ err: error, unitId: id }, 'rules of egress were not applied; will be retried')
+      }),
+    ),
+  )
+}
+
+const AT_ONCE = 50
+
+/** One run of the background job. */
+export async function applyDueEgress(app: App): Promise<void> {
+  const due = await listEgressNotApplied(app.db, AT_ONCE)
+  await applyAll(
+    app,
+    due.map(({ id }) => id),
+  )
+}
+
+function isDue({ egressVersion, egressAppliedVersion }: UnitRecord): boolean {
+  return egressVersion > egressAppliedVersion
+}
+
+function isGone({ state }: UnitRecord): boolean {
+  return state === 'error' || state === 'destroyed'
+}
