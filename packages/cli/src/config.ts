@@ -1,7 +1,7 @@
 // The file of profiles: where services are and what to say there. For its owner alone, and never half written.
 
-import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { Failure } from './failure.ts'
 
 export type OauthLogin = { clientId: string; accessToken: string; refreshToken: string; expiresAt: string }
@@ -41,7 +41,7 @@ export function writeConfig(config: Config): void {
       hint: 'set XDG_CONFIG_HOME, or BERTH_URL and BERTH_API_KEY',
     })
   try {
-    mkdirSync(join(path, '..'), { recursive: true, mode: 0o700 })
+    makeDirectory(dirname(path))
     const draft = `${path}.${process.pid}`
     writeFileSync(draft, `${JSON.stringify(config, null, 2)}\n`, { mode: 0o600 })
     chmodSync(draft, 0o600)
@@ -50,6 +50,18 @@ export function writeConfig(config: Config): void {
     throw new Failure(`${path} cannot be written: ${(error as Error).message}`, {
       hint: 'set XDG_CONFIG_HOME, or BERTH_URL and BERTH_API_KEY',
     })
+  }
+}
+
+/** With its parents. Node's own recursive way never returns where the file system makes no directories, as in /proc. */
+function makeDirectory(path: string): void {
+  if (existsSync(path)) return
+  makeDirectory(dirname(path))
+  try {
+    mkdirSync(path, { mode: 0o700 })
+  } catch (error) {
+    // Another process may have made it meanwhile.
+    if (!existsSync(path)) throw error
   }
 }
 
