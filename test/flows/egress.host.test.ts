@@ -1,0 +1,45 @@
+// Egress rules in the whole product (decision 137): the process that decides by name starts when a unit first needs it.
+
+import { setTimeout as delay } from 'node:timers/promises'
+import { beforeAll, describe, expect, it } from 'vitest'
+import type { MachineEgress } from '../../src/engine/egress.ts'
+import type { Engine } from '../../src/engine/engine.ts'
+import { askEngineEpoch, connectEngine } from '../../src/engine/ipc/client.ts'
+import { engineSocketOf } from '../../src/processes/channel.ts'
+import { loadInstance, runDirOf } from '../../src/supervisor/instance.ts'
+import { createUnit, exec } from '../support/berth-units.ts'
+import { useBerth } from '../support/use-berth.ts'
+
+const berth = useBerth()
+const listed: MachineEgress = { mode: 'listed', allow: ['a.example.com'], siblings: 'none', stack: null }
+
+let engine: Engine
+
+beforeAll(async () => {
+  const address = { socketPath: engineSocketOf(runDirOf(await loadInstance(berth.dataDir))) }
+  engine = connectEngine({ address, epoch: await askEngineEpoch(address), onLost: () => {} })
+})
+
+describe('a restricted unit', () => {
+  it('is refused by name once it is restricted, and again after the process was killed', async () => {
+    const unit = await createUnit(berth, {
+      name: 'shut',
+      image: 'berth.local/debian:12',
+      size: 'nano',
+    })
+    const ask = async () => {
+      const script = `exec 3<>/dev/tcp/203.0.113.10/80; printf 'GET / HTTP/1.1\\r\\nHost: b.example.com\\r\\n\\r\\n' >&3; cat <&3`
+      return (await exec(berth, unit, ['timeout', '5', 'bash', '-c', script])).stdout
+    }
+    await engine.restrict({ id: unit.id, generation: 1 }, listed)
+    expect(await ask()).toMatch(/403 Forbidden[^]*egress_refused[^]*b\.example\.com/)
+    expect((await exec(berth, unit, ['getent', 'hosts', 'b.example.com'])).exitCode).not.toBe(0)
+
+    const pid = await berth.pidOf('egress')
+    process.kill(pid ?? 0, 'SIGKILL')
+    expect(await ask()).toBe('')
+    await expect.poll(ask, { timeout: 20_000, interval: 500 }).toContain('egress_refused')
+    await delay(100)
+    expect(await berth.pidOf('egress')).not.toBe(pid)
+  })
+})
