@@ -45,6 +45,7 @@ describe('GET /v1/me', () => {
           currency: 'eur',
           role: 'owner',
           creditBalanceCents: expect.any(Number),
+          egress: { mode: 'open', allow: [], siblings: 'team' },
           paysAsItGoes: true,
         },
       ],

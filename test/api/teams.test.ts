@@ -58,6 +58,7 @@ describe('POST /v1/teams', () => {
           currency: 'usd',
           role: 'owner',
           creditBalanceCents: expect.any(Number),
+          egress: { mode: 'open', allow: [], siblings: 'team' },
           paysAsItGoes: false,
         },
       },
