@@ -25,7 +25,16 @@ export async function hostFacts(instance: Instance, dataDir: string): Promise<st
     networkFacts(instance, processes),
     mountFacts(instance, dataDir),
   ])
-  return [...processFacts(instance, processes), ...facts.flat()]
+  const standbys = standbysAmong(processes)
+  const isOfStandby = (fact: string) => standbys.some((name) => fact.includes(name))
+  return [...processFacts(instance, processes), ...facts.flat().filter((fact) => !isOfStandby(fact))]
+}
+
+/** Names of the commands that a machine is about to run: a shell that waits for its script (decision 0136). */
+function standbysAmong(processes: Process[]): string[] {
+  return processes
+    .filter(({ command }) => / sh -s ?$/.test(command))
+    .flatMap(({ cgroup }) => /\/(exec-[0-9a-f]+)\b/.exec(cgroup)?.[1] ?? [])
 }
 
 // Processes

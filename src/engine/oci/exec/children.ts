@@ -53,6 +53,12 @@ function look(pid: number): void {
   entry.resolve(outcome.kind === 'ended' ? outcome.code : null)
 }
 
+/** Whether a process that is waited for has not ended, as of now. */
+export function stillRuns(pid: number): boolean {
+  look(pid)
+  return waiting.has(pid)
+}
+
 function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)

@@ -10,6 +10,7 @@ export type Standby = {
   name: string
   files: ExecFiles
   generation: number
+  pid: number
   /** Its inputs are the script, and what will be the command's standard input. */
   started: StartedExec
   /** Resolves when it has ended, as itself or as a command. */

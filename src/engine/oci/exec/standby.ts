@@ -17,7 +17,7 @@ import { removeChild } from '../kernel/cgroups.ts'
 import { closeFd } from '../kernel/syscalls.ts'
 import { atExpenseOf } from '../kernel/team-groups.ts'
 import { execProcess, HELPER, type Process } from '../runtime/bundle.ts'
-import { waitForChild } from './children.ts'
+import { stillRuns, waitForChild } from './children.ts'
 import { commandGroup, filesOf, loadProcess, removeFiles } from './command.ts'
 import { killExec } from './kill-command.ts'
 import { type Attempt, followExec, type Launch, readPid } from './launch.ts'
@@ -70,7 +70,8 @@ export async function takeStandby(
   if (standby === 'late' || standby === null || standbys.get(kind) !== entry) return null
   standbys.delete(kind)
   clearTimeout(standby.expiry)
-  if (mayHaveStandby(machine, generation) && standby.generation === generation) return standby
+  const isOfRun = mayHaveStandby(machine, generation) && standby.generation === generation
+  if (isOfRun && stillRuns(standby.pid)) return standby
   removeInBackground(host, machine, standby)
   return null
 }
@@ -123,7 +124,7 @@ async function make(
   const code = await launchedWithin(started, runtime.deadlineMs)
   const pid = code === 0 ? readPid(files.pidFile) : null
   const exited = pid === null ? Promise.resolve(null) : waitForChild(pid)
-  const standby = { name, files, generation, started: { ...started, exited }, exited }
+  const standby = { name, files, generation, pid: pid ?? 0, started: { ...started, exited }, exited }
   if (pid !== null) return standby
   await remove(host, machine, standby)
   return null

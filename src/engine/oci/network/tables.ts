@@ -308,7 +308,7 @@ function egressChains(gid: number | null): string {
     meta l4proto { tcp, udp } th dport 53 accept
     meta nfproto ipv6 counter reject
     ip daddr @refused counter reject
-    fib daddr type local counter reject
+    oifname "lo" counter reject
     tcp dport { 80, 443 } accept
     counter reject
   }
