@@ -5,6 +5,7 @@ import type { TerminalSignal } from '../../terminal.ts'
 import { getRuntime, type EngineContext, type Machine } from '../context.ts'
 import { killAll, listChildren, removeChild } from '../kernel/cgroups.ts'
 import type { RunPaths } from '../paths.ts'
+import { reapOrphans } from './children.ts'
 import { filesOf, loadProcess, markerOf, removeFiles } from './command.ts'
 import { signalInsideGvisor } from './kill.ts'
 
@@ -24,6 +25,8 @@ export async function killAbandonedExecs(
       // Its description last: as long as it exists, the next engine tries again.
       removeChild(host.cgroups, paths.container, name)
       await removeFiles(filesOf(paths, name))
+      // It may have become a child of this engine when that one died.
+      void reapOrphans()
     }
     killExec(host, machine, paths, name, forget).catch((error: unknown) =>
       host.log.warn({ err: error }, 'abandoned command was not killed'),

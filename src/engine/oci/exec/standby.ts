@@ -76,6 +76,21 @@ export async function takeStandby(
   return null
 }
 
+/**
+ * Ends the standbys of a machine that is about to be frozen and killed: a runtime that is at making one would be frozen
+ * with it, and outlive it. Call it once the machine may have no new ones.
+ */
+export async function endStandbys(host: EngineContext, machine: Machine): Promise<void> {
+  const entries = [...machine.standbys.values()]
+  machine.standbys.clear()
+  await Promise.all(
+    entries.map(async ({ made }) => {
+      const standby = await made
+      if (standby) await remove(host, machine, standby)
+    }),
+  )
+}
+
 /** Makes the standby the command that the script says. */
 export function launchStandby({ started }: Standby, script: string, launch: Launch): Attempt {
   const [scriptFd = -1, stdinFd = -1] = started.inputs

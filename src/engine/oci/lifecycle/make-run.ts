@@ -96,7 +96,7 @@ async function describeRun(
     rootfs: paths.rootfs,
     mountPoints: await prepareMountPoints(paths.rootfs, spec),
     helperDir: host.paths.helper,
-    forkGeneration: await prepareForkGeneration(record, paths, host.paths),
+    forkGeneration: await prepareForkGeneration(record, paths),
     volumeDir: spec.volume ? host.paths.machine(spec.id).volume : null,
     cgroupPath: cgroupPath(host.cgroups, paths.container),
     networkNamespace,

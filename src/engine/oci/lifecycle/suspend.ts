@@ -2,6 +2,7 @@
 // is ended like a stop.
 
 import type { MachineRef } from '../../engine.ts'
+import { endStandbys } from '../exec/standby.ts'
 import { freezeProcesses } from './freeze.ts'
 import { getMachine, type EngineContext, type Machine } from '../context.ts'
 import {
@@ -28,6 +29,7 @@ export function suspendMachine(host: EngineContext, ref: MachineRef, graceMs: nu
     machine.ending = true
     // They are not part of the checkpoint.
     machine.losesProcesses = true
+    await endStandbys(host, machine)
     const kept = await keepRun(host, machine)
     try {
       // A frozen run whose memory was kept must not run again for an instant.

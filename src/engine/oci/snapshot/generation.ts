@@ -14,15 +14,14 @@ export async function prepareSharedForkGeneration(paths: Paths): Promise<void> {
 
 /**
  * Returns the file to mount for a run. Native machines always have one, because memory can be restored in a fork only
- * if both have the same mounts. In gVisor each mount slows a start, so only forks have it. A mount shows its source:
- * the shared one names no machine.
+ * if both have the same mounts. In gVisor each mount slows a start, so only forks have it. Each run has a file of its own:
+ * CRIU restores a file of the helper's directory, which is mounted too, as one that the machine may write.
  */
 export async function prepareForkGeneration(
   { spec, forkGeneration }: Pick<MachineRecord, 'spec' | 'forkGeneration'>,
   { forkGeneration: path }: RunPaths,
-  { helper }: Paths,
 ): Promise<string | null> {
-  if (forkGeneration === 0) return spec.isolation === 'gvisor' ? null : join(helper, 'fork-generation')
+  if (spec.isolation === 'gvisor' && forkGeneration === 0) return null
   await writeFile(path, `${forkGeneration}\n`, { mode: 0o644 })
   return path
 }
