@@ -20,7 +20,7 @@ cat /proc/1/limits
 for fd in 0 1 2 3 4 5 10; do echo "fd $fd $(readlink /proc/1/fd/$fd | tr -d 0-9) $(stat -Lc '%F %a %u' /proc/1/fd/$fd 2>/dev/null)"; done
 grep flags /proc/1/fdinfo/0 2>/dev/null
 cut -d ' ' -f 1-8 /proc/1/stat
-sed -E 's/^[0-9]+ [0-9]+ [0-9]+:[0-9]+ //; s/fd.[0-9]+/fd/g; s/(master|shared|propagate_from):[0-9]+//g' /proc/self/mountinfo
+sed -E 's/^[0-9]+ [0-9]+ [0-9]+:[0-9]+ //; s/fd.[0-9]+/fd/g; s/(master|shared|propagate_from):[0-9]+//g; s,/runs/[^/]+/,/runs/RUN/,' /proc/self/mountinfo
 id; pwd; umask; hostname; cat /proc/sys/kernel/hostname
 cat /etc/hostname; sed 's/[0-9.]* unit/ADDRESS unit/' /etc/hosts; cat /etc/resolv.conf
 wc -c </etc/machine-id
