@@ -23,7 +23,7 @@ import { type ImageStore, openStore } from '../../src/engine/oci/images/store.ts
 import type { FindUpdates } from '../../src/engine/oci/images/updates.ts'
 import { registerInstance } from '../../src/engine/oci/images/instances.ts'
 import { createPaths } from '../../src/engine/oci/paths.ts'
-import { saveRecord } from '../../src/engine/oci/lifecycle/record.ts'
+import { newRecord, saveRecord } from '../../src/engine/oci/lifecycle/record.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { createTestClock } from './clock.ts'
 
@@ -105,15 +105,7 @@ export async function openBuiltImages() {
       await writeFile(join(dataDir, 'instance.json'), '{}')
       await registerInstance(imagesDir, { id: 'test', dataDir }, clock)
       const spec = { id, imageDigest } as MachineSpec
-      const rest = {
-        forkGeneration: 0,
-        generation: 0,
-        state: 'created',
-        monitor: null,
-        exit: null,
-        egress: null,
-      } as const
-      await saveRecord(createPaths({ dataDir, runDir: '' }), { spec, address: '', ...rest })
+      await saveRecord(createPaths({ dataDir, runDir: '' }), newRecord(spec, ''))
     },
     removeMachine: (id: string) => rm(join(dataDir, 'machines', id), { recursive: true }),
     close: async () => {

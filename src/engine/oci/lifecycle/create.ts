@@ -7,7 +7,7 @@ import { createDisk } from '../storage/disks.ts'
 import { newMachine, statusOf, type EngineContext } from '../context.ts'
 import type { Attachment } from '../network/network.ts'
 import { checkReserve } from '../storage/pool.ts'
-import { beginMachine, saveRecord } from './record.ts'
+import { beginMachine, newRecord, saveRecord } from './record.ts'
 import { prepareShare } from '../storage/team-shares.ts'
 import { claimReady } from '../warm-pool/claim.ts'
 import { removeMachineState } from './stop.ts'
@@ -29,19 +29,7 @@ export function createMachine(host: EngineContext, spec: MachineSpec): Promise<M
 async function makeMachine(host: EngineContext, spec: MachineSpec): Promise<MachineStatus> {
   const attachment = await makeLasting(host, spec)
   const { address } = attachment
-  const machine = newMachine(
-    {
-      spec,
-      address,
-      forkGeneration: 0,
-      generation: 0,
-      state: 'created',
-      monitor: null,
-      exit: null,
-      egress: null,
-    },
-    attachment,
-  )
+  const machine = newMachine(newRecord(spec, address), attachment)
   try {
     await host.effect('engine.create.record', () => saveRecord(host.paths, machine.record))
   } catch (error) {

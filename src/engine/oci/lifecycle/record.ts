@@ -28,6 +28,20 @@ export type MachineRecord = {
   egress: MachineEgress | null
 }
 
+/** Of a machine that has never run. */
+export function newRecord(spec: MachineSpec, address: string): MachineRecord {
+  return {
+    spec,
+    address,
+    forkGeneration: 0,
+    generation: 0,
+    state: 'created',
+    monitor: null,
+    exit: null,
+    egress: null,
+  }
+}
+
 const RECORD = 'machine.json'
 
 /**

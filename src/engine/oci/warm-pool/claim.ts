@@ -14,7 +14,7 @@ import { thawGroup } from '../kernel/cgroups.ts'
 import { removeTree } from '../kernel/mounts.ts'
 import { bytesInPipe, hasNoReader, setHostnameOf } from '../kernel/syscalls.ts'
 import { writeConfig } from '../lifecycle/make-run.ts'
-import { beginMachine, type MachineRecord, saveRecord } from '../lifecycle/record.ts'
+import { beginMachine, newRecord, saveRecord } from '../lifecycle/record.ts'
 import { removeMachineState } from '../lifecycle/stop.ts'
 import { buildConfig, execProcess, HELPER, type OciConfig, type Process } from '../runtime/bundle.ts'
 import { childrenOf } from '../runtime/monitor.ts'
@@ -40,17 +40,7 @@ export async function claimReady(
   ready: Ready,
 ): Promise<MachineStatus> {
   const { container } = ready.paths
-  const record: MachineRecord = {
-    spec,
-    address: ready.attachment.address,
-    forkGeneration: 0,
-    generation: 0,
-    state: 'created',
-    monitor: null,
-    exit: null,
-    egress: null,
-    madeAs: container,
-  }
+  const record = { ...newRecord(spec, ready.attachment.address), madeAs: container }
   try {
     // Without a record both are machines whose creation was interrupted, for the next engine.
     await beginMachine(host.paths, spec.id)
