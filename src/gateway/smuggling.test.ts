@@ -1,4 +1,4 @@
-// Requests that two servers could parse differently (reliability S17). Each is refused and its connection closed, or
+// Requests that two servers could parse differently (reliability S17, L6). Each is refused and its connection closed, or
 // exactly one request reaches exactly the unit it names. Both units record what they receive.
 
 import { connect as connectTcp } from 'node:net'

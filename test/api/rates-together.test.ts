@@ -9,7 +9,8 @@ import { createRateLimits, forgetOldRates, readRates } from '../../src/domain/cr
 import { newToken } from '../../src/domain/credentials/token.ts'
 import { adoptClockJump } from '../../src/domain/time/clock-jumps.ts'
 import { HOUR, MINUTE, SECOND } from '../../src/lib/clock.ts'
-import { makeTeam, type TestTeam } from '../support/make.ts'
+import { makeKey, makeTeam, type TestTeam } from '../support/make.ts'
+import { isDeep } from '../support/part-of.ts'
 import { type Service, startService } from '../support/service.ts'
 
 let service: Service
@@ -139,6 +140,18 @@ describe('the rate limits of two servers together', () => {
     service.clock.advance(62 * SECOND)
     expect(passedOf(await ask(10))).toBe(10)
   })
+})
+
+// Reliability L7: fifty keys in the deep tier. How long the answers take is for the benchmark of requests.
+test('many keys that call beyond their limit get their calls answered and all others refused with 429, never a fault', async () => {
+  const keys = [team.key]
+  while (keys.length < (isDeep ? 50 : 8)) keys.push((await makeKey(service, team)).secret)
+  const answers = await Promise.all(keys.map(async (key) => await ask(rates.requests + 20, 'GET', key)))
+  for (const ofKey of answers) {
+    const statuses = ofKey.map(({ status }) => status)
+    expect(statuses.filter((status) => status === 200)).toHaveLength(rates.requests)
+    expect(statuses.filter((status) => status === 429)).toHaveLength(20)
+  }
 })
 
 test('a caller who knows only the prefix of a key does not use up its rate limit', async () => {
