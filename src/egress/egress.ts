@@ -1,4 +1,4 @@
-// The egress process: what restricted machines send to TCP ports 80 and 443 comes here by the firewall (tables.ts of
+// The egress process: what restricted machines send to TCP ports 80 and 443 comes here by the firewall (firewall-rules.ts of
 // the engine's network). A connection is let through if the name in it is listed, to an address that this process has
 // resolved itself. All input is untrusted; each machine has a limited share.
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs a command in a mount namespace of its own (see confine.ts, which calls this; pid and session stay).
+# Runs a command in a mount namespace of its own (see sandbox.ts, which calls this; pid and session stay).
 # Arguments: (ro|rw FROM TO)... -- COMMAND...
 set -eu
 

@@ -22,7 +22,7 @@ import {
   openPort,
   renderTables,
   type TableOptions,
-} from './tables.ts'
+} from './firewall-rules.ts'
 import { type Element, elementsOf, type Pin, pinsWithin, type Restriction, withPins } from './restrictions.ts'
 import { readTables, sameElements } from './table-listing.ts'
 

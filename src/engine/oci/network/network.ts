@@ -1,5 +1,5 @@
 // The machines' network on this host (design 3 "Network"): a namespace and a wire for each (slots.ts), prepared ahead
-// (pool.ts); an address for life (addresses.ts); rules that exist before the first machine (tables.ts, firewall.ts)
+// (pool.ts); an address for life (addresses.ts); rules that exist before the first machine (firewall-rules.ts, firewall.ts)
 // and are restored when anything changes them (watchdog.ts).
 //
 // Everything is named after the instance. Nothing is stored: `recover` reads names and routes from the host, keeps
@@ -20,7 +20,7 @@ import { createPool } from './pool.ts'
 import { claimSubnet, type FoundSlot, findSlots, releaseSubnet } from './host-routes.ts'
 import { buildSlots, readdressSlot, removeSlots, type Slot, slotOf } from './slots.ts'
 import { type EgressOptions, openRestricting, type Restricted, type Restricting } from './restricting.ts'
-import type { Pullers } from './tables.ts'
+import type { Pullers } from './firewall-rules.ts'
 import { createTraffic, type Pair } from './traffic.ts'
 import { closeUplinks, planUplinks, setForwarding } from './uplinks.ts'
 import { startWatchdog, type Watchdog } from './watchdog.ts'

@@ -10,7 +10,7 @@ import { cutConnections, type Flow } from './connections.ts'
 import { type LinkSockets, openEgressLink, type Restricted as Listed } from './egress-link.ts'
 import type { Firewall } from './firewall.ts'
 import { allowsDirect, pinsFor } from './restrictions.ts'
-import type { EgressPorts } from './tables.ts'
+import type { EgressPorts } from './firewall-rules.ts'
 
 export type EgressOptions = {
   ports: EgressPorts

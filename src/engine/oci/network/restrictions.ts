@@ -1,4 +1,4 @@
-// What machines may reach, as elements of the firewall's sets (tables.ts). Pure.
+// What machines may reach, as elements of the firewall's sets (firewall-rules.ts). Pure.
 
 import type { MachineEgress } from '../../egress.ts'
 import { formatEgressEntry, portsByName, type RangeEntry } from '../../../lib/egress/entry.ts'

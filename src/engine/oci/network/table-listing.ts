@@ -2,7 +2,7 @@
 
 import { listAsJson } from './nft.ts'
 import { egressSets, elementsOf } from './restrictions.ts'
-import { type FirewallState, portChain } from './tables.ts'
+import { type FirewallState, portChain } from './firewall-rules.ts'
 
 export type TableListing = {
   /** Chains and rules of both tables except the chains of interfaces, without counters and handles. */

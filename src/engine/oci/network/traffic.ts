@@ -2,7 +2,7 @@
 //
 // The kernel counts them, in one element per pair, in a separate table: the other tables are loaded again at each
 // start of an engine, and packets sent while none ran must not be lost. Its chain comes right after `enter` and
-// `bound` (tables.ts): a machine sends only from its own address, and only to those of its group, running or not, that it
+// `bound` (firewall-rules.ts): a machine sends only from its own address, and only to those of its group, running or not, that it
 // may reach.
 // Reading is a kernel query without a program, and costs next to nothing while nothing is sent: an element that
 // counts nothing expires.

@@ -1,5 +1,5 @@
 // Checks repeatedly whether the host's network is unchanged, and repairs it: a flushed or altered table, a cut wire,
-// a lost route or address, another firewall that reloaded. Until then a flush fails closed by itself (tables.ts), and
+// a lost route or address, another firewall that reloaded. Until then a flush fails closed by itself (firewall-rules.ts), and
 // the check is never later than the limit of reliability I3.
 
 import type { Log } from '../../../lib/log.ts'
