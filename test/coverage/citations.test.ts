@@ -16,7 +16,12 @@ beforeAll(async () => {
     cwd: project,
   }))
     files.set(path, await readFile(join(project, path), 'utf8'))
+  for await (const path of glob('{src,test,scripts,bench,packages/*/src,deploy}/**/*', { cwd: project }))
+    known.add(path)
 })
+
+/** Every path below the folders of code, as pages and comments name them. */
+const known = new Set<string>()
 
 const textOf = (path: string) => files.get(path) ?? ''
 
@@ -88,6 +93,31 @@ it('sources and pages cite only existing decisions', () => {
   expect(
     citedBut('decision', '\\d+', new Set([...decisions, ...[...decisions].map((d) => d.padStart(4, '0'))])),
   ).toEqual([])
+})
+
+/** File names in backticks of a page, or in the comments of a source; decisions tell of files of their day. */
+function namedFiles(path: string, text: string): string[] {
+  if (path.startsWith('docs/decisions/')) return []
+  const file = /(?<![\w.$`/-])(?:[\w-]+\/)*[\w-]+\.(?:ts|tsx|sql)\b/g
+  if (path.endsWith('.md')) {
+    const prose = text.replaceAll(/```[^]*?```/g, '')
+    return [...prose.matchAll(/`([^`\n]+)`/g)].flatMap(([, code = '']) => code.match(file) ?? [])
+  }
+  const comments = text.split('\n').filter((line) => /^\s*(?:\/\/|\/?\*)/.test(line))
+  return comments.flatMap((line) => line.match(file) ?? [])
+}
+
+it('pages and comments name only existing source files', () => {
+  const names = new Set(
+    [...known].flatMap((path) => path.split('/').map((_, at, all) => all.slice(at).join('/'))),
+  )
+  expect(names.size).toBeGreaterThan(1000)
+  const missing = [...files].flatMap(([path, text]) =>
+    namedFiles(path, text)
+      .filter((name) => !names.has(name))
+      .map((name) => `${path}: ${name}`),
+  )
+  expect(missing).toEqual([])
 })
 
 const decisions = () => [...files].filter(([path]) => /^docs\/decisions\/\d{4}-/.test(path))
