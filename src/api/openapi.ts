@@ -143,8 +143,8 @@ function docOf(route: Route): OperationDoc {
   return doc
 }
 
-function cost(doc: OperationDoc): string | undefined {
-  return doc.cost === undefined ? undefined : `Cost: ${doc.cost}`
+function cost(doc: OperationDoc): string {
+  return `Cost: ${doc.cost ?? 'Nothing.'}`
 }
 
 /** `unit.file.write` by PUT and by POST are one action, so the method is part of the id. */
@@ -202,8 +202,12 @@ function requestOf(route: Route, doc: OperationDoc): NonNullable<RouteConfig['re
   const { params, query, body, auth } = route
   return {
     ...(auth === 'caller' ? { headers: route.takesIdempotencyKey ? keyedHeaders : callerHeaders } : {}),
-    ...(params instanceof z.ZodObject && Object.keys(params.shape).length > 0 ? { params } : {}),
-    ...(query instanceof z.ZodObject && Object.keys(query.shape).length > 0 ? { query } : {}),
+    ...(params instanceof z.ZodObject && Object.keys(params.shape).length > 0
+      ? { params: describeParameters(route, params) }
+      : {}),
+    ...(query instanceof z.ZodObject && Object.keys(query.shape).length > 0
+      ? { query: describeParameters(route, query) }
+      : {}),
     ...(body.kind === 'none'
       ? {}
       : {
@@ -220,6 +224,36 @@ function requestOf(route: Route, doc: OperationDoc): NonNullable<RouteConfig['re
   }
 }
 
+/** Descriptions of parameters that have the same meaning in every route. */
+const parameterTexts: Record<string, string> = {
+  limit: 'The largest number of entries in a page.',
+  cursor: 'The `next` of an earlier page.',
+  path: 'An absolute path in the unit.',
+  maxBytes: 'The largest number of bytes in an answer.',
+  cols: 'Columns of the terminal.',
+  rows: 'Rows of the terminal.',
+  name: 'The name of the recipe.',
+  token: 'The token of the invitation, from its link.',
+  processId: 'The id of the process.',
+  userId: 'The id of the member.',
+  inviteId: 'The id of the invitation.',
+}
+
+/** Adds a description to each parameter whose schema has none. */
+function describeParameters({ path }: Route, parameters: z.ZodObject): z.ZodObject {
+  const collection = /^\/v1\/(\w+)s\/\{id\}/.exec(path)?.[1] ?? ''
+  const id = collection === 'stack' ? 'The id or name of the stack.' : `The id of the ${collection}.`
+  return z.strictObject(
+    Object.fromEntries(
+      Object.entries(parameters.shape).map(([name, schema]) => {
+        const text = name === 'id' ? id : parameterTexts[name]
+        const isDescribed = (schema as z.ZodType).description !== undefined || text === undefined
+        return [name, isDescribed ? schema : (schema as z.ZodType).meta({ description: text })]
+      }),
+    ),
+  )
+}
+
 function mediaOf(kind: Route['body']['kind']): string {
   if (kind === 'stream') return 'application/x-tar'
   return kind === 'json' ? 'application/json' : 'application/octet-stream'
@@ -227,11 +261,12 @@ function mediaOf(kind: Route['body']['kind']): string {
 
 function answerOf({ response, events, media }: Route, doc: OperationDoc): ZodContentObject {
   const names = Object.keys(events)
-  if (media !== undefined && names.length === 0) return { [media]: { schema: response } }
+  if (media !== undefined && names.length === 0)
+    return { [media]: { schema: response, example: doc.response } }
   const json = { 'application/json': { schema: response, example: doc.response } }
   if (names.length === 0) return json
   const schema = z.string().meta({ description: `Server-Sent Events: ${names.join(', ')}.` })
-  return { ...(media === undefined ? json : {}), [EVENT_STREAM]: { schema } }
+  return { ...(media === undefined ? json : {}), [EVENT_STREAM]: { schema, example: doc.events } }
 }
 
 const requestId = { 'x-request-id': { $ref: '#/components/headers/RequestId' } }
@@ -269,9 +304,10 @@ function errorResponse(
     status === 409 && route.takesIdempotencyKey
       ? 'Another request was sent with the same `Idempotency-Key`: choose a new one.'
       : undefined
-  const description = [own, ofKey].filter(Boolean).join(' ')
   const $ref = `#/components/responses/Error${status}`
-  return description === ''
-    ? { $ref }
-    : { $ref, description: own ? description : `${errorStatuses[status]} ${description}` }
+  // Without an error of its own, a route with a key is in conflict only by that key.
+  const shared =
+    own === undefined && ofKey && route.errors.includes(status) ? errorStatuses[status] : undefined
+  const description = [own ?? shared, ofKey].filter(Boolean).join(' ')
+  return description === '' ? { $ref } : { $ref, description }
 }

@@ -46,7 +46,7 @@ function checkAllow({ mode, allow: entries }: Given, context: z.RefinementCtx): 
   }
 }
 
-/** Rules that a caller asks for. What is left out is as the bounds of the credential and its team say. */
+/** Rules in a request. An omitted field gets the bound of the credential and its team. */
 export const egressAskedSchema = strict({
   mode: z
     .enum(egressModes)
@@ -62,7 +62,7 @@ export const egressAskedSchema = strict({
   .meta({ id: 'EgressAsked' })
 export type EgressAsked = z.infer<typeof egressAskedSchema>
 
-/** Rules that units of a credential or a team must be within. What is left out is not bounded. */
+/** The bound on rules of a credential or a team. An omitted field has no bound. */
 export const egressBoundSchema = strict({
   mode: z.enum(egressModes).default(openEgress.mode).describe(described.mode),
   allow: allow.default([]).describe(described.allow),

@@ -104,26 +104,30 @@ export const directoryListSchema = strict({
   entries: z
     .array(
       strict({
-        name: z.string().describe('Bytes that are no UTF-8 are U+FFFD, and such a name finds nothing.'),
+        name: z
+          .string()
+          .describe('Bytes that are not UTF-8 are replaced by U+FFFD; such a name cannot be used in a path.'),
         type: z.enum(['file', 'directory', 'link', 'other']),
         bytes: z.int(),
         modifiedAt: timestamp,
       }).meta({ id: 'DirectoryEntry' }),
     )
-    .describe('By name.'),
+    .describe('Sorted by name.'),
   next: z
     .string()
     .nullable()
-    .describe('Send it as `after` for the entries after these; null: there are none.'),
+    .describe('Send it as `after` for the entries after these; null on the last page.'),
   truncated: z
     .boolean()
-    .describe(`The directory holds more than can be listed, some ${limits.directoryEntries}.`),
+    .describe(
+      `The directory has more than ${limits.directoryEntries} entries, and only that many can be listed.`,
+    ),
 }).meta({ id: 'DirectoryList' })
 export type DirectoryList = z.infer<typeof directoryListSchema>
 
 export const fileDeleteQuerySchema = strict({
   path: pathSchema,
-  recursive: queryFlag.describe('Delete a directory with all that is in it.'),
+  recursive: queryFlag.describe('Delete a directory with its content.'),
 })
 
 export const fileDeletedSchema = strict({ path: z.string() }).meta({ id: 'FileDeleted' })
@@ -132,7 +136,7 @@ export const archiveQuerySchema = strict({ path: directoryPathSchema })
 
 export const archiveWrittenSchema = strict({
   path: z.string(),
-  bytes: z.int().describe('Of the archive.'),
+  bytes: z.int().describe('The size of the archive.'),
 }).meta({ id: 'ArchiveWritten' })
 export type ArchiveWritten = z.infer<typeof archiveWrittenSchema>
 

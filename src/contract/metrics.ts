@@ -14,7 +14,7 @@ const diskMetricsSchema = strict({
   usedBytes: bytes
     .nullable()
     .describe(
-      'With what it shares with its copies, up to half a minute old. Null while there is no disk, or where the host does not count it.',
+      'Includes blocks that it shares with its copies; up to half a minute old. Null while there is no disk, or if the host does not count it.',
     ),
   limitBytes: bytes,
 })
@@ -23,28 +23,28 @@ const runMetricsSchema = strict({
   startedAt: timestamp.nullable(),
   cpu: strict({
     usedMs: z.int().describe('Processor time of all its processes.'),
-    limitedMs: z.int().describe('How long it was held back because it had used what its size has.'),
+    limitedMs: z.int().describe('How long its processes were throttled by the limit of its size.'),
     limitCpus: z.number(),
   }),
   memory: strict({
-    usedBytes: bytes.describe('Without the cache.'),
-    cacheBytes: bytes.describe('Files in memory, which the kernel takes back where memory is needed.'),
+    usedBytes: bytes.describe('Memory without the page cache.'),
+    cacheBytes: bytes.describe('Page cache, which the kernel frees when memory is needed.'),
     peakBytes: bytes
       .nullable()
-      .describe('The most so far of both together. Null where the kernel does not count it.'),
+      .describe('The highest sum of both so far. Null if the kernel does not count it.'),
     limitBytes: bytes.describe(
-      'Of both together. More than its size has in class `gvisor`, whose kernel counts too.',
+      'The limit of the sum. In class `gvisor` it is larger than the memory of the size, because it includes the sandbox kernel.',
     ),
   }),
   pids: strict({
-    count: z.int().describe('Processes and threads; in class `gvisor` those of its kernel.'),
+    count: z.int().describe('Processes and threads; in class `gvisor` those of the sandbox kernel.'),
     limit: z.int(),
   }),
   network: strict({ receivedBytes: bytes, sentBytes: bytes }).nullable(),
   io: strict({ readBytes: bytes, writtenBytes: bytes })
     .nullable()
     .describe(
-      'What its disks read and wrote for it. Where the host has control groups of version 1, what it writes by way of the cache is not counted. Null where the host does not count it.',
+      'Bytes read from and written to disk. With cgroups version 1, writes through the page cache are not counted. Null if the host does not count it.',
     ),
 })
 
@@ -55,7 +55,7 @@ export const unitMetricsSchema = strict({
   run: runMetricsSchema
     .nullable()
     .describe(
-      'Counted since the machine was started. Null while there is none: the unit is stopped, failed, or in its second tier of sleep. In the first it stands still, and so do these.',
+      'Counted since the start of the machine. Null while there is no machine: the unit is stopped, failed, or in its second tier of sleep. In the first tier the values do not change.',
     ),
   disk: diskMetricsSchema,
   volume: diskMetricsSchema.nullable(),

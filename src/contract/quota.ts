@@ -15,10 +15,10 @@ export const quotaSchema = strict({
   ),
   spendToday: strict({
     cents,
-    capCents: z.int().nullable().describe('Null for a session, which only the limits of its team apply to.'),
+    capCents: z.int().nullable().describe('Null for a session: only the limits of its team apply.'),
     resetsAt: timestamp,
   }),
-  creditBalanceCents: cents.describe('Of the team.'),
+  creditBalanceCents: cents.describe('The balance of the team.'),
   allowedSizes: z.array(z.enum(sizes)),
   allowedRegistries: z.array(z.string()),
   maxSleep: z.string().describe('The longest idle window that the credential may set.'),
@@ -28,7 +28,7 @@ export const quotaSchema = strict({
     .array(
       strict({
         name: z.enum(['requests', 'creations', 'execs']),
-        limit: z.int().describe('A minute.'),
+        limit: z.int().describe('Calls per minute.'),
         remaining: z.int(),
         resetsAt: timestamp.describe('When the whole limit is available again.'),
       }),

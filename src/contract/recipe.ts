@@ -20,7 +20,7 @@ export const recipeParameterSchema = strict({
   name: z.string(),
   type: z.enum(['string', 'integer', 'enum', 'record']),
   options: z.array(z.string()).nullable().describe('The allowed values of an enum.'),
-  defaultValue: z.string().nullable().describe('In JSON.'),
+  defaultValue: z.string().nullable().describe('The default, encoded as JSON.'),
   required: z.boolean(),
   description: z.string().nullable(),
   format: z.string().nullable().describe('The format of a value.'),
@@ -36,7 +36,7 @@ export const recipeSchema = strict({
   units: z
     .array(
       strict({
-        name: z.string().describe('The name unless the create sets another one.'),
+        name: z.string().describe('The default name; the create can set another.'),
         image: z.string(),
         size: z.enum(sizes),
         ports: z.array(z.int()),

@@ -30,7 +30,7 @@ const memorySchema = strict({
   longSleep: z
     .enum(['tried', 'lost'])
     .describe(
-      'What becomes of it in a sleep that lasts longer than the machine stands frozen, and in a fork: the host tries to keep and to copy it, or it is lost and the disk alone is left. `lost` where the host cannot, or could not the last time.',
+      'Whether the memory survives the second tier of sleep and is copied by a fork. `tried`: the host attempts it. `lost`: only the disk is kept, because this host cannot keep memory or failed to the last time.',
     ),
 })
 
@@ -72,12 +72,12 @@ export const unitSchema = strict({
   forkedFrom: z.string().nullable().describe('The unit that it is a copy of, which may be destroyed by now.'),
   copied: z.enum(copiedKinds).nullable().describe('What was copied of it; null for a unit that is no copy.'),
   createdBy: strict({
-    id: z.string().describe('Of the key or connected agent; for a session, of the person.'),
+    id: z.string().describe('The id of the key or connected agent; for a session, of the person.'),
     kind: z.enum(['key', 'oauth', 'session']),
     name: z.string().describe('At that time; for a session, the address of the person.'),
   })
     .nullable()
-    .describe('Who made it; null for a unit from before this was kept.'),
+    .describe('The creator; null for a unit of an older release.'),
   memory: memorySchema,
   egress: unitEgressSchema.describe('What it may reach.'),
 }).meta({ id: 'Unit' })

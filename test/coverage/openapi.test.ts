@@ -39,6 +39,11 @@ test('a linter finds no error and no warning in openapi.json', async () => {
   expect(totals).toMatchObject({ errors: 0, warnings: 0 })
 }, 60_000)
 
+type Parameter = { name: string; description?: string; schema?: { description?: string } }
+const document = openApiDocument(routes) as {
+  paths: Record<string, Record<string, { description: string; parameters?: Parameter[] }>>
+}
+
 const described = routes.map((route) => [operationId(route), route] as const)
 
 test('every operation and every noun is described, and nothing else is', () => {
@@ -51,9 +56,19 @@ describe.each(described)('the operation %s', (id, route) => {
 
   test('has examples that its schemas accept', () => {
     expect(route.response.safeParse(doc?.response).error?.issues).toBeUndefined()
-    const takesJson = route.body.kind === 'json'
-    expect(doc?.request !== undefined).toBe(takesJson)
-    if (takesJson) expect(route.body.schema.safeParse(doc?.request).error?.issues).toBeUndefined()
+    expect(doc?.request !== undefined).toBe(route.body.kind !== 'none')
+    expect(doc?.events !== undefined).toBe(Object.keys(route.events).length > 0)
+    if (route.body.kind === 'json')
+      expect(route.body.schema.safeParse(doc?.request).error?.issues).toBeUndefined()
+  })
+
+  test('says what it costs, and describes each parameter', () => {
+    const operation = document.paths[route.path]?.[route.method.toLowerCase()]
+    expect(operation?.description).toMatch(/Cost: [A-Z]/)
+    const undescribed = (operation?.parameters ?? []).filter(
+      ({ description, schema }) => (description ?? schema?.description) === undefined,
+    )
+    expect(undescribed.map(({ name }) => name)).toEqual([])
   })
 
   test('describes only errors that it can return', () => {

@@ -123,7 +123,7 @@ export type AgentRevoked = {
 
 export type ArchiveWritten = {
   path: string
-  /** Of the archive. */
+  /** The size of the archive. */
   bytes: number
 }
 
@@ -202,7 +202,7 @@ export type CreateFromSpec = {
 }
 
 export type DirectoryEntry = {
-  /** Bytes that are no UTF-8 are U+FFFD, and such a name finds nothing. */
+  /** Bytes that are not UTF-8 are replaced by U+FFFD; such a name cannot be used in a path. */
   name: string
   type: 'file' | 'directory' | 'link' | 'other'
   bytes: number
@@ -211,11 +211,11 @@ export type DirectoryEntry = {
 
 export type DirectoryList = {
   path: string
-  /** By name. */
+  /** Sorted by name. */
   entries: DirectoryEntry[]
-  /** Send it as `after` for the entries after these; null: there are none. */
+  /** Send it as `after` for the entries after these; null on the last page. */
   next: string | null
-  /** The directory holds more than can be listed, some 20000. */
+  /** The directory has more than 20000 entries, and only that many can be listed. */
   truncated: boolean
 }
 
@@ -639,11 +639,11 @@ export type Quota = {
   }
   spendToday: {
     cents: number
-    /** Null for a session, which only the limits of its team apply to. */
+    /** Null for a session: only the limits of its team apply. */
     capCents: number | null
     resetsAt: string
   }
-  /** Of the team. */
+  /** The balance of the team. */
   creditBalanceCents: number
   allowedSizes: ('nano' | 'small' | 'medium' | 'large')[]
   allowedRegistries: string[]
@@ -662,7 +662,7 @@ export type Quota = {
   /** The rate limits of the credential. This call is already counted. */
   rates: ({
     name: 'requests' | 'creations' | 'execs'
-    /** A minute. */
+    /** Calls per minute. */
     limit: number
     remaining: number
     /** When the whole limit is available again. */
@@ -683,7 +683,7 @@ export type Recipe = {
   }[]
   /** The units with default parameters, in the order in which they start. */
   units: ({
-    /** The name unless the create sets another one. */
+    /** The default name; the create can set another. */
     name: string
     image: string
     size: 'nano' | 'small' | 'medium' | 'large'
@@ -720,7 +720,7 @@ export type RecipeParameter = {
   type: 'string' | 'integer' | 'enum' | 'record'
   /** The allowed values of an enum. */
   options: string[] | null
-  /** In JSON. */
+  /** The default, encoded as JSON. */
   defaultValue: string | null
   required: boolean
   description: string | null
@@ -922,9 +922,9 @@ export type Unit = {
   forkedFrom: string | null
   /** What was copied of it; null for a unit that is no copy. */
   copied: 'memory' | 'disk' | 'config' | null
-  /** Who made it; null for a unit from before this was kept. */
+  /** The creator; null for a unit of an older release. */
   createdBy: {
-    /** Of the key or connected agent; for a session, of the person. */
+    /** The id of the key or connected agent; for a session, of the person. */
     id: string
     kind: 'key' | 'oauth' | 'session'
     /** At that time; for a session, the address of the person. */
@@ -933,7 +933,7 @@ export type Unit = {
   memory: {
     /** For a sleeping unit: whether it wakes with the memory of its processes, or starts again from its disk. Null in every other state, and while this is not known yet. */
     kept: boolean | null
-    /** What becomes of it in a sleep that lasts longer than the machine stands frozen, and in a fork: the host tries to keep and to copy it, or it is lost and the disk alone is left. `lost` where the host cannot, or could not the last time. */
+    /** Whether the memory survives the second tier of sleep and is copied by a fork. `tried`: the host attempts it. `lost`: only the disk is kept, because this host cannot keep memory or failed to the last time. */
     longSleep: 'tried' | 'lost'
   }
   /** What it may reach. */
@@ -971,28 +971,28 @@ export type UnitMetrics = {
   unitId: string
   state: 'creating' | 'running' | 'stopping' | 'stopped' | 'sleeping' | 'starting' | 'destroying' | 'destroyed' | 'error'
   at: string
-  /** Counted since the machine was started. Null while there is none: the unit is stopped, failed, or in its second tier of sleep. In the first it stands still, and so do these. */
+  /** Counted since the start of the machine. Null while there is no machine: the unit is stopped, failed, or in its second tier of sleep. In the first tier the values do not change. */
   run: {
     startedAt: string | null
     cpu: {
       /** Processor time of all its processes. */
       usedMs: number
-      /** How long it was held back because it had used what its size has. */
+      /** How long its processes were throttled by the limit of its size. */
       limitedMs: number
       limitCpus: number
     }
     memory: {
-      /** Without the cache. */
+      /** Memory without the page cache. */
       usedBytes: number
-      /** Files in memory, which the kernel takes back where memory is needed. */
+      /** Page cache, which the kernel frees when memory is needed. */
       cacheBytes: number
-      /** The most so far of both together. Null where the kernel does not count it. */
+      /** The highest sum of both so far. Null if the kernel does not count it. */
       peakBytes: number | null
-      /** Of both together. More than its size has in class `gvisor`, whose kernel counts too. */
+      /** The limit of the sum. In class `gvisor` it is larger than the memory of the size, because it includes the sandbox kernel. */
       limitBytes: number
     }
     pids: {
-      /** Processes and threads; in class `gvisor` those of its kernel. */
+      /** Processes and threads; in class `gvisor` those of the sandbox kernel. */
       count: number
       limit: number
     }
@@ -1000,19 +1000,19 @@ export type UnitMetrics = {
       receivedBytes: number
       sentBytes: number
     } | null
-    /** What its disks read and wrote for it. Where the host has control groups of version 1, what it writes by way of the cache is not counted. Null where the host does not count it. */
+    /** Bytes read from and written to disk. With cgroups version 1, writes through the page cache are not counted. Null if the host does not count it. */
     io: {
       readBytes: number
       writtenBytes: number
     } | null
   } | null
   disk: {
-    /** With what it shares with its copies, up to half a minute old. Null while there is no disk, or where the host does not count it. */
+    /** Includes blocks that it shares with its copies; up to half a minute old. Null while there is no disk, or if the host does not count it. */
     usedBytes: number | null
     limitBytes: number
   }
   volume: {
-    /** With what it shares with its copies, up to half a minute old. Null while there is no disk, or where the host does not count it. */
+    /** Includes blocks that it shares with its copies; up to half a minute old. Null while there is no disk, or if the host does not count it. */
     usedBytes: number | null
     limitBytes: number
   } | null

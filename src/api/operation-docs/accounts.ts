@@ -1,11 +1,12 @@
-// Keys, teams, people, money, and what was called.
+// Keys, teams, people, money and the audit log.
 
-import type { OperationDoc } from './doc.ts'
+import { type OperationDoc, sseExample } from './doc.ts'
 import { agent, ids, invite, payment, policy, team, unit } from './values.ts'
 
 const notAllowed =
   'Your role in the team does not allow it, or a key was sent where a person has to be signed in.'
-const noTeam = 'There is no such team, or you are no member of it.'
+const noTeam = 'There is no such team, or you are not a member of it.'
+const lastOwner = 'A team needs at least one owner: make another member an owner first.'
 
 export const accountDocs: Record<string, OperationDoc> = {
   agentList: {
@@ -17,7 +18,7 @@ export const accountDocs: Record<string, OperationDoc> = {
     response: { keys: [agent] },
   },
   keyCreate: {
-    answer: 'The key. `secret` is shown this once: keep it where only its agent reads it.',
+    answer: 'The key. Only this answer shows `secret`: keep it where only its agent reads it.',
     errors: {
       402: 'The plan has no seat left, or does not allow a field of the policy. The message says which.',
       403: notAllowed,
@@ -33,13 +34,13 @@ export const accountDocs: Record<string, OperationDoc> = {
     },
   },
   keyChange: {
-    answer: 'The key as it is now. Streams that it has open are judged by the new policy within seconds.',
+    answer: 'The key as it is now. Its open streams are checked against the new policy within seconds.',
     errors: { 403: notAllowed, 409: 'The key is revoked: make another.' },
     request: { policy: { dailySpendCapCents: 500 } },
     response: { agent: { ...agent, policy: { ...policy, dailySpendCapCents: 500 } }, narrowed: [] },
   },
   keyRevoke: {
-    answer: 'The key is revoked. Its units live on and cost on.',
+    answer: 'The key is revoked. Its units stay, and cost as before.',
     errors: { 403: notAllowed },
     response: { ok: true },
   },
@@ -51,20 +52,23 @@ export const accountDocs: Record<string, OperationDoc> = {
   },
   agentDryRun: {
     answer:
-      'What the change would stop and narrow, had it been made now. What runs by then may be other units.',
+      'The units that the change would stop and narrow if it were made now. By the time of the change, other units may run.',
     errors: { 403: notAllowed, 409: 'The agent is revoked: there is nothing to change.' },
     request: { policy: { maxConcurrentUnits: 1 } },
     response: { stops: [{ id: ids.unit, name: 'web' }], narrows: [] },
   },
   agentRevoke: {
-    answer: 'The agent is revoked. Its units live on and cost on.',
+    answer: 'The agent is revoked. Its units stay, and cost as before.',
     errors: { 403: notAllowed },
     response: { ok: true },
   },
   eventFollow: {
-    answer:
-      'Events, for as long as the caller listens. One stream is one call, and one row in the audit log.',
-    response: 'event: reset',
+    answer: 'Events, until the client disconnects. One stream is one call, and one row in the audit log.',
+    response: 'a stream of events',
+    events: sseExample([
+      { event: 'reset', id: '01jtcnx5b6-1', data: {} },
+      { event: 'gone', id: '01jtcnx5b6-2', data: { id: unit.id } },
+    ]),
   },
   auditList: {
     answer: 'A page of calls. Send `next` as `cursor` for older ones.',
@@ -93,7 +97,7 @@ export const accountDocs: Record<string, OperationDoc> = {
     },
   },
   pricingRead: {
-    answer: 'What each size costs in an hour, and a volume in a month. Amounts are euro cents.',
+    answer: 'The price of each size per hour, and of a volume per month. Amounts are euro cents.',
     response: {
       currency: 'eur',
       sizes: [{ size: 'small', vcpu: 0.5, memoryMb: 512, diskGb: 5, centsPerHour: 1 }],
@@ -103,7 +107,7 @@ export const accountDocs: Record<string, OperationDoc> = {
     },
   },
   quotaRead: {
-    answer: 'What is left to this credential: units, money of the day, credits and calls of this minute.',
+    answer: 'What this credential may still use: units, spend of the day, credits, and calls of this minute.',
     response: {
       units: { live: 1, max: 5 },
       spendToday: { cents: 12.5, capCents: 1000, resetsAt: '2026-05-05T00:00:00.000Z' },
@@ -131,7 +135,7 @@ export const accountDocs: Record<string, OperationDoc> = {
     },
   },
   teamCreate: {
-    answer: 'The team, which you own.',
+    answer: 'The team, of which the caller is the owner.',
     errors: { 403: 'It needs the Pro plan or above in a team that you own, and a person who is signed in.' },
     request: { name: 'Shop', region: 'paris' },
     response: { team: { ...team, creditBalanceCents: 0 } },
@@ -144,7 +148,7 @@ export const accountDocs: Record<string, OperationDoc> = {
   },
   teamDelete: {
     answer:
-      'The team is gone: nobody can act in it or join it. What happened in it and what it cost stays on record.',
+      'The team is deleted: no one can act in it or join it. Its audit log and its charges stay on record.',
     errors: {
       403: `${notAllowed} A personal team cannot be deleted.`,
       404: noTeam,
@@ -153,7 +157,7 @@ export const accountDocs: Record<string, OperationDoc> = {
     response: { ok: true },
   },
   memberList: {
-    answer: 'Members, and invitations that nobody has accepted yet.',
+    answer: 'Members, and invitations that are not accepted yet.',
     errors: { 404: noTeam },
     response: {
       members: [
@@ -170,21 +174,21 @@ export const accountDocs: Record<string, OperationDoc> = {
   },
   memberChangeRole: {
     answer: 'The role is changed, from the next call on.',
-    errors: { 403: notAllowed, 409: 'A team has an owner at all times: make somebody else one first.' },
+    errors: { 403: notAllowed, 409: lastOwner },
     request: { role: 'admin' },
     response: { ok: true },
   },
   memberRemove: {
     answer:
-      'The person is no member any more. `keysToReview` are keys that this person made and that still work.',
-    errors: { 403: notAllowed, 409: 'A team has an owner at all times: make somebody else one first.' },
+      'The person is not a member any more. `keysToReview` lists keys that this person created and that still work.',
+    errors: { 403: notAllowed, 409: lastOwner },
     response: {
       ok: true,
       keysToReview: [{ id: ids.key, name: 'ci', prefix: agent.prefix }],
     },
   },
   inviteCreate: {
-    answer: 'The invitation. Its link is in the mail alone.',
+    answer: 'The invitation. Only the mail contains its link.',
     errors: {
       402: 'The plan has no room for another member.',
       403: `${notAllowed} Inviting people needs the Pro plan or above.`,
@@ -199,8 +203,8 @@ export const accountDocs: Record<string, OperationDoc> = {
     response: { ok: true },
   },
   inviteRead: {
-    answer: 'Which team the link leads to, and until when.',
-    errors: { 404: 'There is no such invitation, or no longer: ask for another.' },
+    answer: 'The team that the invitation is for, and until when it is valid.',
+    errors: { 404: 'The invitation does not exist any more: ask for another.' },
     response: {
       teamId: ids.team,
       teamName: 'Shop',
@@ -212,20 +216,20 @@ export const accountDocs: Record<string, OperationDoc> = {
     },
   },
   inviteAccept: {
-    answer: 'The team, which you are a member of now.',
+    answer: 'The team, of which the caller is a member now.',
     errors: {
       403: 'It was sent to another address: sign in as that one.',
-      404: 'There is no such invitation, or no longer: ask for another.',
+      404: 'The invitation does not exist any more: ask for another.',
       409: 'It has expired: ask for another.',
     },
     response: { team: { ...team, role: 'member' } },
   },
   paymentCreate: {
-    answer: 'Where a browser goes to pay.',
+    answer: 'The payment, with the URL at which a browser pays.',
     cost: 'Nothing by itself; what is paid becomes credits.',
     errors: {
       403: 'Your role does not allow it, or this service takes no payments.',
-      409: 'Too many payments wait to be paid: pay one, or let it expire.',
+      409: 'Too many payments are open: pay one, or let it expire.',
       502: 'The payment provider could not be reached. Nothing was charged: send the call again.',
     },
     request: { amountCents: 2000 },
@@ -239,7 +243,8 @@ export const accountDocs: Record<string, OperationDoc> = {
     },
   },
   paymentHear: {
-    answer: 'The event was taken.',
+    request: '{"id":"evt_1Q","type":"checkout.session.completed","data":{"object":{"id":"cs_test_a1"}}}',
+    answer: 'The event was accepted.',
     response: { received: true },
   },
   providerList: {
@@ -265,8 +270,8 @@ export const accountDocs: Record<string, OperationDoc> = {
     response: { id: ids.user, name: 'Ada Lovelace' },
   },
   supportSend: {
-    answer: 'The message was taken. `ticket` names it in the mails that follow.',
-    errors: { 502: 'The message could not be handed on. Send it again later.' },
+    answer: 'The message was accepted. `ticket` identifies it in the replies.',
+    errors: { 502: 'The message could not be delivered. Send it again later.' },
     request: { topic: 'question', message: 'How do I move a unit to another region?' },
     response: { ok: true, ticket: 'T-4821' },
   },

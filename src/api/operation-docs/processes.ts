@@ -1,13 +1,13 @@
-// What the OpenAPI document tells of background processes.
+// The texts and examples of background processes in the OpenAPI document.
 
-import type { OperationDoc } from './doc.ts'
+import { type OperationDoc, sseExample } from './doc.ts'
 import { ids, startedAt } from './values.ts'
 
 const wakes = 'Wakes a sleeping unit, which then costs the price of its size until it sleeps again.'
 const free = 'Nothing, and it wakes nothing.'
-const noUnit = 'The unit is destroyed, and its processes with it.'
+const noUnit = 'The unit is destroyed, and so are its processes.'
 const failedInside =
-  'The infrastructure failed. Ask what the process does now before you send the call again.'
+  'The infrastructure failed. Read the state of the process before you send the call again.'
 const noCredits =
   'The unit sleeps and may not wake: the policy, the daily cap or the credits do not allow it. GET /v1/quota shows the numbers.'
 
@@ -36,39 +36,43 @@ const ended = {
 export const processDocs: Record<string, OperationDoc> = {
   processStart: {
     answer:
-      'The process, which runs. Its end is told by GET /v1/units/{id}/processes/{processId}: `exitCode` 127 if there is no such program.',
+      'The running process. GET /v1/units/{id}/processes/{processId} reports its end: `exitCode` 127 if there is no such program.',
     cost: `${wakes} With \`keepsAwake\` it stays awake while the process runs, for an hour at most.`,
     errors: {
       402: noCredits,
-      409: 'The state of the unit does not allow it, or as many processes run as may: end one by DELETE /v1/units/{id}/processes/{processId}.',
-      502: 'The process could not be started. GET /v1/units/{id}/processes tells whether it runs.',
+      409: 'The state of the unit does not allow it, or the limit of running processes is reached: end one by DELETE /v1/units/{id}/processes/{processId}.',
+      502: 'The process could not be started. GET /v1/units/{id}/processes shows whether it runs.',
     },
     request: { cmd: ['npm', 'run', 'build'], cwd: '/app', env: { CI: '1' }, keepsAwake: true },
     response: process,
   },
   processList: {
-    answer: 'The processes that are remembered, up to 64; those longest over make room for new ones.',
+    answer: 'Up to 64 processes. A new one replaces the one that ended first.',
     cost: free,
     errors: { 409: noUnit, 502: failedInside },
     response: { processes: [ended, process] },
   },
   processRead: {
     answer:
-      'The process. `running` stands still while its unit sleeps; `lost` has ended with a run of the unit, and is to be started anew.',
+      'The process. A `running` one is paused while its unit sleeps; a `lost` one ended with a run of the unit: start it again.',
     cost: free,
     errors: {
-      404: 'There is no such unit, or it remembers no such process: GET /v1/units/{id}/processes lists them.',
+      404: 'There is no such unit, or it has no such process: GET /v1/units/{id}/processes lists them.',
       409: noUnit,
       502: failedInside,
     },
     response: ended,
   },
   processOutput: {
+    events: sseExample([
+      { event: 'stdout', id: '12', data: { data: 'building…\n' } },
+      { event: 'end', data: { state: 'exited', exitCode: 0 } },
+    ]),
     answer:
-      'Both streams in the order they came. Send `next` as `after` for what comes after it; `dropped` counts bytes that were too old to be kept.',
+      'Both streams in the order in which they were printed. Send `next` as `after` for the output after this; `dropped` counts bytes that were already deleted.',
     cost: free,
     errors: {
-      404: 'There is no such unit, or it remembers no such process: GET /v1/units/{id}/processes lists them.',
+      404: 'There is no such unit, or it has no such process: GET /v1/units/{id}/processes lists them.',
       409: noUnit,
       502: failedInside,
     },
@@ -84,11 +88,12 @@ export const processDocs: Record<string, OperationDoc> = {
     },
   },
   processSignal: {
-    answer: 'The process as it is after the signal. One that it ends may need a moment: ask again.',
+    answer:
+      'The process right after the signal. If the signal ends it, that may take a moment: read it again.',
     cost: wakes,
     errors: {
       402: noCredits,
-      404: 'There is no such unit, or it remembers no such process: GET /v1/units/{id}/processes lists them.',
+      404: 'There is no such unit, or it has no such process: GET /v1/units/{id}/processes lists them.',
       409: 'The process has ended, or the state of the unit does not allow it.',
       502: failedInside,
     },
@@ -96,11 +101,11 @@ export const processDocs: Record<string, OperationDoc> = {
     response: process,
   },
   processDelete: {
-    answer: 'The process as it was. It is killed with all that came of it, and its output is gone.',
+    answer: 'The process as it was. It and its descendants are killed, and its output is deleted.',
     cost: `Nothing, unless it runs in a unit that sleeps: ${wakes.charAt(0).toLowerCase()}${wakes.slice(1)}`,
     errors: {
       402: noCredits,
-      404: 'There is no such unit, or it remembers no such process any more.',
+      404: 'There is no such unit, or it has no such process any more.',
       409: 'The state of the unit does not allow it.',
       502: failedInside,
     },

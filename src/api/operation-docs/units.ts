@@ -1,7 +1,7 @@
 // Units and stacks, and their copies.
 
 import { openEgress } from '../../lib/egress/rules.ts'
-import type { OperationDoc } from './doc.ts'
+import { type OperationDoc, sseExample } from './doc.ts'
 import { copyOfUnit, costLine, sleepingUnit, stack, startedAt, stoppedUnit, unit } from './values.ts'
 
 const running =
@@ -18,16 +18,37 @@ const failedInside =
 
 const rules = { mode: 'listed', allow: ['preset:npm', 'api.github.com', 'github.com:22'], siblings: 'stack' }
 
+const metrics = {
+  unitId: unit.id,
+  state: 'running',
+  at: startedAt,
+  run: {
+    startedAt,
+    cpu: { usedMs: 5310, limitedMs: 120, limitCpus: 0.5 },
+    memory: {
+      usedBytes: 61_341_696,
+      cacheBytes: 8_912_896,
+      peakBytes: 94_371_840,
+      limitBytes: 536_870_912,
+    },
+    pids: { count: 11, limit: 1024 },
+    network: { receivedBytes: 20_480, sentBytes: 512_000 },
+    io: { readBytes: 4_096_000, writtenBytes: 1_048_576 },
+  },
+  disk: { usedBytes: 23_592_960, limitBytes: 5_368_709_120 },
+  volume: null,
+}
+
 export const unitDocs: Record<string, OperationDoc> = {
   unitCreate: {
     answer:
-      'The units made. `outputs` holds generated secrets, shown this once, and `URL` where one was published. A unit in state `creating` was not ready within `waitTimeoutMs`: ask for it by GET /v1/units/{id}.',
+      'The new units. `outputs` has generated secrets, which only this answer shows, and `URL` if a port was published. A unit in state `creating` was not ready within `waitTimeoutMs`: read it by GET /v1/units/{id}.',
     cost: running,
     errors: {
       402: noCredits,
       404: 'There is no recipe of that name: GET /v1/recipes lists them.',
       409: 'The name is taken in its stack. Send another, or destroy the unit that has it.',
-      502: 'The image could not be had, or the unit did not become ready; the message says what was tried and the last lines of its log. A unit that failed stays in state `error` for an hour, where its field `error` can be read again.',
+      502: 'The image could not be pulled, or the unit did not become ready; the message has the reason and the last lines of its log. A unit that failed stays in state `error` for an hour, where its field `error` can be read again.',
     },
     request: {
       spec: {
@@ -52,7 +73,8 @@ export const unitDocs: Record<string, OperationDoc> = {
     response: { units: [unit], next: null },
   },
   unitSummary: {
-    answer: 'How many units match, also by state, and what they cost an hour as they are now.',
+    answer:
+      'The number of matching units, also by state, and what they cost an hour in their current states.',
     cost: free,
     errors: { 404: 'There is no stack of that id or name: GET /v1/stacks lists them.' },
     response: {
@@ -80,56 +102,49 @@ export const unitDocs: Record<string, OperationDoc> = {
     answer: 'The unit in state `destroyed`. Its disk, volume, URL and name are gone for good.',
     cost: 'Ends all costs of the unit.',
     errors: {
-      502: 'The host could not end it yet. It is tried again without you; send the call again to hear of it.',
+      502: 'The host could not end it yet. The service tries again by itself; send the call again to learn the result.',
     },
     response: { ...unit, state: 'destroyed', endpoints: [], sleepsAt: null },
   },
   unitExec: {
     answer:
-      'How the command ended, with the first megabyte of each stream. An exit code other than 0 is an answer, not an error.',
+      'The exit code, and the first megabyte of each stream. An exit code other than 0 is a result, not an error.',
     cost: wakes,
     errors: {
       402: noCredits,
-      409: 'The unit is stopped, failed or still being made, or was stopped while the command ran. Start it by POST /v1/units/{id}/start, or wait until its state is `running`.',
+      409: 'The unit is stopped, failed or still being created, or was stopped while the command ran. Start it by POST /v1/units/{id}/start, or wait until its state is `running`.',
       502: 'The command could not be run. If its program is not there, the answer is 200 with exit code 127 instead.',
     },
     request: { cmd: ['sh', '-c', 'node --version; ls'], cwd: '/app', env: { CI: '1' }, timeoutMs: 30_000 },
     response: { exitCode: 0, stdout: 'v22.4.0\nmain.js\n', stderr: '', timedOut: false, truncated: false },
+    events: sseExample([
+      { event: 'stdout', data: { data: 'v22.4.0\nmain.js\n' } },
+      { event: 'exit', data: { exitCode: 0, timedOut: false, truncated: false } },
+    ]),
   },
   unitLogs: {
     answer:
-      'Lines of standard output and error, oldest first. Send `next` as `since` for the lines after these; an older line than the log still keeps is gone.',
+      'Lines of standard output and error, oldest first. Send `next` as `since` for the lines after these. The log keeps the newest 16 MB.',
     cost: free,
     response: {
       lines: [{ at: startedAt, stream: 'stdout', text: 'listening on 3000' }],
       next: 'eyJzZXEiOjF9',
     },
+    events: sseExample([
+      {
+        event: 'line',
+        id: 'eyJzZXEiOjF9',
+        data: { at: startedAt, stream: 'stdout', text: 'listening on 3000' },
+      },
+    ]),
   },
   unitMetrics: {
+    events: sseExample([{ event: 'sample', data: metrics }]),
     answer:
-      'What the unit uses now. Counts begin with its machine: the difference of two answers is what it used between them.',
+      'What the unit uses now. Counters start at 0 with its machine: the difference of two answers is what the unit used between them.',
     cost: free,
     errors: { 409: 'The unit is destroyed.', 502: 'The host did not answer; send the call again.' },
-    response: {
-      unitId: unit.id,
-      state: 'running',
-      at: startedAt,
-      run: {
-        startedAt,
-        cpu: { usedMs: 5310, limitedMs: 120, limitCpus: 0.5 },
-        memory: {
-          usedBytes: 61_341_696,
-          cacheBytes: 8_912_896,
-          peakBytes: 94_371_840,
-          limitBytes: 536_870_912,
-        },
-        pids: { count: 11, limit: 1024 },
-        network: { receivedBytes: 20_480, sentBytes: 512_000 },
-        io: { readBytes: 4_096_000, writtenBytes: 1_048_576 },
-      },
-      disk: { usedBytes: 23_592_960, limitBytes: 5_368_709_120 },
-      volume: null,
-    },
+    response: metrics,
   },
   unitEgressRead: {
     answer: 'The rules, and since when they are in force.',
@@ -137,19 +152,18 @@ export const unitDocs: Record<string, OperationDoc> = {
     response: { ...rules, version: 2, appliedAt: startedAt },
   },
   unitEgress: {
-    answer:
-      'The rules as they are now in force, with entries in the form in which they are compared, and those of before.',
+    answer: 'The rules that are now in force, with entries in canonical form, and the previous rules.',
     cost: free,
     errors: {
-      402: 'The rules allow more than the policy of the credential, that of the credential for which the unit runs, or the team. `details` has `asked` and `allowed`: ask for less, or ask an owner or admin of the team.',
+      402: 'The rules allow more than the policy of the credential, the policy of the credential that the unit runs for, or the team. `details` has `asked` and `allowed`: send narrower rules, or ask an owner or admin of the team.',
       409: unitBusy,
-      502: 'The rules are stored and the host has not taken them yet, which is tried again by itself: read them until `appliedAt` is set.',
+      502: 'The rules are stored, but the host has not applied them yet. The service tries again by itself: read them until `appliedAt` is set.',
     },
     request: { mode: 'listed', allow: ['preset:npm', 'api.github.com', 'github.com:22'], siblings: 'stack' },
     response: { ...rules, version: 2, appliedAt: startedAt, previous: openEgress },
   },
   unitEgressCheck: {
-    answer: 'What the rules make of it. For a refusal `reason` says which entry would allow it.',
+    answer: 'The decision of the rules. For a refusal, `reason` says which entry would allow it.',
     cost: free,
     request: { host: 'registry.npmjs.org', port: 443 },
     response: {
@@ -171,6 +185,7 @@ export const unitDocs: Record<string, OperationDoc> = {
     },
   },
   unitFileWriteBytes: {
+    request: 'the bytes of the file',
     answer: 'What the unit has on its disk now. `verified` says that the unit read the same bytes back.',
     cost: wakes,
     errors: { 409: unitBusy, 502: failedInside },
@@ -192,12 +207,12 @@ export const unitDocs: Record<string, OperationDoc> = {
     response: { path: '/app/config.json', contentBase64: 'eyJkZWJ1ZyI6dHJ1ZX0=' },
   },
   unitDirectoryList: {
-    answer: 'A page of what lies in the directory. Send `next` as `after` for the entries after these.',
+    answer: 'A page of the entries of the directory. Send `next` as `after` for the entries after these.',
     cost: wakes,
     errors: {
       404: 'There is no such unit, or nothing at that path in it.',
       409: unitBusy,
-      502: 'The directory took too long to list, or the infrastructure failed.',
+      502: 'The directory took too long to list, or the infrastructure failed. Send the call again.',
     },
     response: {
       path: '/app',
@@ -210,17 +225,17 @@ export const unitDocs: Record<string, OperationDoc> = {
     },
   },
   unitFileDelete: {
-    answer: 'What is gone.',
+    answer: 'The deleted path.',
     cost: wakes,
     errors: {
       404: 'There is no such unit, or nothing at that path in it.',
       409: 'The directory is not empty: send `recursive=true`. Or the state of the unit does not allow it.',
-      502: 'It took too long, and part of it is gone; send the call again. Or the infrastructure failed.',
+      502: 'It took too long and only part of it is deleted, or the infrastructure failed. Send the call again.',
     },
     response: { path: '/app/cache' },
   },
   unitArchiveRead: {
-    answer: 'The archive, as it is made. Of a file, an archive with that file alone.',
+    answer: 'The archive, streamed. For a file, an archive with that file only.',
     cost: wakes,
     errors: {
       404: 'There is no such unit, or nothing at that path in it.',
@@ -230,34 +245,34 @@ export const unitDocs: Record<string, OperationDoc> = {
     response: 'the bytes of the archive',
   },
   unitArchiveWrite: {
+    request: 'the bytes of the archive',
     answer: 'All of the archive is unpacked.',
     cost: wakes,
     errors: {
-      409: 'The disk is full, the unit ended meanwhile, or its state does not allow it. Part of the archive may be there.',
-      502: 'The infrastructure failed. Part of the archive may be there: send the call again.',
+      409: 'The disk is full, the unit ended during the call, or its state does not allow it. Part of the archive may be unpacked.',
+      502: 'The infrastructure failed. Part of the archive may be unpacked: send the call again.',
     },
     response: { path: '/app', bytes: 10_240 },
   },
   unitExpose: {
-    answer: 'The address. `warning` says what else it meant, as that the unit was restarted.',
+    answer: 'The address. `warning` names a side effect, such as a restart of the unit.',
     cost: wakes,
     errors: {
       402: noCredits,
-      409: 'The state of the unit does not allow it, or the port is none that it declares.',
+      409: 'The state of the unit does not allow it, or the unit declares ports and this is not one of them.',
       502: failedInside,
     },
     request: { port: 3000, mode: 'public' },
     response: { url: 'https://web-k3v9q2.units.example.com/', mode: 'public', port: 3000 },
   },
   unitStop: {
-    answer: 'The unit in state `stopped`. It keeps its disk and its address, and no visit wakes it.',
-    cost: 'Ends the costs of its size; a volume is paid until the unit is destroyed.',
+    answer: 'The unit in state `stopped`. It keeps its disk and its address, and visits do not wake it.',
+    cost: 'Ends the cost of its size; its volume costs until the unit is destroyed.',
     errors: { 409: unitBusy, 502: failedInside },
     response: stoppedUnit,
   },
   unitStart: {
-    answer:
-      'The unit in state `running`. For one that runs already nothing is done; one that sleeps is woken.',
+    answer: 'The unit in state `running`. A unit that runs already is left as it is; a sleeping one wakes.',
     cost: running,
     errors: { 402: noCredits, 409: unitBusy, 502: failedInside },
     response: unit,
@@ -267,19 +282,19 @@ export const unitDocs: Record<string, OperationDoc> = {
     cost: 'A sleeping unit costs nothing but its volume.',
     errors: {
       402: 'The window is longer than `maxSleep` of the policy or the plan allows: GET /v1/quota shows it.',
-      409: 'A command, a transfer or a visit is under way, so the unit cannot sleep at once. Send the call again when it has ended, or stop the unit.',
+      409: 'A command, a transfer or a visit is in progress, so the unit cannot sleep at once. Send the call again when it has ended, or stop the unit.',
       502: failedInside,
     },
     request: { sleep: '10m', now: true },
     response: { units: [{ ...sleepingUnit, sleep: '10m' }] },
   },
   unitFork: {
-    answer: 'The copy, and what of its source it has: `memory`, `disk` or `config`.',
+    answer: 'The copy, and what was copied: `memory` (with the disk), `disk`, or `config` only.',
     cost: 'The copy costs what any unit of its size costs. Blocks of the disk are shared until one of the two changes them.',
     errors: {
       402: noCredits,
-      409: 'The source is still being made or has failed, or the name is taken.',
-      502: 'The copy could not be made; nothing of it is left, and the source goes on.',
+      409: 'The source is still being created or has failed, or the name is taken.',
+      502: 'The copy could not be made. Nothing of it is left, and the source continues. Send the call again.',
     },
     request: { name: 'web-2' },
     response: {
@@ -308,18 +323,18 @@ export const unitDocs: Record<string, OperationDoc> = {
     response: stack,
   },
   stackDestroy: {
-    answer: 'The stack with the units that went with it.',
+    answer: 'The stack with the units that were destroyed.',
     cost: 'Ends all costs of its units.',
-    errors: { 502: 'Not every unit could be ended yet. It is tried again without you.' },
+    errors: { 502: 'Not every unit could be ended yet. The service tries again by itself.' },
     response: { ...stack, units: [{ ...unit, state: 'destroyed', endpoints: [], sleepsAt: null }] },
   },
   stackFork: {
-    answer: 'The copies, in a stack of their own, and what each has of its source.',
+    answer: 'The copies, in a new stack, and what was copied of each source.',
     cost: 'Each copy costs what any unit of its size costs.',
     errors: {
       402: noCredits,
       409: 'No unit of the stack can be copied now, or the name of the new stack is taken.',
-      502: 'The copies could not be made; nothing of them is left, and the sources go on.',
+      502: 'The copies could not be made. Nothing of them is left, and the sources continue. Send the call again.',
     },
     request: { into: 'shop-test' },
     response: {
@@ -332,7 +347,7 @@ export const unitDocs: Record<string, OperationDoc> = {
     },
   },
   recipeList: {
-    answer: 'Every recipe. GET /v1/recipes/{name} tells what one takes.',
+    answer: 'Every recipe. GET /v1/recipes/{name} shows its parameters.',
     response: {
       recipes: [
         {
@@ -345,7 +360,7 @@ export const unitDocs: Record<string, OperationDoc> = {
     },
   },
   recipeGet: {
-    answer: 'What the recipe takes, tells and makes.',
+    answer: 'The parameters, outputs and units of the recipe.',
     errors: { 404: 'There is no recipe of that name: GET /v1/recipes lists them.' },
     response: {
       name: 'postgres',

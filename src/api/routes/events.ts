@@ -14,10 +14,10 @@ const follow = defineRoute({
   noun: 'event',
   summary: 'Follow what changes in the team',
   description:
-    'A stream: `unit`, `stack` and `agent` as they are now, `gone` with the id of a unit or stack that is destroyed, and ' +
-    '`money`. Use and money come every ten seconds at most, everything else at once. `reset` says that the lists are to ' +
-    'be read again: it comes first, but where the header `Last-Event-ID` goes on with a stream of the last minute. ' +
-    'It is no use of any unit.',
+    'A stream of events: `unit`, `stack` and `agent` with the current object, `gone` with the id of a destroyed unit or ' +
+    'stack, and `money`. Changes of use and money are sent every ten seconds at most, all others at once. `reset` means ' +
+    'that the client must read the lists again; it comes first, unless the header `Last-Event-ID` resumes a stream of the ' +
+    'last minute. Following does not count as use of any unit.',
   action: 'event.follow',
   kind: 'read',
   rate: 'requests',

@@ -57,7 +57,7 @@ const start = defineRoute({
   noun: 'unit',
   summary: 'Start a background process in a unit',
   description:
-    'The command is an argv array and runs without a shell. It runs on after the call: read its state and output ' +
+    'The command is an argv array and runs without a shell. It continues after the call: read its state and output ' +
     'later. It is paused while the unit sleeps.',
   action: 'process.start',
   kind: 'change',

@@ -43,7 +43,7 @@ const remove = defineRoute({
   method: 'DELETE',
   path: '/v1/units/{id}/files',
   summary: 'Delete a file or a directory',
-  description: 'Of a link the link goes, and not what it leads to.',
+  description: 'If the path is a symbolic link, the link is deleted and its target stays.',
   action: 'unit.file.delete',
   kind: 'change',
   rate: 'requests',
@@ -62,8 +62,8 @@ const read = defineRoute({
   path: '/v1/units/{id}/archive',
   summary: 'Read a directory as a tar archive',
   description:
-    'Names in it begin with `./`. A failure after the first byte breaks the answer off. The unit says what is in it: ' +
-    "unpack it as you would a stranger's.",
+    'Names in it begin with `./`. If reading fails after the first byte, the connection is closed before the end of the ' +
+    'archive. The unit controls the content: unpack it as untrusted input.',
   action: 'unit.archive.read',
   kind: 'read',
   rate: 'execs',
@@ -82,8 +82,8 @@ const write = defineRoute({
   path: '/v1/units/{id}/archive',
   summary: 'Unpack a tar archive into a directory',
   description:
-    'The body is the archive, uncompressed. The directory is made if it is not there; what has the name of an entry is ' +
-    'replaced, and the rest stays. Files belong to root. What was unpacked before a failure stays.',
+    'The body is the archive, uncompressed. A missing directory is created; files with the name of an entry are ' +
+    'replaced, and all others stay. Files belong to root. Files unpacked before a failure stay.',
   action: 'unit.archive.write',
   kind: 'change',
   rate: 'execs',

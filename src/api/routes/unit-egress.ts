@@ -42,7 +42,7 @@ const set = defineRoute({
   summary: 'Set what a unit may reach',
   description:
     'Replaces the rules, also while the unit runs, and answers once they are in force: connections that are no longer ' +
-    'allowed are cut. What is left out is as the bounds of the credential and of the team say; rules that are wider are refused ' +
+    'allowed are cut. An omitted field gets the bound of the credential and the team; rules beyond that bound are refused ' +
     'with 402. Wakes nothing.',
   action: 'unit.egress',
   kind: 'change',

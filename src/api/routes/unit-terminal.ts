@@ -17,12 +17,14 @@ const open = defineRoute({
   noun: 'unit',
   summary: 'Open a terminal in a unit',
   description:
-    'A WebSocket. Frames of bytes begin with the number of their stream: 0 is standard input, 1 standard output, 2 ' +
-    'standard error (without a terminal). The client sends as text `{"resize":[columns,rows]}`, `{"signal":"INT"}` and ' +
-    '`{"eof":true}`, and `{"pause":true}` until `{"pause":false}` to be sent no output; the last frame is `{"exit":{"exitCode":0,"timedOut":false}}` or an error as of any call. What is ' +
-    'refused before it opens (400, 401, 403, 404, 429) is answered in JSON, and what keeps the unit from running as the last message. Bytes are a use of the unit, and being open is none: the unit falls ' +
-    'asleep under a silent terminal, and the next key wakes it, or is told that its run has ended. A session needs the ' +
-    '`Origin` of this service. A client that can send no header offers the protocols `berth.v1` and ' +
+    'A WebSocket. Each binary frame begins with the number of its stream: 0 is standard input, 1 standard output, 2 ' +
+    'standard error (without a terminal). The client sends commands as text: `{"resize":[columns,rows]}`, ' +
+    '`{"signal":"INT"}`, `{"eof":true}`, and `{"pause":true}` to receive no output until `{"pause":false}`. The last ' +
+    'frame is `{"exit":{"exitCode":0,"timedOut":false}}` or an error object. An error before the WebSocket opens (400, ' +
+    '401, 403, 404, 429) is a JSON response; an error that keeps the unit from running is the last frame. Input and ' +
+    'output count as use of the unit; an open, silent terminal does not: its unit falls asleep, and the next key wakes ' +
+    'it, or gets an error if the run has ended. A session needs the `Origin` of this service. A client that cannot send ' +
+    'headers offers the subprotocols `berth.v1` and ' +
     '`base64url.bearer.authorization.berth.<API key in base64url>`.',
   action: 'unit.terminal',
   kind: 'change',

@@ -142,7 +142,7 @@ class AgentRevoked(TypedDict):
 
 class ArchiveWritten(TypedDict):
     path: str
-    #: Of the archive.
+    #: The size of the archive.
     bytes: int
 
 
@@ -235,7 +235,7 @@ class CreateFromSpec(_CreateFromSpecRequired, total=False):
 
 
 class DirectoryEntry(TypedDict):
-    #: Bytes that are no UTF-8 are U+FFFD, and such a name finds nothing.
+    #: Bytes that are not UTF-8 are replaced by U+FFFD; such a name cannot be used in a path.
     name: str
     type: Literal["file", "directory", "link", "other"]
     bytes: int
@@ -244,11 +244,11 @@ class DirectoryEntry(TypedDict):
 
 class DirectoryList(TypedDict):
     path: str
-    #: By name.
+    #: Sorted by name.
     entries: List[DirectoryEntry]
-    #: Send it as `after` for the entries after these; null: there are none.
+    #: Send it as `after` for the entries after these; null on the last page.
     next: str | None
-    #: The directory holds more than can be listed, some 20000.
+    #: The directory has more than 20000 entries, and only that many can be listed.
     truncated: bool
 
 
@@ -719,7 +719,7 @@ class QuotaDisk(TypedDict):
 
 class QuotaSpendToday(TypedDict):
     cents: float
-    #: Null for a session, which only the limits of its team apply to.
+    #: Null for a session: only the limits of its team apply.
     capCents: int | None
     resetsAt: str
 
@@ -737,7 +737,7 @@ class QuotaEgress(TypedDict):
 
 class QuotaRate(TypedDict):
     name: Literal["requests", "creations", "execs"]
-    #: A minute.
+    #: Calls per minute.
     limit: int
     remaining: int
     #: When the whole limit is available again.
@@ -750,7 +750,7 @@ class Quota(TypedDict):
     #: The disks and volumes of all units of the team, including sleeping and stopped ones.
     disk: QuotaDisk
     spendToday: QuotaSpendToday
-    #: Of the team.
+    #: The balance of the team.
     creditBalanceCents: float
     allowedSizes: List[Literal["nano", "small", "medium", "large"]]
     allowedRegistries: List[str]
@@ -779,7 +779,7 @@ class RecipeUnitVolume(TypedDict):
 
 
 class RecipeUnit(TypedDict):
-    #: The name unless the create sets another one.
+    #: The default name; the create can set another.
     name: str
     image: str
     size: Literal["nano", "small", "medium", "large"]
@@ -825,7 +825,7 @@ class RecipeParameter(TypedDict):
     type: Literal["string", "integer", "enum", "record"]
     #: The allowed values of an enum.
     options: List[str] | None
-    #: In JSON.
+    #: The default, encoded as JSON.
     defaultValue: str | None
     required: bool
     description: str | None
@@ -1016,9 +1016,9 @@ class UnitFile(TypedDict):
 
 
 class UnitCreatedBy(TypedDict):
-    """Who made it; null for a unit from before this was kept."""
+    """The creator; null for a unit of an older release."""
 
-    #: Of the key or connected agent; for a session, of the person.
+    #: The id of the key or connected agent; for a session, of the person.
     id: str
     kind: Literal["key", "oauth", "session"]
     #: At that time; for a session, the address of the person.
@@ -1028,7 +1028,7 @@ class UnitCreatedBy(TypedDict):
 class UnitMemory(TypedDict):
     #: For a sleeping unit: whether it wakes with the memory of its processes, or starts again from its disk. Null in every other state, and while this is not known yet.
     kept: bool | None
-    #: What becomes of it in a sleep that lasts longer than the machine stands frozen, and in a fork: the host tries to keep and to copy it, or it is lost and the disk alone is left. `lost` where the host cannot, or could not the last time.
+    #: Whether the memory survives the second tier of sleep and is copied by a fork. `tried`: the host attempts it. `lost`: only the disk is kept, because this host cannot keep memory or failed to the last time.
     longSleep: Literal["tried", "lost"]
 
 
@@ -1085,7 +1085,7 @@ class Unit(TypedDict):
     forkedFrom: str | None
     #: What was copied of it; null for a unit that is no copy.
     copied: Literal["memory", "disk", "config", None]
-    #: Who made it; null for a unit from before this was kept.
+    #: The creator; null for a unit of an older release.
     createdBy: UnitCreatedBy | None
     memory: UnitMemory
     #: What it may reach.
@@ -1113,24 +1113,24 @@ class UnitList(TypedDict):
 class UnitMetricsRunCpu(TypedDict):
     #: Processor time of all its processes.
     usedMs: int
-    #: How long it was held back because it had used what its size has.
+    #: How long its processes were throttled by the limit of its size.
     limitedMs: int
     limitCpus: float
 
 
 class UnitMetricsRunMemory(TypedDict):
-    #: Without the cache.
+    #: Memory without the page cache.
     usedBytes: int
-    #: Files in memory, which the kernel takes back where memory is needed.
+    #: Page cache, which the kernel frees when memory is needed.
     cacheBytes: int
-    #: The most so far of both together. Null where the kernel does not count it.
+    #: The highest sum of both so far. Null if the kernel does not count it.
     peakBytes: int | None
-    #: Of both together. More than its size has in class `gvisor`, whose kernel counts too.
+    #: The limit of the sum. In class `gvisor` it is larger than the memory of the size, because it includes the sandbox kernel.
     limitBytes: int
 
 
 class UnitMetricsRunPids(TypedDict):
-    #: Processes and threads; in class `gvisor` those of its kernel.
+    #: Processes and threads; in class `gvisor` those of the sandbox kernel.
     count: int
     limit: int
 
@@ -1141,32 +1141,32 @@ class UnitMetricsRunNetwork(TypedDict):
 
 
 class UnitMetricsRunIo(TypedDict):
-    """What its disks read and wrote for it. Where the host has control groups of version 1, what it writes by way of the cache is not counted. Null where the host does not count it."""
+    """Bytes read from and written to disk. With cgroups version 1, writes through the page cache are not counted. Null if the host does not count it."""
 
     readBytes: int
     writtenBytes: int
 
 
 class UnitMetricsRun(TypedDict):
-    """Counted since the machine was started. Null while there is none: the unit is stopped, failed, or in its second tier of sleep. In the first it stands still, and so do these."""
+    """Counted since the start of the machine. Null while there is no machine: the unit is stopped, failed, or in its second tier of sleep. In the first tier the values do not change."""
 
     startedAt: str | None
     cpu: UnitMetricsRunCpu
     memory: UnitMetricsRunMemory
     pids: UnitMetricsRunPids
     network: UnitMetricsRunNetwork | None
-    #: What its disks read and wrote for it. Where the host has control groups of version 1, what it writes by way of the cache is not counted. Null where the host does not count it.
+    #: Bytes read from and written to disk. With cgroups version 1, writes through the page cache are not counted. Null if the host does not count it.
     io: UnitMetricsRunIo | None
 
 
 class UnitMetricsDisk(TypedDict):
-    #: With what it shares with its copies, up to half a minute old. Null while there is no disk, or where the host does not count it.
+    #: Includes blocks that it shares with its copies; up to half a minute old. Null while there is no disk, or if the host does not count it.
     usedBytes: int | None
     limitBytes: int
 
 
 class UnitMetricsVolume(TypedDict):
-    #: With what it shares with its copies, up to half a minute old. Null while there is no disk, or where the host does not count it.
+    #: Includes blocks that it shares with its copies; up to half a minute old. Null while there is no disk, or if the host does not count it.
     usedBytes: int | None
     limitBytes: int
 
@@ -1175,7 +1175,7 @@ class UnitMetrics(TypedDict):
     unitId: str
     state: Literal["creating", "running", "stopping", "stopped", "sleeping", "starting", "destroying", "destroyed", "error"]
     at: str
-    #: Counted since the machine was started. Null while there is none: the unit is stopped, failed, or in its second tier of sleep. In the first it stands still, and so do these.
+    #: Counted since the start of the machine. Null while there is no machine: the unit is stopped, failed, or in its second tier of sleep. In the first tier the values do not change.
     run: UnitMetricsRun | None
     disk: UnitMetricsDisk
     volume: UnitMetricsVolume | None
