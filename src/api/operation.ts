@@ -14,6 +14,7 @@ import { authenticateRequest } from './operation/authenticate.ts'
 import type { Gate, Incoming, OperationRequest, Reply } from './operation/call.ts'
 import { createCallsAtOnce } from './operation/calls-at-once.ts'
 import { refuseCall } from './operation/refusal.ts'
+import { createRefusalPace } from './operation/refusal-pace.ts'
 import * as step from './operation/call-steps.ts'
 
 export type { OperationRequest, Reply } from './operation/call.ts'
@@ -60,6 +61,7 @@ export function createOperations(app: App): Operations {
     authenticate: createAuthenticate(app),
     attempts: createFailedAttempts(app),
     rates: createRateLimits(app),
+    refusals: createRefusalPace(),
     audit: createAuditTrail(app),
   }
   const underWay = new Set<Promise<void>>()

@@ -9,6 +9,7 @@ import type { FailedAttempts } from '../../domain/credentials/failed-attempts.ts
 import type { RateLimits } from '../../domain/credentials/rate-limit.ts'
 import type { RawInput, Route, Streamed } from '../route.ts'
 import type { CallsAtOnce } from './calls-at-once.ts'
+import type { RefusalPace } from './refusal-pace.ts'
 
 /** One request, free of the framework that brought it. */
 export type OperationRequest = {
@@ -56,6 +57,7 @@ export type Gate = {
   authenticate: Authenticate
   attempts: FailedAttempts
   rates: RateLimits
+  refusals: RefusalPace
   audit: AuditTrail
 }
 

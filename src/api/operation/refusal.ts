@@ -1,5 +1,5 @@
-// What becomes of a call of which a step failed: a creation that made nothing is given back, and the row that was begun is
-// closed with the refusal.
+// What becomes of a call of which a step failed: a creation that made nothing is given back, the row that was begun is
+// closed with the refusal, and a team that goes on beyond its limits is answered late.
 
 import type { AppError } from '../../contract/errors.ts'
 import { toAppError } from '../http/errors.ts'
@@ -10,12 +10,13 @@ type Failed = Incoming & Partial<WithRow & { giveBackCreation: () => Promise<voi
 
 /** Returns what to tell the caller, unless it has been answered. */
 export async function refuseCall(call: Failed, error: unknown): Promise<unknown> {
-  const { request, row, giveBackCreation } = call
+  const { gate, request, caller, row, giveBackCreation } = call
   if (row === undefined || row.hasEnded()) return error
   // Work that was aborted fails in many ways; the caller's going is what happened.
   const known = toAppError(request.signal.aborted ? request.signal.reason : error)
   if (giveBackCreation && madeNothing(known)) await giveBack(call, giveBackCreation)
   await closeRow(call, row, known)
+  if (known.status === 429 && caller) await gate.refusals.wait(caller.teamId, request.signal)
   return known.status === 500 ? error : known
 }
 
