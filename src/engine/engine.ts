@@ -31,6 +31,8 @@ export type Capabilities = {
   defaultReason: string
   /** Whether `restrict` is enforced. */
   egress?: boolean | undefined
+  /** Whether the secrets that `restrict` names are put into requests. */
+  brokersSecrets?: boolean | undefined
 }
 
 export type ImageConfig = {

@@ -330,7 +330,7 @@ describe('the engine refuses', () => {
     searchDomain: 'b',
     egress: null,
   }
-  const egress = { mode: 'listed', allow: [], siblings: 'none', stack: null }
+  const egress = { mode: 'listed', allow: [], siblings: 'none', stack: null, secrets: [] }
   const fork = { id: 'unit_2', source: ref, networkGroup: 1, run: null }
   const refused: Record<string, [operation: string, body: unknown]> = {
     'an operation nobody knows': ['shutdown', {}],

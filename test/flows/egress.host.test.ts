@@ -11,7 +11,13 @@ import { createUnit, exec } from '../support/berth-units.ts'
 import { useBerth } from '../support/use-berth.ts'
 
 const berth = useBerth()
-const listed: MachineEgress = { mode: 'listed', allow: ['a.example.com'], siblings: 'none', stack: null }
+const listed: MachineEgress = {
+  mode: 'listed',
+  allow: ['a.example.com'],
+  siblings: 'none',
+  stack: null,
+  secrets: [],
+}
 
 let engine: Engine
 

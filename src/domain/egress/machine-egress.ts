@@ -7,5 +7,5 @@ import type { UnitRecord } from '../../store/unit-record.ts'
 /** Null for a unit without rules, of which the engine then knows nothing. */
 export function machineEgress({ egress, stackId, stackIsScope }: UnitRecord): MachineEgress | null {
   const isBound = storedEgress(egress) !== null || stackIsScope
-  return isBound ? { ...egress, stack: stackId } : null
+  return isBound ? { ...egress, stack: stackId, secrets: [] } : null
 }

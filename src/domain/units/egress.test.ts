@@ -55,6 +55,7 @@ describe('the rules of a unit', () => {
       allow: ['api.github.com'],
       siblings: 'team',
       stack: unit.stackId,
+      secrets: [],
     })
     expect((await getUnitEgress(domain.app, caller, unit.id)).appliedAt).not.toBeNull()
   })
@@ -63,7 +64,7 @@ describe('the rules of a unit', () => {
     const unit = await makeUnit(domain.app, caller)
     const answer = await set(unit, npm)
     expect(answer).toMatchObject({ ...npm, version: 1, previous: openEgress, appliedAt: expect.any(String) })
-    expect(engineHas(unit)).toEqual({ ...npm, stack: unit.stackId })
+    expect(engineHas(unit)).toEqual({ ...npm, stack: unit.stackId, secrets: [] })
     expect((await set(unit, npm)).version).toBe(1)
     expect(await set(unit, { mode: 'open', siblings: 'team' })).toMatchObject({ version: 2, previous: npm })
   })
@@ -73,7 +74,7 @@ describe('the rules of a unit', () => {
     await stopUnit(domain.app, caller, unit.id)
     await set(unit, npm)
     await startUnit(domain.app, caller, unit.id)
-    expect(engineHas(unit)).toEqual({ ...npm, stack: unit.stackId })
+    expect(engineHas(unit)).toEqual({ ...npm, stack: unit.stackId, secrets: [] })
   })
 
   it('are told again by the background job after the engine was away', async () => {
@@ -82,7 +83,7 @@ describe('the rules of a unit', () => {
     await expect(set(unit, npm)).rejects.toMatchObject({ status: 502 })
     expect(await getUnitEgress(domain.app, caller, unit.id)).toMatchObject({ ...npm, appliedAt: null })
     await applyDueEgress(domain.restarted())
-    expect(engineHas(unit)).toEqual({ ...npm, stack: unit.stackId })
+    expect(engineHas(unit)).toEqual({ ...npm, stack: unit.stackId, secrets: [] })
     expect((await getUnitEgress(domain.app, caller, unit.id)).appliedAt).not.toBeNull()
   })
 
@@ -101,7 +102,7 @@ describe('the rules of a unit', () => {
       await makeUnit(domain.app, caller, { name: 'other' }, { stack: 'shop' }),
     ]
     await set(one, { siblings: 'stack' })
-    expect(engineHas(other)).toEqual({ ...openEgress, stack: one.stackId })
+    expect(engineHas(other)).toEqual({ ...openEgress, stack: one.stackId, secrets: [] })
     const later = await makeUnit(domain.app, caller, { name: 'later' }, { stack: 'shop' })
     expect(engineHas(later)?.stack).toBe(one.stackId)
   })
@@ -182,7 +183,7 @@ describe('the bound of a key', () => {
     expect(narrowed).toEqual([{ id: unit.id, name: unit.name }])
     await applyDueEgress(domain.app)
     expect((await getUnit(domain.app, caller, unit.id)).egress).toMatchObject(npm)
-    expect(engineHas(unit)).toEqual({ ...npm, stack: unit.stackId })
+    expect(engineHas(unit)).toEqual({ ...npm, stack: unit.stackId, secrets: [] })
   })
 })
 

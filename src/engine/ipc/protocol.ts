@@ -144,6 +144,7 @@ const capabilities = z.object({
   defaultClass: z.enum(isolationClasses),
   defaultReason: z.string(),
   egress: z.boolean().optional(),
+  brokersSecrets: z.boolean().optional(),
 })
 
 const capacity = z.object({

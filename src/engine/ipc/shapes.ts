@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { limits } from '../../contract/limits.ts'
 import { canonicalEgressEntry } from '../../lib/egress/entry.ts'
 import { egressModes, siblingScopes } from '../../lib/egress/rules.ts'
+import { brokeredLimits, isBrokeredHost, isBrokeredValue, isPlaceholder } from '../../lib/egress/secrets.ts'
 import { terminalSignals } from '../terminal.ts'
 import { bytes, date, env, id, noNul } from './fields.ts'
 
@@ -56,11 +57,19 @@ const egressEntry = z
     }
   })
 
+const brokeredSecret = z.strictObject({
+  name: z.string().min(1).max(brokeredLimits.nameLength),
+  placeholder: z.string().refine(isPlaceholder),
+  value: z.string().refine(isBrokeredValue),
+  hosts: z.array(z.string().max(255).refine(isBrokeredHost)).min(1).max(brokeredLimits.hosts),
+})
+
 export const machineEgress = z.strictObject({
   mode: z.enum(egressModes),
   allow: z.array(egressEntry).max(EGRESS_ENTRIES),
   siblings: z.enum(siblingScopes),
   stack: z.string().min(1).max(64).nullable(),
+  secrets: z.array(brokeredSecret).max(brokeredLimits.secrets).default([]),
 })
 
 const size = z.strictObject({

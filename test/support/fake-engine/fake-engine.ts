@@ -152,6 +152,7 @@ export function createFakeEngine({ clock }: { clock: Clock }): FakeEngine {
         defaultClass: 'gvisor',
         defaultReason: 'The fake engine isolates nothing.',
         egress: true,
+        brokersSecrets: true,
       })),
 
     capacity: async () => await faults.run(call('capacity'), async () => ({ ...capacity })),

@@ -59,7 +59,9 @@ export async function saveRecord(paths: Paths, record: MachineRecord): Promise<v
   const machine = paths.machine(record.spec.id)
   await mkdir(machine.logs, { recursive: true, mode: 0o700 })
   const temporary = `${machine.record}.new`
-  await writeFile(temporary, JSON.stringify(record), { mode: 0o600, flush: true })
+  const { egress } = record
+  const kept = { ...record, egress: egress && { ...egress, secrets: [] } }
+  await writeFile(temporary, JSON.stringify(kept), { mode: 0o600, flush: true })
   await rename(temporary, machine.record)
 }
 
@@ -91,7 +93,8 @@ async function readRecord(path: string): Promise<MachineRecord | 'absent' | 'dam
       byHost: record.exit.byHost ?? false,
       at: new Date(record.exit.at),
     }
-    return { ...record, forkGeneration: record.forkGeneration ?? 0, egress: record.egress ?? null, exit }
+    const egress = record.egress && { ...record.egress, secrets: [] }
+    return { ...record, forkGeneration: record.forkGeneration ?? 0, egress: egress ?? null, exit }
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'absent' : 'damaged'
   }

@@ -33,6 +33,7 @@ const rules = (...allow: string[]): MachineEgress => ({
   allow,
   siblings: 'stack',
   stack: 'shop',
+  secrets: [],
 })
 const some = rules(
   'a.example.com',
@@ -59,8 +60,8 @@ beforeAll(async () => {
   for (const name of ['open', 'mate', 'listed']) await lab.serve(machine(name).namespacePath, '0.0.0.0:7000')
   processes = await startProcesses()
   await network.restrict('listed', some)
-  await network.restrict('mate', { mode: 'open', allow: [], siblings: 'team', stack: 'shop' })
-  await network.restrict('closed', { mode: 'none', allow: [], siblings: 'none', stack: null })
+  await network.restrict('mate', { mode: 'open', allow: [], siblings: 'team', stack: 'shop', secrets: [] })
+  await network.restrict('closed', { mode: 'none', allow: [], siblings: 'none', stack: null, secrets: [] })
 })
 afterAll(async () => {
   await lab?.close()
@@ -360,8 +361,8 @@ async function openHost(known: string[] = []): Promise<void> {
   network = await lab.openNetwork()
   const egress: Record<string, MachineEgress> = {
     listed: some,
-    mate: { mode: 'open', allow: [], siblings: 'team', stack: 'shop' },
-    closed: { mode: 'none', allow: [], siblings: 'none', stack: null },
+    mate: { mode: 'open', allow: [], siblings: 'team', stack: 'shop', secrets: [] },
+    closed: { mode: 'none', allow: [], siblings: 'none', stack: null, secrets: [] },
   }
   await network.recover(
     known.map((machineId) => ({

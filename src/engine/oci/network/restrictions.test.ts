@@ -8,12 +8,13 @@ const listed = (...allow: string[]): MachineEgress => ({
   allow,
   siblings: 'team',
   stack: null,
+  secrets: [],
 })
 const one = '203.0.113.1'
 
 describe('the elements of a machine', () => {
   test('are none where nothing is restricted', () => {
-    const egress: MachineEgress = { mode: 'open', allow: [], siblings: 'team', stack: null }
+    const egress: MachineEgress = { mode: 'open', allow: [], siblings: 'team', stack: null, secrets: [] }
     expect(elementsOf('10.9.0.2', { egress, stack: null, pins: [] })).toEqual([])
   })
 
