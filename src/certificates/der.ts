@@ -19,6 +19,8 @@ export const set = (...parts: Uint8Array[]) => element(0x31, ...parts)
 export const octets = (content: Uint8Array) => element(0x04, content)
 /** Whole bytes, so the number of unused bits is 0. */
 export const bits = (content: Uint8Array) => element(0x03, Buffer.from([0]), content)
+/** A list of named bits: of the first byte, those that are not used are at its end. */
+export const namedBits = (byte: number, unused: number) => element(0x03, Buffer.from([unused, byte]))
 export const text = (content: string) => element(0x0c, Buffer.from(content, 'utf8'))
 export const isTrue = element(0x01, Buffer.from([0xff]))
 /** A context-specific element `[number]`, with other elements or a value of its own. */

@@ -18,15 +18,15 @@ import {
   utcTime,
 } from './der.ts'
 
-const ECDSA_WITH_SHA256 = sequence(objectId('1.2.840.10045.4.3.2'))
-const COMMON_NAME = objectId('2.5.4.3')
+export const ECDSA_WITH_SHA256 = sequence(objectId('1.2.840.10045.4.3.2'))
+export const COMMON_NAME = objectId('2.5.4.3')
 const SUBJECT_ALT_NAME = objectId('2.5.29.17')
 const EXTENSION_REQUEST = objectId('1.2.840.113549.1.9.14')
 const ACME_IDENTIFIER = objectId('1.3.6.1.5.5.7.1.31')
 
 /** The tag `[2]` of a GeneralName is a DNS name. */
 const DNS_NAME = 2
-const VERSION_3 = Buffer.from([2])
+export const VERSION_3 = tagged(0, integer(Buffer.from([2])))
 
 export async function makeKey(): Promise<KeyObject> {
   return (await promisify(generateKeyPair)('ec', { namedCurve: 'P-256' })).privateKey
@@ -56,8 +56,8 @@ export function proofCertificate(
   const proof = sequence(ACME_IDENTIFIER, isCritical, octets(octets(digest)))
   const der = signed(
     sequence(
-      tagged(0, integer(VERSION_3)),
-      integer(randomBytes(16)),
+      VERSION_3,
+      serialNumber(),
       ECDSA_WITH_SHA256,
       subject,
       validity,
@@ -67,19 +67,27 @@ export function proofCertificate(
     ),
     key,
   )
+  return certificatePem(der)
+}
+
+export function serialNumber(): Buffer {
+  return integer(randomBytes(16))
+}
+
+export function certificatePem(der: Buffer): string {
   const lines = der.toString('base64').match(/.{1,64}/g) ?? []
   return `-----BEGIN CERTIFICATE-----\n${lines.join('\n')}\n-----END CERTIFICATE-----\n`
 }
 
-function alternativeNames(names: string[]): Buffer {
+export function alternativeNames(names: string[]): Buffer {
   const all = names.map((name) => taggedValue(DNS_NAME, Buffer.from(name, 'latin1')))
   return sequence(SUBJECT_ALT_NAME, octets(sequence(...all)))
 }
 
-function publicKeyOf(key: KeyObject): Buffer {
+export function publicKeyOf(key: KeyObject): Buffer {
   return createPublicKey(key).export({ type: 'spki', format: 'der' })
 }
 
-function signed(content: Buffer, key: KeyObject): Buffer {
+export function signed(content: Buffer, key: KeyObject): Buffer {
   return sequence(content, ECDSA_WITH_SHA256, bits(sign('sha256', content, key)))
 }

@@ -35,9 +35,16 @@ export type ResolverOptions = {
 /** What restricted machines may reach, by their address. */
 export type EgressNames = {
   /** Null if it is not known. */
-  rulesOf(asker: string): { egress: EgressRules; entries: readonly EgressEntry[] } | null
+  rulesOf(asker: string): NamedRules | null
   /** Lets a machine reach the addresses of a name. Resolves to false, or rejects, if it cannot. */
   pin(asker: string, name: string, addresses: string[]): Promise<boolean>
+}
+
+/** `secrets`: of a machine that may reach everything, those whose hosts are reached through the egress process. */
+type NamedRules = {
+  egress: EgressRules
+  entries: readonly EgressEntry[]
+  secrets: readonly { hosts: readonly string[] }[]
 }
 
 export type Resolver = { port: number; close(): Promise<void> }
@@ -149,7 +156,9 @@ function refuseByRules(egress: EgressNames, asker: string, query: Query): Buffer
   const rules = egress.rulesOf(asker)
   if (rules === null) return encodeAnswer(query, 'serverFailure')
   if (isOurs(query.name)) return rules.egress.siblings === 'none' ? encodeBlocked(query) : null
-  if (portsForName(rules.entries, query.name).length === 0) return encodeBlocked(query)
+  if (rules.egress.mode === 'open' && !isHostOfSecret(rules, query.name)) return null
+  if (rules.egress.mode !== 'open' && portsForName(rules.entries, query.name).length === 0)
+    return encodeBlocked(query)
   // No IPv6, which leads nowhere, and no records that tell clients of other ways to the host.
   return query.question.type === 'A' ? null : encodeAnswer(query, 'ok')
 }
@@ -158,10 +167,18 @@ function refuseByRules(egress: EgressNames, asker: string, query: Query): Buffer
 async function pinned(egress: EgressNames, asker: string, query: Query, answer: Buffer): Promise<Buffer> {
   const rules = egress.rulesOf(asker)
   if (rules === null) return encodeAnswer(query, 'serverFailure')
-  if (portsForName(rules.entries, query.name).every((port) => portsByName.includes(port))) return answer
+  const isPinned =
+    rules.egress.mode === 'open'
+      ? isHostOfSecret(rules, query.name)
+      : portsForName(rules.entries, query.name).some((port) => !portsByName.includes(port))
+  if (!isPinned) return answer
   const addresses = addressesIn(answer)
   if (addresses.length === 0 || (await egress.pin(asker, query.name, addresses))) return answer
   return encodeAnswer(query, 'serverFailure')
+}
+
+function isHostOfSecret({ secrets }: NamedRules, name: string): boolean {
+  return secrets.some(({ hosts }) => hosts.includes(name))
 }
 
 /**

@@ -3,6 +3,7 @@
 import { canonicalHostName } from '../lib/egress/entry.ts'
 import type { EgressLink } from '../lib/egress/link-client.ts'
 import { entryForName } from '../lib/egress/rules.ts'
+import type { BrokeredSecret } from '../lib/egress/secrets.ts'
 import type { ResolveName } from './names.ts'
 
 export type RefusedReason = 'not_listed' | 'no_name' | 'no_rules' | 'private_address' | 'unknown_name'
@@ -39,7 +40,17 @@ export function isAllowed(
   port: number,
 ): boolean {
   const rules = link.rulesOf(machine)
-  return rules !== null && entryForName(rules.entries, name, port) !== null
+  if (rules === null) return false
+  return rules.egress.mode === 'open' || entryForName(rules.entries, name, port) !== null
+}
+
+/** Returns the secrets of this machine whose values may go to a host. */
+export function secretsFor(
+  link: Pick<EgressLink, 'rulesOf'>,
+  machine: string,
+  host: string,
+): readonly BrokeredSecret[] {
+  return link.rulesOf(machine)?.secrets.filter(({ hosts }) => hosts.includes(host)) ?? []
 }
 
 /** A sentence for the client that is refused. The name is in the form in which names are compared, so it is safe to show. */

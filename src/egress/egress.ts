@@ -8,24 +8,33 @@ import type { Server } from 'node:net'
 import { tellBoundMet } from '../lib/bound-met.ts'
 import type { Clock } from '../lib/clock.ts'
 import { createConcurrencyLimit } from '../lib/concurrency/concurrency-limit.ts'
-import { followEgressLink } from '../lib/egress/link-client.ts'
+import { type EgressLink, followEgressLink } from '../lib/egress/link-client.ts'
 import type { Log } from '../lib/log.ts'
-import { isAllowed } from './decide.ts'
+import { upstreamContext } from './broker/upstream.ts'
+import { openAuthorities } from './broker/authorities.ts'
+import { createBroker } from './broker/broker.ts'
+import { isAllowed, secretsFor } from './decide.ts'
 import type { Door } from './door.ts'
 import { createHttpDoor } from './http-door.ts'
 import type { ResolveName } from './names.ts'
-import { createOpenConnections } from './open-connections.ts'
+import { createOpenConnections, type OpenConnection } from './open-connections.ts'
 import { createTlsDoor } from './tls-door.ts'
 
 const LIMITS = { connections: 8192, connectionsPerMachine: 512 } as const
 /** How long open connections go on while the engine is away: longer than it takes to start again. */
 const AWAY_MS = 20_000
 
+const TLS_PORT = 443
+
 export type EgressOptions = {
   address: string
   ports: { http: number; tls: number }
   socketPath: string
   resolve: ResolveName
+  /** Where the authorities of teams are kept. */
+  stateDir: string
+  /** By which the hosts of secrets are verified; null for those that come with Node. */
+  roots: () => Promise<string | null>
   log: Log
   clock: Clock
 }
@@ -40,7 +49,12 @@ export async function startEgress(options: EgressOptions): Promise<Egress> {
 
   const door: Door = {
     // Ready before the first listing is read.
-    link: { rulesOf: () => null, isWhole: () => false, pin: async () => false, close: async () => {} },
+    link: {
+      rulesOf: () => null,
+      isWhole: () => false,
+      pin: async () => false,
+      close: async () => {},
+    },
     resolve: options.resolve,
     open,
     enter(socket) {
@@ -56,19 +70,23 @@ export async function startEgress(options: EgressOptions): Promise<Egress> {
       return null
     },
   }
+  const authorities = await openAuthorities(options.stateDir, clock)
+  const broker = createBroker(door, { authorities, trusted: upstreamContext(options.roots) })
   const sift = (machine: string) =>
-    open.sift(machine, ({ name, port }) => isAllowed(door.link, machine, name, port))
+    open.sift(machine, (connection) => staysOpen(door.link, machine, connection))
   const servers = [
     [createHttpDoor(door), options.ports.http],
-    [createTlsDoor(door), options.ports.tls],
+    [createTlsDoor(door, broker), options.ports.tls],
   ] as const
   for (const [server, port] of servers) await listen(server, options.address, port)
 
   door.link = followEgressLink(options.socketPath, {
-    // One that is not restricted any more keeps what is open.
     onRules: (machine, rules) => {
-      if (rules !== null && door.link.isWhole()) sift(machine)
+      // One that is not restricted any more keeps what passes unread.
+      if (rules === null) open.sift(machine, ({ used }) => used === undefined)
+      else if (door.link.isWhole()) sift(machine)
     },
+    authorityOf: (team) => authorities.certificateOf(team),
     onEnded: (machine) => open.sift(machine, () => false),
     onWhole: (restricted) => {
       clearTimeout(away)
@@ -97,6 +115,15 @@ export async function startEgress(options: EgressOptions): Promise<Egress> {
       )
     },
   }
+}
+
+function staysOpen(link: EgressLink, machine: string, { name, port, used }: OpenConnection): boolean {
+  if (!isAllowed(link, machine, name, port)) return false
+  if (port !== TLS_PORT) return true
+  const placeholders = secretsFor(link, machine, name).map(({ placeholder }) => placeholder)
+  // A host with a secret is read from now on, and one without any not any more.
+  if (used === undefined) return placeholders.length === 0
+  return placeholders.length > 0 && [...used].every((placeholder) => placeholders.includes(placeholder))
 }
 
 async function listen(server: Server | HttpServer, host: string, port: number): Promise<void> {

@@ -24,7 +24,7 @@ const seen: string[] = []
 const egress = { mode: 'listed' as const, allow: ['a.example.com'], siblings: 'none' as const }
 const door: Door = {
   link: {
-    rulesOf: () => ({ machine: 'unit_1', egress, entries: parseAllowed(egress.allow) }),
+    rulesOf: () => ({ machine: 'unit_1', egress, entries: parseAllowed(egress.allow), team: 1, secrets: [] }),
     isWhole: () => true,
     pin: async () => false,
     close: async () => {},

@@ -14,21 +14,12 @@ import type { Duplex } from 'node:stream'
 import { decide, isAllowed, type RefusedReason, refusalText } from './decide.ts'
 import { dialName } from './dial.ts'
 import type { Door } from './door.ts'
-import { splice } from './tls-door.ts'
+import { pairs, passedHeaders } from './request-headers.ts'
+import { splice } from './splice.ts'
 
 const PORT = 80
 const HEAD_MS = 10_000
 const HEAD_BYTES = 16 * 1024
-
-/** Of one hop, and not the message's (RFC 9110 7.6.1). */
-const hopByHop = new Set([
-  'connection',
-  'keep-alive',
-  'proxy-connection',
-  'te',
-  'transfer-encoding',
-  'upgrade',
-])
 
 export function createHttpDoor(door: Door): Server {
   const server = createServer(
@@ -147,18 +138,6 @@ function pathOf({ url = '/' }: IncomingMessage): string {
   if (url.startsWith('/') || url === '*') return url
   const target = URL.parse(url)
   return target ? `${target.pathname}${target.search}` : '/'
-}
-
-function passedHeaders({ rawHeaders, headers }: IncomingMessage): [string, string][] {
-  const named = (headers.connection ?? '').split(',').map((name) => name.trim().toLowerCase())
-  return pairs(rawHeaders).filter(([name]) => {
-    const lower = name.toLowerCase()
-    return !hopByHop.has(lower) && (lower === 'host' || !named.includes(lower))
-  })
-}
-
-function pairs(raw: string[]): [string, string][] {
-  return Array.from({ length: raw.length / 2 }, (_, at) => [raw[2 * at] ?? '', raw[2 * at + 1] ?? ''])
 }
 
 function agentOver(connection: Socket): Agent {

@@ -1,6 +1,12 @@
 // The connections that machines have open through this process: each can be cut by machine, or by what the rules say.
 
-export type OpenConnection = { name: string; port: number; cut: () => void }
+export type OpenConnection = {
+  name: string
+  port: number
+  cut: () => void
+  /** The placeholders whose values were sent on it; absent if it passes unread. */
+  used?: ReadonlySet<string>
+}
 
 export type OpenConnections = {
   /** Returns a function that forgets it. */

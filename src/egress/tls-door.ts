@@ -1,10 +1,13 @@
-// Port 443 of restricted machines: the name is read from the ClientHello, and the bytes pass unread.
+// Port 443 of restricted machines: the name is read from the ClientHello, and the bytes pass unread, but for the hosts of
+// secrets (broker/).
 
 import { createServer, type Server, type Socket } from 'node:net'
 import { HELLO_MAX_BYTES, readHello } from './client-hello.ts'
-import { decide, isAllowed } from './decide.ts'
+import type { Broker } from './broker/broker.ts'
+import { decide, isAllowed, secretsFor } from './decide.ts'
 import { dialName } from './dial.ts'
 import type { Door } from './door.ts'
+import { splice } from './splice.ts'
 
 const PORT = 443
 const HELLO_MS = 10_000
@@ -15,18 +18,18 @@ const alerts = {
   unreachable: Buffer.from([21, 3, 3, 0, 2, 2, 80]),
 } as const
 
-export function createTlsDoor(door: Door): Server {
+export function createTlsDoor(door: Door, broker: Broker): Server {
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
     socket.on('error', () => socket.destroy())
     const release = door.enter(socket)
     if (release === null) return
     socket.once('close', release)
-    serve(door, socket).catch(() => socket.destroy())
+    serve(door, broker, socket).catch(() => socket.destroy())
   })
   return server
 }
 
-async function serve(door: Door, machine: Socket): Promise<void> {
+async function serve(door: Door, broker: Broker, machine: Socket): Promise<void> {
   const address = machine.remoteAddress ?? ''
   const first = await readFirst(machine)
   if (first === null) return void machine.destroy()
@@ -34,6 +37,11 @@ async function serve(door: Door, machine: Socket): Promise<void> {
   if (machine.destroyed) return
   if (decision.kind === 'refused') return end(machine, alerts.denied)
 
+  const team = door.link.rulesOf(address)?.team ?? null
+  if (team !== null && secretsFor(door.link, address, decision.name).length > 0) {
+    machine.unshift(first.bytes)
+    return await broker.serve(machine, { team, host: decision.name })
+  }
   const gone = new AbortController()
   machine.once('close', () => gone.abort())
   const host = await dialName(decision.addresses, PORT, gone.signal)
@@ -71,20 +79,6 @@ async function readFirst(socket: Socket): Promise<{ bytes: Buffer; name: string 
   } finally {
     clearTimeout(timer)
     socket.off('data', take).off('close', stop).off('end', stop)
-  }
-}
-
-/** Passes bytes with backpressure; the end of one side ends that direction, an error both. */
-export function splice(one: Socket, other: Socket): void {
-  for (const [from, to] of [
-    [one, other],
-    [other, one],
-  ] as const) {
-    from.on('error', () => to.destroy())
-    from.once('close', () => {
-      if (!from.readableEnded) to.destroy()
-    })
-    from.pipe(to)
   }
 }
 

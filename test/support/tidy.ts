@@ -19,7 +19,7 @@ const layers = {
   integrations: ['lib'],
   certificates: ['lib', 'config'],
   dns: ['lib'],
-  egress: ['lib'],
+  egress: ['lib', 'certificates'],
   engine: ['lib', 'contract'],
   'engine/behind': ['lib', 'contract', 'engine'],
   app: ['lib', 'config', 'contract', 'store', 'integrations', 'engine'],

@@ -26,6 +26,7 @@ import { watchRuns } from './lifecycle/exits.ts'
 import { readFileInMachine, writeFileInMachine } from './exec/files.ts'
 import { forkMachines } from './snapshot/fork.ts'
 import { prepareSharedForkGeneration } from './snapshot/generation.ts'
+import { TRUST } from './storage/trust.ts'
 import { freezeMachine, thawMachine } from './lifecycle/freeze.ts'
 import { restrictMachine } from './egress.ts'
 import { getMachine, statusOf, type EngineContext } from './context.ts'
@@ -287,6 +288,8 @@ async function prepareDirectories(paths: Paths): Promise<void> {
   await writeFile(`${program}.new`, waitingProgram(), { mode: 0o755 })
   await rename(`${program}.new`, program)
   await prepareSharedForkGeneration(paths)
+  // A machine that trusts more has its own file mounted over it.
+  await writeFile(join(paths.helper, TRUST), '', { mode: 0o444 })
 }
 
 /** Our hard limit: raising it needs a capability that an engine may not have. */

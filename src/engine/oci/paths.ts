@@ -29,6 +29,9 @@ export function createPaths(options: { dataDir: string; runDir: string }) {
     forks: join(dataDir, 'forks'),
     runs: join(runDir, 'runs'),
     exits: join(runDir, 'exits'),
+    /** The secrets that are put into the requests of machines. */
+    secrets: join(runDir, 'secrets'),
+    secretsOf: (id: string) => join(runDir, 'secrets', id),
     runtimeRoot: (name: string) => join(runDir, name),
 
     /** What a machine keeps for life. */
@@ -66,6 +69,8 @@ export function createPaths(options: { dataDir: string; runDir: string }) {
         control: join(dir, 'ctl'),
         execs: join(dir, 'execs'),
         forkGeneration: join(dir, 'fork-generation'),
+        /** What the machine trusts, if it has secrets. */
+        trust: join(dir, 'trust.pem'),
         held: join(dir, 'held'),
         /** Of a machine that was made ahead: what it is told to run, and a link to the logs of its machine. */
         orders: join(dir, 'orders'),

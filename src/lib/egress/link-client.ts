@@ -7,12 +7,21 @@ import { openJsonLinesClient } from '../ipc/json-lines-rpc.ts'
 import { type EgressEntry } from './entry.ts'
 import { LINK_MAX_BYTES, type LinkEvent, linkMessage, PIN_DEADLINE_MS } from './link-protocol.ts'
 import { type EgressRules, parseAllowed } from './rules.ts'
+import type { BrokeredSecret } from './secrets.ts'
 
 const AGAIN_MS = 100
 const APPLIED_DEADLINE_MS = 2000
 
 /** `entries`: what the rules allow; empty unless their mode is `listed`. */
-export type KnownRules = { machine: string; egress: EgressRules; entries: readonly EgressEntry[] }
+export type KnownRules = {
+  machine: string
+  egress: EgressRules
+  entries: readonly EgressEntry[]
+  /** Null: it is not known. */
+  team: number | null
+  /** Without placeholders and values for those who need the hosts alone. */
+  secrets: readonly BrokeredSecret[]
+}
 
 export type EgressLink = {
   /** The rules of the restricted machine with this address; null if there is none, or nothing is known for sure. */
@@ -27,6 +36,8 @@ export type LinkWatcher = {
   /** The rules of a machine have changed: `null`, it is not restricted any more. */
   onRules?: (address: string, rules: KnownRules | null) => void
   onEnded?: (address: string) => void
+  /** Returns the certificate of a team's authority, which the engine is told before rules with secrets are in force. */
+  authorityOf?: (team: number) => Promise<string>
   /** The engine is away; what is known is not all until `onWhole`. */
   onAway?: () => void
   /** With the addresses of all restricted machines. */
@@ -60,11 +71,24 @@ export function followEgressLink(socketPath: string, watcher: LinkWatcher = {}):
         forget(event.address)
       } else {
         listing?.add(event.address)
-        const known = { machine: event.machine, egress: event.egress, entries: entriesOf(event.egress) }
+        const { machine, egress, team = null, secrets } = event
+        const known = { machine, egress, entries: entriesOf(egress), team, secrets }
+        if (team !== null && secrets.length > 0) authority(team)
         rules.set(event.address, known)
         watcher.onRules?.(event.address, known)
       }
       if (listing === null) void applied(event.version)
+    }
+    const said = new Map<number, Promise<unknown>>()
+    const authority = (team: number) => {
+      if (said.has(team) || !watcher.authorityOf) return
+      const saying = watcher.authorityOf(team).then((certificate) => {
+        const call = { operation: 'authority', request: { team, certificate } }
+        return calls.call(call, APPLIED_DEADLINE_MS)
+      })
+      said.set(team, saying)
+      // The next rules of the team try again; until then these are not in force.
+      saying.catch(() => said.delete(team))
     }
     const forget = (address: string) => {
       rules.delete(address)
@@ -84,8 +108,10 @@ export function followEgressLink(socketPath: string, watcher: LinkWatcher = {}):
     })
     const applied = async (version: number) => {
       const call = { operation: 'applied', request: { version } }
-      // An engine that is gone says everything again when it is back.
-      await calls.call(call, APPLIED_DEADLINE_MS).catch(() => {})
+      // An engine that is gone says everything again when it is back, and so does one that waits in vain.
+      await Promise.all(said.values())
+        .then(() => calls.call(call, APPLIED_DEADLINE_MS))
+        .catch(() => {})
     }
     return { socket, closed, calls }
   }

@@ -1,7 +1,7 @@
 // What the engine says to those who decide by name what machines may reach: the egress process, and the resolver for
 // restricted machines. JSON lines (lib/ipc/json-lines-rpc.ts) over a unix socket of each. They parse what machines and
 // strangers send, so all they can ask of the engine is to let a machine reach the addresses of a name that its rules
-// allow, and only the resolver can.
+// allow, and only the resolver can. The egress process alone is told the values of secrets.
 
 import { isIPv4 } from 'node:net'
 import { z } from 'zod'
@@ -22,9 +22,26 @@ const egress = z.object({
   siblings: z.enum(siblingScopes),
 })
 
+const team = z.int().min(0)
+/** The resolver is told the hosts alone. */
+const secret = z.object({
+  name: z.string(),
+  placeholder: z.string(),
+  value: z.string(),
+  hosts: z.array(z.string()),
+})
+
 export const linkEvents = z.discriminatedUnion('event', [
   /** The rules of the machine with an address. Null: it is not restricted any more. */
-  z.object({ event: z.literal('rules'), version, address, machine: z.string(), egress: egress.nullable() }),
+  z.object({
+    event: z.literal('rules'),
+    version,
+    address,
+    machine: z.string(),
+    egress: egress.nullable(),
+    team: team.optional(),
+    secrets: z.array(secret).default([]),
+  }),
   /** The machine's run has ended: what is open for it is for nobody. */
   z.object({ event: z.literal('ended'), version, address }),
   /** All that there is has been said. */
@@ -38,8 +55,10 @@ export const linkOperations = {
   /** All events up to this version are in force. */
   applied: z.strictObject({ version }),
   /** The name has these addresses. Answers whether the machine can reach them now. */
+  /** The certificate of a team's authority, in PEM. From the egress process alone. */
+  authority: z.strictObject({ team, certificate: z.string().max(8192) }),
   pin: z.strictObject({ machine: address, name: z.string().max(253), addresses: z.array(address).max(64) }),
 }
-export const linkCall = callLine.extend({ operation: z.enum(['applied', 'pin']) })
+export const linkCall = callLine.extend({ operation: z.enum(['applied', 'pin', 'authority']) })
 
 export const PIN_DEADLINE_MS = 2 * SECOND

@@ -13,6 +13,9 @@ export type EgressProcesses = {
   dnsPort: number
   sockets: { rules: string; names: string }
   nameserver: string
+  stateDir: string
+  /** By which the hosts of secrets are verified, in PEM. */
+  roots: string
   /** What siblings are called. */
   siblings: Record<string, string>
 }
@@ -34,6 +37,8 @@ await startEgress({
   ports: given.ports,
   socketPath: given.sockets.rules,
   resolve: createNames({ servers: [given.nameserver] }),
+  stateDir: given.stateDir,
+  roots: async () => given.roots,
   log,
   clock,
 })

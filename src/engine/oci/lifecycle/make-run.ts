@@ -18,6 +18,7 @@ import { explainStartFailure } from '../runtime/start-errors.ts'
 import { prepareForkGeneration } from '../snapshot/generation.ts'
 import { writeBootFiles } from '../storage/boot-files.ts'
 import { prepareMountPoints } from '../storage/mount-points.ts'
+import { prepareTrust } from '../storage/trust.ts'
 import { resolveUser } from '../storage/user.ts'
 import type { MachineRecord } from './record.ts'
 
@@ -88,13 +89,23 @@ async function describeRun(
   { record, run, paths, image, networkNamespace }: NewRun,
 ): Promise<BundleInput> {
   const { spec } = record
+  const mountPoints = await prepareMountPoints(paths.rootfs, spec)
   return {
     spec,
     run,
     image: image.image.config,
     user: resolveUser(image.rootfs, image.image.config.user),
     rootfs: paths.rootfs,
-    mountPoints: await prepareMountPoints(paths.rootfs, spec),
+    mountPoints,
+    trust: await prepareTrust({
+      run,
+      rootfs: paths.rootfs,
+      imageRootfs: image.rootfs,
+      imageEnv: image.image.config.env,
+      mountPoints,
+      file: paths.trust,
+      authority: host.network.authorityOf(spec.networkGroup),
+    }),
     helperDir: host.paths.helper,
     forkGeneration: await prepareForkGeneration(record, paths),
     volumeDir: spec.volume ? host.paths.machine(spec.id).volume : null,

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type { MachineEgress } from '../../egress.ts'
 import type { Exit, MachineSpec } from '../../engine.ts'
 import type { Paths } from '../paths.ts'
+import { keepSecrets } from './secrets.ts'
 
 export type MachineRecord = {
   spec: MachineSpec
@@ -58,6 +59,7 @@ export async function beginMachine(paths: Paths, id: string): Promise<void> {
 export async function saveRecord(paths: Paths, record: MachineRecord): Promise<void> {
   const machine = paths.machine(record.spec.id)
   await mkdir(machine.logs, { recursive: true, mode: 0o700 })
+  await keepSecrets(paths, record)
   const temporary = `${machine.record}.new`
   const { egress } = record
   const kept = { ...record, egress: egress && { ...egress, secrets: [] } }

@@ -19,6 +19,7 @@ import { discardCheckpoint, discardIncompleteCheckpoints } from '../checkpoint/c
 import { isMonitorAlive } from '../runtime/monitor.ts'
 import { adoptProcesses } from '../processes/adopt.ts'
 import { loadRecords, type MachineRecord, saveRecord } from './record.ts'
+import { readSecrets } from './secrets.ts'
 import { cleanUpMachine, cleanUpRun, retry } from './clean-up-run.ts'
 import { listContainers } from '../runtime/runtime.ts'
 import { joinShares } from '../storage/team-shares.ts'
@@ -32,6 +33,7 @@ export async function adoptMachines(host: EngineContext): Promise<void> {
   // They keep their addresses, since they may be wanted again.
   const aside = await loadRecords(host.paths.aside)
   for (const record of records) {
+    if (record.egress !== null) record.egress.secrets = await readSecrets(host.paths, record.spec.id)
     host.machines.set(record.spec.id, newMachine(record, null))
     nameFirstRun(host.paths, record)
   }

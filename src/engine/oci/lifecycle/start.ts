@@ -130,6 +130,8 @@ async function launch(host: EngineContext, launched: Launch): Promise<void> {
     makeDirectories(paths),
   ])
   const restricted = restrict(host, launched)
+  // What it trusts is known then.
+  if (run.egress !== null && run.egress.secrets.length > 0) await restricted
   await host.ready.makeRoom(spec.size.memoryMb)
   prepareGroup(host, { record, paths })
   const runtime = getRuntime(host, spec.isolation)

@@ -11,6 +11,7 @@ import { discardCheckpoint } from '../checkpoint/checkpoints.ts'
 import { removeTree } from '../kernel/mounts.ts'
 import { terminateContainer } from '../runtime/runtime.ts'
 import { cleanUpRun } from './clean-up-run.ts'
+import { forgetSecrets } from './secrets.ts'
 import { dropReady, FIRST_GENERATION } from '../warm-pool/ready.ts'
 
 /** How long a monitor may take to report that its run was killed. */
@@ -81,6 +82,7 @@ export async function removeMachineState(host: EngineContext, id: string): Promi
   await host.effect('engine.destroy.network', () => host.network.release(id))
   await host.effect('engine.destroy.disk', () => destroyDisk(host.paths, id))
   await host.effect('engine.destroy.record', async () => {
+    await forgetSecrets(host.paths, id)
     await removeTree(host.paths.machine(id).dir)
     await removeTree(host.paths.asideOf(id))
   })

@@ -1,5 +1,6 @@
 // Says what machines may reach to those who decide by name (lib/egress/link-protocol.ts), and waits until they go by it.
 
+import { X509Certificate } from 'node:crypto'
 import { createServer, type Server, type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseLine } from '../../../lib/ipc/call-lines.ts'
@@ -19,11 +20,14 @@ import type { MachineEgress } from '../../egress.ts'
 /** The socket of the egress process and that of the resolver, each with the group that may connect. */
 export type LinkSockets = Record<'rules' | 'names', { path: string; gid: number }>
 
-export type Restricted = { address: string; machine: string; egress: MachineEgress }
+/** `group`: its network group, which is its team's. */
+export type Restricted = { address: string; machine: string; group: number; egress: MachineEgress }
 
 export type EgressLink = {
   /** Resolves once all that listen go by it. Throws if one does not in time; it is disconnected then. */
-  tell(change: { address: string; machine: string; egress: MachineEgress | null }): Promise<void>
+  tell(change: Omit<Restricted, 'egress'> & { egress: MachineEgress | null }): Promise<void>
+  /** Returns the certificate of a team's authority, in PEM; null if the egress process has not said it. */
+  authorityOf(group: number): string | null
   /** The machine's run has ended. */
   tellEnded(address: string): void
   /** Resolves once the egress process listens, or after a while. */
@@ -35,7 +39,13 @@ export type EgressLink = {
 const APPLY_WITHIN_MS = 1000
 const SERVED_WITHIN_MS = 10_000
 
-type Listener = { lines: JsonLinesServer; socket: Socket; applied: number; onApplied: Set<() => void> }
+type Listener = {
+  kind: keyof LinkSockets
+  lines: JsonLinesServer
+  socket: Socket
+  applied: number
+  onApplied: Set<() => void>
+}
 type Unversioned = LinkEvent extends infer E ? (E extends LinkEvent ? Omit<E, 'version'> : never) : never
 
 type Options = {
@@ -48,20 +58,11 @@ type Options = {
 export async function openEgressLink({ sockets, restricted, pin, log }: Options): Promise<EgressLink> {
   const listeners = { rules: new Set<Listener>(), names: new Set<Listener>() }
   const served = new Set<() => void>()
+  const authorities = new Map<number, string>()
   let version = 0
 
   const all = () => [...listeners.rules, ...listeners.names]
   const say = ({ lines }: Listener, event: Unversioned) => lines.say(JSON.stringify({ ...event, version }))
-  const rulesEvent = ({
-    address,
-    machine,
-    egress,
-  }: Omit<Restricted, 'egress'> & { egress: MachineEgress | null }) => {
-    // Machines that are kept from siblings alone decide nothing by name.
-    const isByName = egress !== null && egress.mode !== 'open'
-    const { mode, allow, siblings } = egress ?? { mode: 'open', allow: [], siblings: 'team' }
-    return { event: 'rules' as const, address, machine, egress: isByName ? { mode, allow, siblings } : null }
-  }
 
   const accept = (kind: keyof LinkSockets, socket: Socket) => {
     socket.on('error', () => {})
@@ -72,6 +73,13 @@ export async function openEgressLink({ sockets, restricted, pin, log }: Options)
         const said = linkOperations.applied.safeParse(call.request)
         if (said.success) listener.applied = Math.max(listener.applied, said.data.version)
         for (const tell of listener.onApplied) tell()
+        return Promise.resolve({ id: call.id, answer: true })
+      }
+      if (call.operation === 'authority') {
+        const said = linkOperations.authority.safeParse(call.request)
+        const certificate = said.success && kind === 'rules' ? readCertificate(said.data.certificate) : null
+        if (!said.success || certificate === null) return null
+        authorities.set(said.data.team, certificate)
         return Promise.resolve({ id: call.id, answer: true })
       }
       const asked = linkOperations.pin.safeParse(call.request)
@@ -91,13 +99,13 @@ export async function openEgressLink({ sockets, restricted, pin, log }: Options)
       mostCalls: LINK_MAX_CALLS,
     }
     const lines = serveJsonLines(socket, { ...bounds, answer })
-    const listener: Listener = { lines, socket, applied: -1, onApplied: new Set() }
+    const listener: Listener = { kind, lines, socket, applied: -1, onApplied: new Set() }
     listeners[kind].add(listener)
     socket.once('close', () => {
       listeners[kind].delete(listener)
       for (const tell of listener.onApplied) tell()
     })
-    for (const each of restricted()) say(listener, rulesEvent(each))
+    for (const each of restricted()) say(listener, rulesEvent(kind, each))
     say(listener, { event: 'whole' })
     listener.onApplied.add(() => {
       if (kind === 'rules' && listener.applied >= 0) for (const tell of served) tell()
@@ -135,7 +143,7 @@ export async function openEgressLink({ sockets, restricted, pin, log }: Options)
       version += 1
       const wanted = version
       const listening = all()
-      for (const each of listening) say(each, rulesEvent(change))
+      for (const each of listening) say(each, rulesEvent(each.kind, change))
       await Promise.all(listening.map((each) => untilApplied(each, wanted)))
     },
     tellEnded(address) {
@@ -155,11 +163,42 @@ export async function openEgressLink({ sockets, restricted, pin, log }: Options)
       served.delete(done.resolve)
     },
     isServed,
+    authorityOf: (group) => authorities.get(group) ?? null,
     async close() {
       for (const [, listening] of open)
         await listening.close(() => {
           for (const { socket } of all()) socket.destroy()
         })
     },
+  }
+}
+
+/** Machines that are kept from siblings alone decide nothing by name. The values are for the egress process alone. */
+export function decidesByName(egress: MachineEgress | null): egress is MachineEgress {
+  return egress !== null && (egress.mode !== 'open' || egress.secrets.length > 0)
+}
+
+function rulesEvent(
+  kind: keyof LinkSockets,
+  { address, machine, group, egress }: Omit<Restricted, 'egress'> & { egress: MachineEgress | null },
+) {
+  const event = { event: 'rules' as const, address, machine }
+  if (!decidesByName(egress)) return { ...event, egress: null, secrets: [] }
+  const { mode, allow, siblings, secrets } = egress
+  const rules = { mode, allow, siblings }
+  if (kind === 'rules') return { ...event, egress: rules, team: group, secrets }
+  return {
+    ...event,
+    egress: rules,
+    secrets: secrets.map((each) => ({ ...each, placeholder: '', value: '' })),
+  }
+}
+
+/** Anything but one certificate is refused, since it becomes a part of what units trust. */
+function readCertificate(pem: string): string | null {
+  try {
+    return new X509Certificate(pem).toString()
+  } catch {
+    return null
   }
 }

@@ -3,6 +3,8 @@
 
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { EgressProcesses } from '../../../../test/support/network-lab/egress-processes.ts'
 import type { Outcome, Step } from '../../../../test/support/network-lab/egress-client.ts'
@@ -386,6 +388,8 @@ async function startProcesses(): Promise<ChildProcess> {
       dnsPort: DNS_PORT,
       sockets: { rules: toRules.path, names: names.path },
       nameserver: NEIGHBOUR,
+      stateDir: join(tmpdir(), 'no-authorities'),
+      roots: '',
       siblings: { 'mate.shop.internal': machine('mate').address },
     } satisfies EgressProcesses,
     ['setpriv', `--regid=${EGRESS_GID}`, '--clear-groups'],

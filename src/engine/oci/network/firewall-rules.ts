@@ -16,6 +16,9 @@
 // A machine that may not reach everything is an element of `narrowed`. Each new flow of it is looked at in `narrowed`:
 // siblings by `to_sibling`, hosts outside by `to_listed`, and its TCP ports 80 and 443 and its DNS are redirected to
 // the egress process and to a resolver of their own (`by_name`). Where neither listens, the kernel refuses.
+//
+// Of a machine in `brokers`, which may reach everything and has secrets, only the connections to the hosts of those are
+// redirected: their addresses are in `brokered` before the resolver answers (`by_secret`).
 
 import { privateRanges4, privateRanges6 } from '../../../lib/address-ranges.ts'
 import { GATEWAY_MAC, type Names } from './names.ts'
@@ -167,6 +170,8 @@ function inetTable(options: TableOptions, state: FirewallState): string {
   map stacks { type ipv4_addr : mark; }
   set stackmates { type mark . ipv4_addr; }
   set pinned { type ipv4_addr . ipv4_addr . inet_service; }
+  set brokers { type ipv4_addr; }
+  set brokered { type ipv4_addr . ipv4_addr; }
   set ranges { type ipv4_addr . ipv4_addr . inet_service; flags interval; }
   ${REFUSED}
   set flows { type ipv4_addr; flags dynamic; size 65535; }
@@ -215,6 +220,7 @@ function inetTable(options: TableOptions, state: FirewallState): string {
   chain dns {
     type nat hook prerouting priority dstnat; policy accept;
     iifname ${ours} ip saddr @listed jump by_name
+    iifname ${ours} ip saddr @brokers jump by_secret
     iifname ${ours} ip daddr ${gateway} meta l4proto { tcp, udp } th dport 53 dnat ip to ${gateway}:${dnsPort}
   }
 
@@ -222,6 +228,11 @@ function inetTable(options: TableOptions, state: FirewallState): string {
     ip daddr ${gateway} meta l4proto { tcp, udp } th dport 53 dnat ip to ${gateway}:${egressPorts.dns}
     ip daddr != ${subnet} tcp dport 80 dnat ip to ${gateway}:${egressPorts.http}
     ip daddr != ${subnet} tcp dport 443 dnat ip to ${gateway}:${egressPorts.tls}
+  }
+
+  chain by_secret {
+    ip daddr ${gateway} meta l4proto { tcp, udp } th dport 53 dnat ip to ${gateway}:${egressPorts.dns}
+    ip saddr . ip daddr @brokered tcp dport 443 dnat ip to ${gateway}:${egressPorts.tls}
   }
 
   chain input {

@@ -179,7 +179,7 @@ export function createFirewall(options: TableOptions, rulesGeneration: () => num
     pin: (address, pins) =>
       change((current) => {
         const before = current.egress.get(address)
-        if (before?.egress.mode !== 'listed') return []
+        if (!before) return []
         return setEgress(current, address, { ...before, pins: withPins(before.pins, pins) })
       }),
 
@@ -191,7 +191,7 @@ export function createFirewall(options: TableOptions, rulesGeneration: () => num
         current.members = members
         current.ports = ports
         const restrictions = [...egress].map(([address, rules]) => {
-          const pins = rules.mode === 'listed' ? (kept.get(address) ?? []) : []
+          const pins = rules.mode === 'none' ? [] : (kept.get(address) ?? [])
           return [address, restrictionFor(rules, pins)] as const
         })
         current.egress = new Map(restrictions)
@@ -236,8 +236,9 @@ async function pinnedInKernel(table: string): Promise<Map<string, Pin[]>> {
   const pins = new Map<string, Pin[]>()
   for (const line of (await readTables(table))?.egress ?? []) {
     const [set, machine = '', address = '', port = ''] = line.split(' ')
-    if (set !== 'pinned') continue
-    pins.set(machine, [...(pins.get(machine) ?? []), { name: null, address, port: Number(port) }])
+    if (set !== 'pinned' && set !== 'brokered') continue
+    const pin = { name: null, address, port: set === 'pinned' ? Number(port) : 443 }
+    pins.set(machine, [...(pins.get(machine) ?? []), pin])
   }
   return pins
 }

@@ -81,6 +81,9 @@ export type Network = {
    */
   restrict(machineId: string, egress: MachineEgress | null): Promise<void>
 
+  /** Returns the certificate that machines of a group with secrets must trust, in PEM; null before it is known. */
+  authorityOf(group: number): string | null
+
   /** After a run: removes namespace and wire; the address stays the machine's. Unknown ids succeed. */
   detach(machineId: string): Promise<void>
 
@@ -228,9 +231,10 @@ export async function openNetwork(options: NetworkOptions): Promise<Network> {
             machine,
             {
               address,
+              group,
               restricted: { egress },
             },
-          ]) => (egress === null ? [] : [{ machine, address, egress }]),
+          ]) => (egress === null ? [] : [{ machine, address, group, egress }]),
         ),
       )
       const leftovers = found.filter((slot) => !kept.some(({ number }) => number === slot.number))
@@ -293,6 +297,8 @@ export async function openNetwork(options: NetworkOptions): Promise<Network> {
         const machine = machines.get(machineId)
         if (machine) await restricting?.restrict({ machineId, ...machine }, egress)
       }),
+
+    authorityOf: (group) => restricting?.authorityOf(group) ?? null,
 
     detach: (machineId) =>
       inTurn(machineId, async () => {

@@ -7,7 +7,7 @@ import { isWithin } from '../../../lib/egress/rules.ts'
 import type { Log } from '../../../lib/log.ts'
 import type { MachineEgress } from '../../egress.ts'
 import { cutConnections, type Flow } from './connections.ts'
-import { type LinkSockets, openEgressLink, type Restricted as Listed } from './egress-link.ts'
+import { decidesByName, type LinkSockets, openEgressLink, type Restricted as Listed } from './egress-link.ts'
 import type { Firewall } from './firewall.ts'
 import { allowsDirect, pinsFor } from './restrictions.ts'
 import type { EgressPorts } from './firewall-rules.ts'
@@ -25,10 +25,12 @@ export type EgressOptions = {
 /** `isNew`: the machine has not run, so nothing of it can be open. `failed`: what was wanted may not be in force. */
 export type Restricted = { egress: MachineEgress | null; isNew: boolean; failed?: boolean }
 
-type Machine = { machineId: string; address: string; restricted: Restricted }
+type Machine = { machineId: string; address: string; group: number; restricted: Restricted }
 
 export type Restricting = {
   restrict(machine: Machine, egress: MachineEgress | null): Promise<void>
+  /** The certificate that units of a network group trust for the hosts of their secrets; null before it is known. */
+  authorityOf(group: number): string | null
   /** The run of the machine with this address has ended. */
   ended(address: string): void
   close(): Promise<void>
@@ -42,7 +44,6 @@ export async function openRestricting(
   log: Log,
   restricted: () => Listed[],
 ): Promise<Restricting> {
-  const isByName = (egress: MachineEgress | null) => egress !== null && egress.mode !== 'open'
   const pin = async (address: string, name: string, addresses: string[]) => {
     const egress = firewall.restrictionOf(address)?.egress
     if (!egress) return false
@@ -51,14 +52,15 @@ export async function openRestricting(
   }
   const link = sockets === null ? null : await openEgressLink({ sockets, restricted, pin, log })
   const askForProcess = () => {
-    if (link?.isServed() === false && restricted().some(({ egress }) => isByName(egress))) onNeeded()
+    if (link?.isServed() === false && restricted().some(({ egress }) => decidesByName(egress))) onNeeded()
   }
+  const authorityOf = (group: number) => link?.authorityOf(group) ?? null
   askForProcess()
   const asking = setInterval(askForProcess, NEEDED_EVERY_MS)
   asking.unref()
 
   return {
-    async restrict({ machineId: machine, address, restricted: state }, egress) {
+    async restrict({ machineId: machine, address, group, restricted: state }, egress) {
       const before = state.egress
       const { isNew } = state
       state.isNew = false
@@ -66,15 +68,19 @@ export async function openRestricting(
       state.egress = egress
       state.failed = true
       await firewall.restrict(address, egress)
-      if (isByName(egress) && link?.isServed() === false) {
+      if (decidesByName(egress) && link?.isServed() === false) {
         onNeeded()
         await link.untilServed()
       }
-      await link?.tell({ address, machine, egress })
+      await link?.tell({ address, machine, group, egress })
+      if (egress !== null && egress.secrets.length > 0 && authorityOf(group) === null)
+        throw new Error('there is no egress process that puts secrets into requests')
       if (egress !== null && !isNew)
         await cutConnections(address, staysOpen(firewall, address, before, egress))
       state.failed = false
     },
+
+    authorityOf,
 
     ended: (address) => {
       if (firewall.restrictionOf(address)) link?.tellEnded(address)

@@ -1,6 +1,6 @@
 // What machines may reach, as elements of the firewall's sets (firewall-rules.ts). Pure.
 
-import type { MachineEgress } from '../../egress.ts'
+import type { BrokeredSecret, MachineEgress } from '../../egress.ts'
 import { formatEgressEntry, portsByName, type RangeEntry } from '../../../lib/egress/entry.ts'
 import { entryForAddress, parseAllowed, portsForName } from '../../../lib/egress/rules.ts'
 
@@ -13,7 +13,19 @@ export type Restriction = { egress: MachineEgress; stack: number | null; pins: P
 /** A set or map of the table, and one element of it. */
 export type Element = { set: string; element: string }
 
-export const egressSets = ['narrowed', 'listed', 'apart', 'stacks', 'stackmates', 'pinned', 'ranges'] as const
+export const egressSets = [
+  'narrowed',
+  'listed',
+  'apart',
+  'stacks',
+  'stackmates',
+  'pinned',
+  'ranges',
+  'brokers',
+  'brokered',
+] as const
+
+const TLS_PORT = 443
 
 /** A program may look names up for ever: the oldest pins of a machine go first. */
 export const PINS_PER_MACHINE = 1024
@@ -22,6 +34,8 @@ export const PINS_PER_MACHINE = 1024
 export function elementsOf(address: string, { egress, stack, pins }: Restriction): Element[] {
   const isListed = egress.mode !== 'open'
   const isApart = egress.siblings !== 'team'
+  // One that is listed reaches every host by name.
+  const isBroker = !isListed && egress.secrets.length > 0
   const of = (set: (typeof egressSets)[number], element: string): Element => ({ set, element })
   return [
     ...(isListed || isApart ? [of('narrowed', address)] : []),
@@ -35,21 +49,37 @@ export function elementsOf(address: string, { egress, stack, pins }: Restriction
       return of('ranges', `${address} . ${network.replace(/\/32$/, '')} . ${port}`)
     }),
     ...(isListed ? pins : []).map((pin) => of('pinned', `${address} . ${pin.address} . ${pin.port}`)),
+    ...(isBroker ? [of('brokers', address)] : []),
+    ...(isBroker ? pins.filter(({ port }) => port === TLS_PORT) : []).map((pin) =>
+      of('brokered', `${address} . ${pin.address}`),
+    ),
   ]
 }
 
 /** Returns the pins that the rules still allow, and without those whose name is unknown. */
-export function pinsWithin(pins: readonly Pin[], { mode, allow }: MachineEgress): Pin[] {
-  if (mode !== 'listed') return []
+export function pinsWithin(pins: readonly Pin[], { mode, allow, secrets }: MachineEgress): Pin[] {
+  if (mode === 'open') return pins.filter(({ name, port }) => port === TLS_PORT && isHostOf(secrets, name))
+  if (mode === 'none') return []
   const entries = parseAllowed(allow)
-  return pins.filter(({ name, port }) => name !== null && portsForName(entries, name).includes(port))
+  const allows = (name: string, port: number) =>
+    !portsByName.includes(port) && portsForName(entries, name).includes(port)
+  return pins.filter(({ name, port }) => name !== null && allows(name, port))
 }
 
 /** Returns pins for a name's addresses, at the ports at which it is not the connection that says the name. */
 export function pinsFor(name: string, addresses: readonly string[], egress: MachineEgress): Pin[] {
-  if (egress.mode !== 'listed') return []
+  if (egress.mode === 'open')
+    return isHostOf(egress.secrets, name)
+      ? addresses.map((address) => ({ name, address, port: TLS_PORT }))
+      : []
+  if (egress.mode === 'none') return []
   const ports = portsForName(parseAllowed(egress.allow), name).filter((port) => !portsByName.includes(port))
   return addresses.flatMap((address) => ports.map((port) => ({ name, address, port })))
+}
+
+/** Of a machine that may reach everything, what goes to the hosts of its secrets is redirected by their addresses. */
+function isHostOf(secrets: readonly BrokeredSecret[], name: string | null): boolean {
+  return name !== null && secrets.some(({ hosts }) => hosts.includes(name))
 }
 
 /** Adds pins as the newest; one of the same address and port is replaced. */

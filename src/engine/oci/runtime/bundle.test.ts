@@ -46,6 +46,7 @@ function input(
     mountPoints: { helper: '/run/berth', volume: '/data', tmp: null },
     helperDir: '/helper',
     forkGeneration: null,
+    trust: null,
     volumeDir: '/volume',
     cgroupPath: '/berth-test/unit_1-1',
     networkNamespace: '/run/netns/n',

@@ -1,11 +1,13 @@
 // The OCI configuration of a run, as a pure function of the request and the paths. All hardening of a machine is
 // decided here (design 3, reliability I2).
 
+import { bundleVariables } from '../../../lib/egress/trust.ts'
 import type { ImageConfig, MachineSpec, RunSpec } from '../../engine.ts'
 import { EngineError } from '../../errors.ts'
 import { HELPER_DIR, type MountPoints } from '../storage/mount-points.ts'
 import type { Seccomp } from '../kernel/seccomp.ts'
 import { UNIT_PTYS } from '../kernel/shared-counters.ts'
+import { type Trust, TRUST, TRUST_FILE } from '../storage/trust.ts'
 import type { User } from '../storage/user.ts'
 import { type CapabilitySets, capabilitySets } from './capabilities.ts'
 
@@ -20,6 +22,7 @@ export type BundleInput = {
   /** The file with the machine's fork generation, if it is not the shared one. */
   forkGeneration: string | null
   volumeDir: string | null
+  trust: Trust | null
   cgroupPath: string
   networkNamespace: string
   ioDevice: { major: number; minor: number } | null
@@ -108,12 +111,12 @@ export function withEnv(entries: string[], over: Record<string, string>): string
   return [...kept, ...Object.entries(over).map(([name, value]) => `${name}=${value}`)]
 }
 
-function buildProcess({ run, image, user, openFiles }: BundleInput): Process {
+function buildProcess({ run, image, user, openFiles, trust }: BundleInput): Process {
   return {
     terminal: false,
     user: { uid: user.uid, gid: user.gid, additionalGids: user.additionalGids },
     args: commandLine(run, image),
-    env: environment(run, image, user),
+    env: environment(run, image, user, trust),
     cwd: image.workingDir === '' ? '/' : image.workingDir,
     capabilities: capabilitySets(user.uid),
     rlimits: [
@@ -138,8 +141,8 @@ function commandLine(run: RunSpec, image: ImageConfig): string[] {
   return args
 }
 
-/** Later entries override earlier ones: defaults, then the image, then the caller. */
-function environment(run: RunSpec, image: ImageConfig, user: User): string[] {
+/** Later entries override earlier ones: defaults, then the image, then where what it trusts is, then the caller. */
+function environment(run: RunSpec, image: ImageConfig, user: User, trust: Trust | null): string[] {
   const values = new Map<string, string>([
     ['PATH', DEFAULT_PATH],
     ['HOSTNAME', run.hostname],
@@ -149,6 +152,7 @@ function environment(run: RunSpec, image: ImageConfig, user: User): string[] {
     const at = entry.indexOf('=')
     if (at > 0) values.set(entry.slice(0, at), entry.slice(at + 1))
   }
+  if (trust !== null) for (const name of bundleVariables) values.set(name, TRUST_FILE)
   for (const [name, value] of Object.entries(run.env)) values.set(name, value)
   return [...values].map(([name, value]) => `${name}=${value}`)
 }
@@ -187,6 +191,9 @@ function buildMounts(input: BundleInput, native: boolean): object[] {
     ...(input.forkGeneration === null
       ? []
       : [bind(`${helper}/${FORK_GENERATION}`, input.forkGeneration, 'ro')]),
+    ...(input.trust === null
+      ? []
+      : [`${helper}/${TRUST}`, ...input.trust.at].map((at) => bind(at, input.trust?.file ?? '', 'ro'))),
     ...(input.volumeDir === null || volume === null ? [] : [bind(volume, input.volumeDir, 'rw')]),
   ]
 }

@@ -45,7 +45,10 @@ export async function probeRuntimes(
     classes.push(capability)
     if (runtime) runtimes.set(capability.class, runtime)
   }
-  return { runtimes, capabilities: { classes, ...chooseDefault(classes, asked), egress: true } }
+  return {
+    runtimes,
+    capabilities: { classes, ...chooseDefault(classes, asked), egress: true, brokersSecrets: true },
+  }
 }
 
 /** Throws a sentence that says what to install if the requested class, or any, is unavailable. */

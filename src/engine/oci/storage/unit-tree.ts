@@ -56,6 +56,30 @@ export function readInTree(root: string, path: string, maxBytes: number): Buffer
   }
 }
 
+/**
+ * Returns a regular file's path in the tree without links, as `makeInTree` does for directories. Null if there is none.
+ */
+export function fileInTree(root: string, path: string): string | null {
+  const rootFd = openRoot(root)
+  const opened: number[] = []
+  try {
+    const open = (at: string, options?: { links: boolean }) => {
+      const fd = openInRoot(rootFd, at, O_PATH, options)
+      opened.push(fd)
+      return fd
+    }
+    const fd = open(path)
+    const real = realPath(rootFd, fd)
+    return fstatSync(fd).isFile() && isSame(fd, open(real, { links: false })) ? real : null
+  } catch (error) {
+    unless('ENOENT', 'ENOTDIR', 'ELOOP', 'EXDEV')(error)
+    return null
+  } finally {
+    for (const fd of opened) closeFd(fd)
+    closeSync(rootFd)
+  }
+}
+
 /** Whether there is a file that somebody may execute. */
 export function isProgramInTree(root: string, path: string): boolean {
   const rootFd = openRoot(root)
@@ -79,11 +103,11 @@ export function isProgramInTree(root: string, path: string): boolean {
  */
 export async function makeInTree(root: string, path: string, mode = 0o755): Promise<string> {
   return await inDirectory(root, path, mode, async (rootFd, directory) => {
-    const real = join('/', readlinkSync(pathOf(directory)).slice(readlinkSync(pathOf(rootFd)).length))
+    const real = realPath(rootFd, directory)
     // The directory's name may not be valid text, and then another path results.
     const again = openInRoot(rootFd, real, DIRECTORY, { links: false })
     try {
-      if (fstatSync(again).ino !== fstatSync(directory).ino) throw new Error(`${path} was moved meanwhile`)
+      if (!isSame(again, directory)) throw new Error(`${path} was moved meanwhile`)
     } finally {
       closeFd(again)
     }
@@ -155,6 +179,15 @@ async function makeDirectory(above: number, name: string, mode: number): Promise
 /** The root itself is ours, and so is every name on the way to it. */
 function openRoot(root: string): number {
   return openSync(root, DIRECTORY | constants.O_NOFOLLOW)
+}
+
+/** What the kernel says of an open file of the tree. */
+function realPath(rootFd: number, fd: number): string {
+  return join('/', readlinkSync(pathOf(fd)).slice(readlinkSync(pathOf(rootFd)).length))
+}
+
+function isSame(one: number, other: number): boolean {
+  return fstatSync(one).ino === fstatSync(other).ino
 }
 
 function pathOf(fd: number): string {

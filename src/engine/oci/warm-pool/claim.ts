@@ -83,6 +83,8 @@ async function move(from: string, to: string): Promise<void> {
 
 /** Returns null if no run can begin so; a start that makes its own run says why. */
 export function ordersFor(ready: Ready, run: RunSpec): Orders | null {
+  // It has been made without what a machine with secrets trusts.
+  if (run.egress !== null && run.egress.secrets.length > 0) return null
   try {
     return { config: buildConfig({ ...ready.input, run }), run }
   } catch {

@@ -1,0 +1,288 @@
+// Connections to the hosts of secrets over real TLS, with a host of the test's own behind the door. Machines are told apart by
+// their loopback address.
+
+import { once } from 'node:events'
+import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
+import { createServer, type Server } from 'node:https'
+import { type AddressInfo, connect as connectTcp } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { connect, type TLSSocket } from 'node:tls'
+import { X509Certificate } from 'node:crypto'
+import fc from 'fast-check'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { makeKey, toPem } from '../../certificates/signed.ts'
+import { authorityCertificate, hostCertificate } from '../../certificates/team-authority.ts'
+import { DAY, systemClock } from '../../lib/clock.ts'
+import type { KnownRules } from '../../lib/egress/link-client.ts'
+import { parseAllowed } from '../../lib/egress/rules.ts'
+import type { BrokeredSecret } from '../../lib/egress/secrets.ts'
+import type { Door } from '../door.ts'
+import { createOpenConnections } from '../open-connections.ts'
+import { createTlsDoor } from '../tls-door.ts'
+import { type Authorities, openAuthorities } from './authorities.ts'
+import { createBroker } from './broker.ts'
+import { upstreamContext } from './upstream.ts'
+
+vi.mock('../dial.ts', () => ({
+  dialName: async () => {
+    const socket = connectTcp((host.address() as AddressInfo).port, '127.0.0.1')
+    await once(socket, 'connect')
+    return socket
+  },
+}))
+
+const ROOT = 'Test root'
+const OWNER = '127.0.0.1'
+const OTHER = '127.0.0.2'
+const secret: BrokeredSecret = {
+  name: 'KEY',
+  placeholder: 'berth_secret_0123456789abcdef',
+  value: 'sk-the-real-one',
+  hosts: ['api.example.com'],
+}
+
+let host: Server
+let door: Door
+let server: ReturnType<typeof createTlsDoor>
+let stateDir: string
+let authorities: Authorities
+let trusted: string
+const rules = new Map<string, KnownRules>()
+const seen: { url: string; headers: Record<string, string | string[] | undefined>; body: string }[] = []
+
+const rulesWith = (...secrets: BrokeredSecret[]): KnownRules => {
+  const egress = { mode: 'listed' as const, allow: ['*.example.com'], siblings: 'none' as const }
+  return { machine: 'unit_1', egress, entries: parseAllowed(egress.allow), team: 7, secrets }
+}
+
+beforeAll(async () => {
+  stateDir = await mkdtemp(join(tmpdir(), 'authorities-'))
+  authorities = await openAuthorities(stateDir, systemClock)
+  trusted = await authorities.certificateOf(7)
+  const [rootKey, key] = await Promise.all([makeKey(), makeKey()])
+  const now = new Date()
+  const roots = authorityCertificate(ROOT, { key: rootKey, now })
+  const cert = hostCertificate('api.example.com', key, { name: ROOT, key: rootKey }, now)
+  host = createServer({ key: toPem(key), cert }, (request, response) => {
+    const body: Buffer[] = []
+    request.on('data', (chunk: Buffer) => body.push(chunk))
+    request.on('end', () => {
+      const { url = '', headers } = request
+      seen.push({ url, headers, body: Buffer.concat(body).toString() })
+      response.setHeader('x-from', 'host').end(`hello ${String(headers['x-key'] ?? '')}`)
+    })
+  }).listen(0, '127.0.0.1')
+  host.on('upgrade', (request, socket) => {
+    seen.push({ url: request.url ?? '', headers: request.headers, body: '' })
+    socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n')
+    socket.pipe(socket)
+  })
+  door = {
+    link: {
+      rulesOf: (address) => rules.get(address) ?? null,
+      isWhole: () => true,
+      pin: async () => false,
+      close: async () => {},
+    },
+    resolve: async () => ({ kind: 'addresses', addresses: ['203.0.113.1'] }),
+    open: createOpenConnections(),
+    enter: () => () => {},
+  }
+  const broker = createBroker(door, { authorities, trusted: upstreamContext(async () => roots) })
+  server = createTlsDoor(door, broker).listen(0, '0.0.0.0')
+  await Promise.all([once(host, 'listening'), once(server, 'listening')])
+})
+afterAll(async () => {
+  host.closeAllConnections()
+  for (const each of [server, host]) each.close()
+  await rm(stateDir, { recursive: true })
+})
+beforeEach(() => {
+  seen.length = 0
+  rules.clear()
+  rules.set(OWNER, rulesWith(secret))
+})
+
+type At = { machine?: string; name?: string; alpn?: string[] }
+
+async function open({ machine = OWNER, name = 'api.example.com', alpn }: At = {}): Promise<TLSSocket> {
+  const { port } = server.address() as AddressInfo
+  const tcp = connectTcp({ port, host: '127.0.0.1', localAddress: machine })
+  const socket = connect({
+    socket: tcp,
+    servername: name,
+    ca: trusted,
+    ...(alpn && { ALPNProtocols: alpn }),
+  })
+  socket.on('error', () => {})
+  await once(socket, 'secureConnect')
+  return socket
+}
+
+/** Sends text, and returns everything up to the end, or what has come when `until` has. */
+async function say(socket: TLSSocket, text: string, until?: string): Promise<string> {
+  let said = ''
+  const done = Promise.withResolvers<void>()
+  const take = (chunk: Buffer) => {
+    said += chunk.toString('latin1')
+    if (until !== undefined && said.includes(until)) done.resolve()
+  }
+  socket.on('data', take).once('close', done.resolve).once('end', done.resolve)
+  socket.write(text)
+  await done.promise
+  socket.off('data', take)
+  return said
+}
+
+const get = (...headers: string[]) =>
+  ['GET / HTTP/1.1', 'Host: api.example.com', ...headers, 'Connection: close', '', ''].join('\r\n')
+const ask = async (text: string, at?: At) => await say(await open(at), text)
+const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`
+
+describe('a request to the host of a secret', () => {
+  test('carries the value where its headers have the placeholder, and no other header changes', async () => {
+    const answer = await ask(get(`Authorization: Bearer ${secret.placeholder}`, 'X-Other: one'))
+    expect(answer).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*x-from: host[^]*hello/)
+    expect(seen[0]?.headers).toMatchObject({
+      authorization: `Bearer ${secret.value}`,
+      'x-other': 'one',
+      host: 'api.example.com',
+    })
+  })
+
+  test('carries the value inside Basic as user or password', async () => {
+    await ask(get(`Authorization: ${basic(`x-token:${secret.placeholder}`)}`))
+    await ask(get(`Authorization: ${basic(`${secret.placeholder}:`)}`))
+    await ask(get(`Authorization: ${basic('someone:else')}`))
+    expect(seen.map(({ headers }) => headers.authorization)).toEqual([
+      basic(`x-token:${secret.value}`),
+      basic(`${secret.value}:`),
+      basic('someone:else'),
+    ])
+  })
+
+  test('keeps a placeholder in its URL and in its body', async () => {
+    const body = `key=${secret.placeholder}`
+    const text = `POST /?k=${secret.placeholder} HTTP/1.1\r\nHost: api.example.com\r\nConnection: close\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+    await ask(text)
+    expect(seen).toMatchObject([{ url: `/?k=${secret.placeholder}`, body }])
+  })
+
+  test('has a body of any kind, and its answer passes as it is', async () => {
+    const chunked = get('Transfer-Encoding: chunked').replace('GET', 'POST')
+    await ask(`${chunked}5\r\nhello\r\n0\r\n\r\n`)
+    expect(seen[0]?.body).toBe('hello')
+    expect(await ask(get(`X-Key: ${secret.placeholder}`))).toContain(`hello ${secret.value}`)
+  })
+
+  test('carries the value as it is now on a connection that stays open, and none once it is taken away', async () => {
+    const socket = await open()
+    const request = `GET / HTTP/1.1\r\nHost: api.example.com\r\nX-Key: ${secret.placeholder}\r\n\r\n`
+    expect(await say(socket, request, 'hello sk')).toContain(secret.value)
+    rules.set(OWNER, rulesWith({ ...secret, value: 'sk-rotated' }))
+    expect(await say(socket, request, 'hello sk')).toContain('sk-rotated')
+    rules.set(OWNER, rulesWith())
+    expect(await say(socket, request)).toContain('403 Forbidden')
+    expect(seen).toHaveLength(2)
+  })
+
+  test('is refused on a connection to another Host, and so is a target that names a host', async () => {
+    const socket = await open()
+    await say(socket, 'GET / HTTP/1.1\r\nHost: api.example.com\r\n\r\n', 'hello')
+    expect(await say(socket, get().replace('api.example.com', 'www.example.com'))).toContain('421 ')
+    expect(await ask(get().replace('GET /', 'GET https://www.example.com/'))).toContain('421 ')
+    expect(await ask(get('Host: www.example.com'))).toMatch(/HTTP\/1\.1 4\d\d/)
+    expect(seen).toHaveLength(1)
+  })
+
+  test('of another machine keeps the placeholder, and reaches no host but by its own rules', async () => {
+    rules.set(OTHER, rulesWith({ ...secret, name: 'B', placeholder: 'berth_secret_of_another', value: 'b' }))
+    await ask(get(`X-Key: ${secret.placeholder}`), { machine: OTHER })
+    expect(seen[0]?.headers['x-key']).toBe(secret.placeholder)
+  })
+
+  test('that would grow beyond all measure is refused', async () => {
+    rules.set(OWNER, rulesWith({ ...secret, value: 'v'.repeat(8192) }))
+    const many = Array.from({ length: 20 }, () => secret.placeholder).join(' ')
+    expect(await ask(get(`X-Key: ${many}`))).toContain('431 ')
+    expect(seen).toEqual([])
+  })
+
+  test('that upgrades carries the value, and bytes then pass both ways', async () => {
+    const socket = await open()
+    const upgrade = `GET /ws HTTP/1.1\r\nHost: api.example.com\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nAuthorization: Bearer ${secret.placeholder}\r\n\r\n`
+    expect(await say(socket, upgrade, '\r\n\r\n')).toContain('101 Switching Protocols')
+    expect(await say(socket, secret.placeholder, secret.placeholder)).toBe(secret.placeholder)
+    expect(seen[0]?.headers.authorization).toBe(`Bearer ${secret.value}`)
+    socket.destroy()
+  })
+
+  test('is answered by HTTP/1.1, also for a client that can more', async () => {
+    const socket = await open({ alpn: ['h2', 'http/1.1'] })
+    expect(socket.alpnProtocol).toBe('http/1.1')
+    socket.destroy()
+    await expect(open({ alpn: ['h2'] })).rejects.toThrow()
+  })
+})
+
+describe('a connection by name', () => {
+  test('to another host passes unread, with that host’s own certificate', async () => {
+    rules.set(OWNER, rulesWith({ ...secret, hosts: ['other.example.com'] }))
+    const opened = open()
+    await expect(opened).rejects.toThrow(/unable to|self-signed|issuer/)
+  })
+
+  test('to a host whose certificate is another one’s sends nothing', async () => {
+    rules.set(OWNER, rulesWith({ ...secret, hosts: ['wrong.example.com'] }))
+    const request = get(`X-Key: ${secret.placeholder}`).replace('api.', 'wrong.')
+    const answer = await ask(request, { name: 'wrong.example.com' })
+    expect(answer).toMatch(/502 Bad Gateway[^]*host_unverified/)
+    expect(seen).toEqual([])
+  })
+
+  test('is forgotten once it is closed, and cut by the process', async () => {
+    const socket = await open()
+    await say(socket, 'GET / HTTP/1.1\r\nHost: api.example.com\r\n\r\n', 'hello')
+    expect(door.open.machines()).toEqual([OWNER])
+    const closed = once(socket, 'close')
+    door.open.sift(OWNER, () => false)
+    await closed
+    await vi.waitFor(() => expect(door.open.machines()).toEqual([]))
+  })
+
+  test('survives any bytes in place of requests', async () => {
+    const text = fc.string({ unit: 'binary', maxLength: 200 })
+    const lines = fc.array(fc.oneof(text, fc.constantFrom('GET / HTTP/1.1', `X: ${secret.placeholder}`)))
+    await fc.assert(
+      fc.asyncProperty(lines, async (given) => {
+        const socket = await open()
+        socket.setTimeout(50, () => socket.destroy())
+        await say(socket, `${given.join('\r\n')}\r\n\r\n`)
+      }),
+      { numRuns: 30 },
+    )
+    expect(await ask(get())).toContain('200 OK')
+  })
+})
+
+describe('the authority of a team', () => {
+  test('is kept where its process alone reads it, and stays the same after a restart', async () => {
+    const again = await openAuthorities(stateDir, systemClock)
+    expect(await again.certificateOf(7)).toBe(trusted)
+    expect(await again.certificateOf(8)).not.toBe(trusted)
+    const files = await readdir(join(stateDir, '7'))
+    expect(files.toSorted()).toEqual(['ca.crt', 'ca.key'])
+    for (const file of files) expect((await stat(join(stateDir, '7', file))).mode & 0o777).toBe(0o600)
+    expect((await stat(join(stateDir, '7'))).mode & 0o777).toBe(0o700)
+    expect(trusted).not.toContain(await readFile(join(stateDir, '7', 'ca.key'), 'utf8'))
+  })
+
+  test('signs certificates that began a day ago and end within a week', async () => {
+    const socket = await open()
+    const { validFromDate, validToDate } = new X509Certificate(socket.getPeerCertificate(true).raw)
+    expect(Date.now() - validFromDate.getTime()).toBeGreaterThan(DAY - 5000)
+    expect(validToDate.getTime() - Date.now()).toBeLessThan(7 * DAY)
+    socket.destroy()
+  })
+})

@@ -1,0 +1,136 @@
+// Connections to the hosts of brokered secrets: TLS ends here, each request is decided by itself, and the values of the
+// secrets are put into its headers. Answers pass as they are. Nothing of a request or a secret is logged.
+
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { type SecureContext, TLSSocket } from 'node:tls'
+import type { Door } from '../door.ts'
+import { pairs, passedHeaders } from '../request-headers.ts'
+import { splice } from '../splice.ts'
+import type { Authorities } from './authorities.ts'
+import { beginRequest } from './requests.ts'
+import { openSession, type Session } from './session.ts'
+import type { Refused } from './upstream.ts'
+
+const HANDSHAKE_MS = 10_000
+const FIRST_HEAD_MS = 60_000
+const HEAD_BYTES = 16 * 1024
+
+export type Broker = {
+  /** Serves a connection whose first bytes are yet to be read. `team`: whose authority vouches for the host. */
+  serve(machine: Socket, to: { team: number; host: string }): Promise<void>
+}
+
+export type BrokerOptions = { authorities: Authorities; trusted: () => Promise<SecureContext> }
+
+export function createBroker(door: Door, { authorities, trusted }: BrokerOptions): Broker {
+  const sessions = new WeakMap<Duplex, Session>()
+  const server = createServer({ maxHeaderSize: HEAD_BYTES, keepAliveTimeout: 0, requestTimeout: 0 })
+  serveRequests(door, server, sessions)
+
+  return {
+    async serve(machine, { team, host }) {
+      const address = machine.remoteAddress ?? ''
+      const secureContext = await authorities.contextFor(team, host)
+      if (machine.destroyed) return
+      const inside = new TLSSocket(machine, { isServer: true, secureContext, ALPNProtocols: ['http/1.1'] })
+      inside.on('error', () => machine.destroy())
+      // Both handshakes take place at once.
+      const session = openSession(door, inside, { machine: address, host, trusted })
+      sessions.set(inside, session)
+      inside.setTimeout(HANDSHAKE_MS, () => machine.destroy())
+      inside.once('secure', () => {
+        inside.setTimeout(FIRST_HEAD_MS)
+        server.emit('connection', inside)
+      })
+    },
+  }
+}
+
+function serveRequests(door: Door, server: Server, sessions: WeakMap<Duplex, Session>): void {
+  server.on('request', (request, response) => {
+    const session = sessions.get(request.socket)
+    if (!session) return void request.socket.destroy()
+    request.socket.setTimeout(0)
+    pass(door, session, request, response).catch(() => request.socket.destroy())
+  })
+  server.on('upgrade', (request, socket, head) => {
+    const session = sessions.get(socket)
+    if (!session) return void socket.destroy()
+    request.socket.setTimeout(0)
+    passUpgrade(door, session, request, socket, head).catch(() => socket.destroy())
+  })
+  server.on('connect', (_request, socket) => socket.destroy())
+  server.on('clientError', (_error, socket) => socket.destroy())
+}
+
+async function pass(
+  door: Door,
+  session: Session,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const { socket } = request
+  const outgoing = beginRequest(door, session, request)
+  if ('status' in outgoing) return refuse(response, outgoing)
+  const done = session.begin()
+  response.once('close', () => {
+    // What was not answered in full leaves a connection on which the next answer could not be told from it.
+    if (!response.writableFinished) outgoing.destroy()
+    done()
+  })
+  outgoing.on('error', (error) => {
+    if (response.headersSent) socket.destroy()
+    else refuse(response, session.refusalFor(error))
+  })
+  outgoing.on('response', (answered) => {
+    response.writeHead(answered.statusCode ?? 502, answered.statusMessage, passedHeaders(answered))
+    answered.on('error', () => socket.destroy())
+    answered.pipe(response)
+  })
+  request.pipe(outgoing)
+}
+
+async function passUpgrade(
+  door: Door,
+  session: Session,
+  request: IncomingMessage,
+  socket: Duplex,
+  head: Buffer,
+): Promise<void> {
+  socket.on('error', () => socket.destroy())
+  const outgoing = beginRequest(door, session, request)
+  if ('status' in outgoing)
+    return void socket.end(`HTTP/1.1 ${outgoing.status} Refused\r\nConnection: close\r\n\r\n`)
+  session.begin()
+  socket.once('close', () => outgoing.destroy())
+  outgoing.on('error', () => socket.destroy())
+  // A host that does not upgrade answers as it would any request.
+  outgoing.on('response', (answered) => {
+    socket.write(headOf(answered, passedHeaders(answered), 'Connection: close\r\n'))
+    answered.on('error', () => socket.destroy())
+    answered.pipe(socket)
+  })
+  outgoing.on('upgrade', (answered, host, first) => {
+    socket.write(headOf(answered, pairs(answered.rawHeaders), ''))
+    if (first.length > 0) socket.write(first)
+    if (head.length > 0) host.write(head)
+    splice(socket as Socket, host)
+  })
+  outgoing.end()
+}
+
+function headOf(
+  { statusCode, statusMessage }: IncomingMessage,
+  headers: [string, string][],
+  last: string,
+): string {
+  const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`).join('')
+  return `HTTP/1.1 ${statusCode} ${statusMessage}\r\n${lines}${last}\r\n`
+}
+
+function refuse(response: ServerResponse, { status, code, message }: Refused): void {
+  response.writeHead(status, { 'content-type': 'application/json', connection: 'close' })
+  response.end(`${JSON.stringify({ error: { code, message } })}\n`)
+}

@@ -1,0 +1,48 @@
+// Puts the values of secrets into the values of request headers. Pure. Names of headers, the request line and bodies are
+// left as they are.
+
+import type { BrokeredSecret } from '../../lib/egress/secrets.ts'
+
+export type Header = [name: string, value: string]
+
+export type Put =
+  /** `used`: the placeholders that were found. */
+  | { kind: 'put'; headers: Header[]; used: string[] }
+  /** A head that repeats placeholders can become far larger than it was. */
+  | { kind: 'too_large' }
+
+const MAX_HEAD_BYTES = 64 * 1024
+
+export function putSecrets(headers: readonly Header[], secrets: readonly BrokeredSecret[]): Put {
+  const used = new Set<string>()
+  let left = MAX_HEAD_BYTES
+  const into = (text: string): string => {
+    let result = text
+    for (const { placeholder, value } of secrets) {
+      const parts = result.split(placeholder)
+      if (parts.length === 1) continue
+      used.add(placeholder)
+      left -= (parts.length - 1) * value.length
+      if (left < 0) return ''
+      result = parts.join(value)
+    }
+    return result
+  }
+  const done = headers.map(([name, value]): Header => {
+    const credentials = /^basic$/i.test(value.split(' ')[0] ?? '') ? basicOf(value) : null
+    if (credentials === null) return [name, into(value)]
+    const replaced = into(credentials.text)
+    return replaced === credentials.text ? [name, value] : [name, `${credentials.scheme} ${base64(replaced)}`]
+  })
+  return left < 0 ? { kind: 'too_large' } : { kind: 'put', headers: done, used: [...used] }
+}
+
+/** The user and password of RFC 7617, as bytes in latin1; null if there are none. */
+function basicOf(value: string): { scheme: string; text: string } | null {
+  const [, scheme = '', encoded = ''] = /^(basic) +([A-Za-z0-9+/_-]+=*) *$/i.exec(value) ?? []
+  return encoded === '' ? null : { scheme, text: Buffer.from(encoded, 'base64').toString('latin1') }
+}
+
+function base64(text: string): string {
+  return Buffer.from(text, 'latin1').toString('base64')
+}

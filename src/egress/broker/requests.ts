@@ -1,0 +1,65 @@
+// Decides one request to the host of a secret, and sends its head on with the values in it.
+
+import { type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http'
+import { canonicalHostName } from '../../lib/egress/entry.ts'
+import { isAllowed, refusalText, secretsFor } from '../decide.ts'
+import type { Door } from '../door.ts'
+import { pairs, passedHeaders } from '../request-headers.ts'
+import { putSecrets } from './put-secrets.ts'
+import type { Session } from './session.ts'
+import type { Refused } from './upstream.ts'
+
+const PORT = 443
+
+/** Returns the request, whose body is yet to be sent, or why there is none. */
+export function beginRequest(
+  door: Door,
+  session: Session,
+  request: IncomingMessage,
+): ClientRequest | Refused {
+  const { machine, host } = session
+  if (!isFor(host, request)) {
+    return {
+      status: 421,
+      code: 'egress_refused',
+      message: `This connection is to ${host}: a request on it must have that Host, and a path as its target.`,
+    }
+  }
+  const secrets = secretsFor(door.link, machine, host)
+  // The rules as they are now: values change, and secrets are taken away.
+  if (!isAllowed(door.link, machine, host, PORT) || secrets.length === 0)
+    return { status: 403, code: 'egress_refused', message: refusalText('not_listed', host, PORT) }
+  const put = putSecrets(passedHeaders(request), secrets)
+  if (put.kind === 'too_large')
+    return { status: 431, code: 'egress_refused', message: 'The headers of this request are too large.' }
+  for (const placeholder of put.used) session.used.add(placeholder)
+  return send(session, request, put.headers)
+}
+
+function send(
+  { agent, host }: Session,
+  request: IncomingMessage,
+  headers: [string, string][],
+): ClientRequest {
+  const outgoing = httpRequest({
+    agent,
+    host,
+    port: PORT,
+    method: request.method ?? 'GET',
+    path: request.url ?? '/',
+    setHost: false,
+  })
+  for (const [name, value] of headers) outgoing.appendHeader(name, value)
+  const { upgrade, 'transfer-encoding': encoding } = request.headers
+  if (upgrade !== undefined) outgoing.setHeader('connection', 'upgrade').setHeader('upgrade', upgrade)
+  if (encoding !== undefined) outgoing.setHeader('transfer-encoding', 'chunked')
+  return outgoing
+}
+
+/** The name of the ClientHello, of the certificate and of the request are the same, or the request is not passed on. */
+function isFor(host: string, { rawHeaders, url = '' }: IncomingMessage): boolean {
+  const given = pairs(rawHeaders).filter(([name]) => name.toLowerCase() === 'host')
+  const [, name = ''] = given[0] ?? []
+  const isPath = url.startsWith('/') || url === '*'
+  return given.length === 1 && isPath && canonicalHostName(name.replace(/:443$/, '')) === host
+}

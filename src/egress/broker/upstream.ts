@@ -1,0 +1,67 @@
+// The connection to the host of a brokered secret: to the name's own address, with TLS verified as any client of this
+// host would.
+
+import { once } from 'node:events'
+import { connect, createSecureContext, type SecureContext, type TLSSocket } from 'node:tls'
+import { decide, refusalText } from '../decide.ts'
+import { dialName } from '../dial.ts'
+import type { Door } from '../door.ts'
+
+const PORT = 443
+const HANDSHAKE_MS = 10_000
+
+/** `message` is for the unit: it says nothing of this host. */
+export type Refused = { status: number; code: string; message: string }
+
+export class UpstreamError extends Error {
+  readonly status: number
+  readonly code: string
+
+  constructor(status: number, code: string, message: string) {
+    super(message)
+    this.status = status
+    this.code = code
+  }
+}
+
+/** Returns a function that answers with what hosts are verified by: `roots`, in PEM; null for those that come with Node. */
+export function upstreamContext(roots: () => Promise<string | null>): () => Promise<SecureContext> {
+  // Parsing them takes a while and some memory: all connections share the result, and a process without any has none.
+  let made: Promise<SecureContext> | null = null
+  return () => {
+    made ??= roots().then((ca) => createSecureContext(ca === null ? {} : { ca }))
+    return made
+  }
+}
+
+export async function connectUpstream(
+  door: Door,
+  { machine, host, trusted }: { machine: string; host: string; trusted: () => Promise<SecureContext> },
+  gone: AbortSignal,
+): Promise<TLSSocket> {
+  const decision = await decide(door, machine, host, PORT)
+  if (decision.kind === 'refused')
+    throw new UpstreamError(403, 'egress_refused', refusalText(decision.reason, host, PORT))
+  const socket = await dialName(decision.addresses, PORT, gone)
+  if (socket === null) throw new UpstreamError(502, 'host_unreachable', `${host} did not answer.`)
+  const upstream = connect({
+    socket,
+    servername: host,
+    secureContext: await trusted(),
+    ALPNProtocols: ['http/1.1'],
+  })
+  try {
+    await once(upstream, 'secureConnect', {
+      signal: AbortSignal.any([gone, AbortSignal.timeout(HANDSHAKE_MS)]),
+    })
+    return upstream
+  } catch {
+    const unverified: unknown = upstream.authorizationError
+    upstream.on('error', () => {})
+    upstream.destroy()
+    socket.destroy()
+    throw unverified
+      ? new UpstreamError(502, 'host_unverified', `The certificate of ${host} cannot be verified.`)
+      : new UpstreamError(502, 'host_unreachable', `${host} did not complete the TLS handshake.`)
+  }
+}

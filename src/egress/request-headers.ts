@@ -1,0 +1,25 @@
+// What of a request's or an answer's head is passed on.
+
+import type { IncomingMessage } from 'node:http'
+
+/** Of one hop, and not the message's (RFC 9110 7.6.1). */
+const hopByHop = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'transfer-encoding',
+  'upgrade',
+])
+
+export function passedHeaders({ rawHeaders, headers }: IncomingMessage): [string, string][] {
+  const named = (headers.connection ?? '').split(',').map((name) => name.trim().toLowerCase())
+  return pairs(rawHeaders).filter(([name]) => {
+    const lower = name.toLowerCase()
+    return !hopByHop.has(lower) && (lower === 'host' || !named.includes(lower))
+  })
+}
+
+export function pairs(raw: string[]): [string, string][] {
+  return Array.from({ length: raw.length / 2 }, (_, at) => [raw[2 * at] ?? '', raw[2 * at + 1] ?? ''])
+}

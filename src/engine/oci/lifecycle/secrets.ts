@@ -1,0 +1,31 @@
+// The secrets of what machines may reach (decision 144). Records, which are on the disk, have none; they are in files of the run
+// directory, for the next engine, and are lost with the power. Each start states them anew.
+
+import { mkdir, readFile, rename, unlink, writeFile } from 'node:fs/promises'
+import type { BrokeredSecret, MachineEgress } from '../../egress.ts'
+import type { Paths } from '../paths.ts'
+
+type Told = { spec: { id: string }; egress: MachineEgress | null }
+
+export async function keepSecrets(paths: Paths, { spec: { id }, egress }: Told): Promise<void> {
+  const path = paths.secretsOf(id)
+  if (egress === null || egress.secrets.length === 0) return await forgetSecrets(paths, id)
+  await mkdir(paths.secrets, { recursive: true, mode: 0o700 })
+  await writeFile(`${path}.new`, JSON.stringify(egress.secrets), { mode: 0o600 })
+  await rename(`${path}.new`, path)
+}
+
+/** Returns the secrets that an earlier engine kept: none if the power was lost since, or if they cannot be read. */
+export async function readSecrets(paths: Paths, id: string): Promise<BrokeredSecret[]> {
+  try {
+    return JSON.parse(await readFile(paths.secretsOf(id), 'utf8')) as BrokeredSecret[]
+  } catch {
+    return []
+  }
+}
+
+export async function forgetSecrets(paths: Paths, id: string): Promise<void> {
+  await unlink(paths.secretsOf(id)).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error
+  })
+}
