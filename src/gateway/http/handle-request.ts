@@ -8,7 +8,8 @@ import { type RequestedHost, readHost } from '../routing/requested-host.ts'
 import type { Session } from '../sessions/open-sessions.ts'
 import { type Outcome, errorMessageOf } from '../sessions/outcomes.ts'
 import { pageOf } from './pages.ts'
-import { type ProxyResult, proxyRequest } from './proxy-request.ts'
+import { proxyRequest } from './proxy-request.ts'
+import type { ProxyResult } from './proxy-result.ts'
 import type { Route } from '../routing/route.ts'
 import {
   beginUse,
@@ -94,7 +95,7 @@ async function pass(
   session.onClientBytes = (_chunk, said) => {
     if (said !== 'nothing') wakeIfAsleep(context, route)
   }
-  const forwarded = await proxyRequest(exchange, session, route, context.connections.agentFor(route))
+  const forwarded = await proxyRequest(exchange, session, route, context.connections.of(route))
   session.endUse()
   session.route = null
   return forwarded

@@ -15,32 +15,39 @@ import { listenToWebSocket } from '../tcp/pings/web-socket.ts'
 import { splice } from '../tcp/splice.ts'
 import { headersForUnit, trailersForOther } from './request-head.ts'
 import { headersForVisitor } from './response-head.ts'
+import { isPlain, proxyPlainRequest } from './plain-request.ts'
+import type { ProxyResult } from './proxy-result.ts'
+import { IDLE_MS, type RunConnections } from './unit-connections.ts'
 import type { Route } from '../routing/route.ts'
-
-export type ProxyResult =
-  /** The visitor has the response, has disconnected, or was cut off: nothing is left to send. */
-  | { kind: 'closed' }
-  /** The unit has not seen the request, so it can be sent again. */
-  | { kind: 'refused-connection' }
-  /** A kept connection ended just when it was used, so the request can be sent again. */
-  | { kind: 'stale' }
-  | { kind: 'bad-gateway' }
-  | { kind: 'too-slow' }
-  | { kind: 'visitor-too-slow' }
-  | { kind: 'malformed' }
 
 /** Idempotent methods (RFC 9110, 9.2.2). */
 const repeatable = new Set(['GET', 'HEAD', 'OPTIONS'])
 const MAX_ANSWER_HEADER_BYTES = 64 * 1024
+
+/** A connection for a request, or one whose request was sent already (replayed-connection.ts). */
+type Source = { agent: Agent } | { createConnection: () => Duplex }
 
 /** The unit of the route must run. Resolves once the visit is done, or with what to do next. */
 export function proxyRequest(
   exchange: Exchange,
   session: Session,
   route: Route,
-  agent: Agent,
+  { agent, plain }: RunConnections,
 ): Promise<ProxyResult> {
-  return new Promise((resolve) => new Forwarding(exchange, session, route, resolve).start(agent))
+  return new Promise((resolve) => {
+    if (!isPlain(exchange)) {
+      new Forwarding(exchange, session, route, resolve).start({ agent })
+      return
+    }
+    const leaveToNode = (replayed: Duplex) => {
+      const settle = (outcome: ProxyResult) => {
+        replayed.destroy()
+        resolve(outcome)
+      }
+      new Forwarding(exchange, session, route, settle).start({ createConnection: () => replayed })
+    }
+    proxyPlainRequest({ exchange, session, route, connections: plain, keptMs: IDLE_MS, leaveToNode, resolve })
+  })
 }
 
 class Forwarding {
@@ -61,13 +68,13 @@ class Forwarding {
     this.#resolve = resolve
   }
 
-  start(agent: Agent): void {
+  start(source: Source): void {
     const { head } = this.#exchange
     this.#session.enter('connecting')
     let upstream: ClientRequest
     try {
       upstream = requestOf({
-        agent,
+        ...source,
         // The address of this run, never one from the request (reliability I27).
         host: this.#route.address,
         port: this.#route.port,

@@ -4,8 +4,6 @@
 // request or none (reliability S17). What the parsers accept but two readers could understand differently is refused
 // here.
 
-import { isIPv6 } from 'node:net'
-
 /** A request head of either version of HTTP, as Node provides it. */
 export type RawHead = {
   httpVersionMajor: number
@@ -94,7 +92,7 @@ export function readHead(asked: RawHead): RequestHead | null {
 
 /** Returns the whole head for the unit: the visitor's headers, and the gateway's headers about the visitor. */
 export function headersForUnit(head: RequestHead, { address, proto }: Origin): string[] {
-  const node = isIPv6(address) ? `"[${address}]"` : address
+  const node = address.includes(':') ? `"[${address}]"` : address
   return [
     'host',
     head.host,

@@ -3,36 +3,45 @@
 // only reach the unit's own visitors.
 
 import { Agent } from 'node:http'
+import type { Clock } from '../../lib/clock.ts'
 import type { Route } from '../routing/route.ts'
+import { createPlainConnections, type PlainConnections } from './plain-connections.ts'
 
 /** Shorter than the five seconds after which many servers close, so that few requests meet a closing connection. */
-const IDLE_MS = 4000
+export const IDLE_MS = 4000
 const MAX_IDLE = 64
 const KEEP_ALIVE_PROBE_MS = 30_000
 
+/** Connections to one run of a unit: for Node's client, and for plain requests. */
+export type RunConnections = { agent: Agent; plain: PlainConnections }
+
 export type UnitConnections = {
-  agentFor(route: Route): Agent
+  of(route: Route): RunConnections
   /** Ends all connections to a unit, including those in use. */
   forget(unitId: string): void
-  /** Drops units without visits. */
+  /** Closes idle connections, and drops units without any. */
   sweep(): void
   close(): void
 }
 
-type Kept = { run: string; agent: Agent }
+type Kept = RunConnections & { run: string }
 
-export function createUnitConnections(): UnitConnections {
+export function createUnitConnections({ monotonicMs }: Pick<Clock, 'monotonicMs'>): UnitConnections {
   const byUnit = new Map<string, Kept>()
+  /** The time of the last sweep: exact enough, and cheap to read. */
+  let nowMs = monotonicMs()
   const forget = (unitId: string) => {
-    byUnit.get(unitId)?.agent.destroy()
+    const kept = byUnit.get(unitId)
+    kept?.agent.destroy()
+    kept?.plain.destroy()
     byUnit.delete(unitId)
   }
   return {
-    agentFor(route) {
-      // The key needs no port: an agent keeps the ports of an address apart.
+    of(route) {
+      // The key needs no port: ports of an address are kept apart.
       const run = `${route.generation} ${route.address}`
       const kept = byUnit.get(route.unitId)
-      if (kept?.run === run) return kept.agent
+      if (kept?.run === run) return kept
       forget(route.unitId)
       const agent = new Agent({
         keepAlive: true,
@@ -41,14 +50,22 @@ export function createUnitConnections(): UnitConnections {
         maxFreeSockets: MAX_IDLE,
         timeout: IDLE_MS,
       })
-      byUnit.set(route.unitId, { run, agent })
-      return agent
+      const plain = createPlainConnections({
+        host: route.address ?? '',
+        maxIdle: MAX_IDLE,
+        keepAliveProbeMs: KEEP_ALIVE_PROBE_MS,
+        nowMs: () => nowMs,
+      })
+      const made = { run, agent, plain }
+      byUnit.set(route.unitId, made)
+      return made
     },
     forget,
     sweep() {
-      for (const [unitId, { agent }] of byUnit) {
+      nowMs = monotonicMs()
+      for (const [unitId, { agent, plain }] of byUnit) {
         const isUsed = Object.keys(agent.sockets).length + Object.keys(agent.freeSockets).length > 0
-        if (!isUsed) byUnit.delete(unitId)
+        if (!plain.sweep() && !isUsed) byUnit.delete(unitId)
       }
     },
     close() {

@@ -43,7 +43,7 @@ export type GatewayContext = GatewayContextOptions & {
 
 export function createGatewayContext(options: GatewayContextOptions): GatewayContext {
   const { waker, limits, clock } = options
-  const connections = createUnitConnections()
+  const connections = createUnitConnections(clock)
   const wakes = createSingleFlight<WakeOutcome>(clock)
   const sessions = createOpenSessions({
     ...options,
