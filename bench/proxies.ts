@@ -16,14 +16,16 @@ export type Peer = {
   stop(): Promise<void>
 }
 
-/** Null where it is not installed. One worker: the gateway is one process, too. */
-export async function startNginx(origin: string): Promise<Peer | null> {
-  return await startPeer('nginx', async (directory, [http, https]) => {
+/** Null where it is not installed. One worker: the gateway is one process, too. `command`: a path if it is not in PATH. */
+export async function startNginx(origin: string, command = 'nginx'): Promise<Peer | null> {
+  return await startPeer('nginx', command, async (directory, [http, https]) => {
+    const spooled = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
     const config = `
 daemon off; worker_processes 1; pid ${directory}/pid; error_log /dev/null;
 events { worker_connections 1024; }
 http {
-  access_log off;
+  access_log off; keepalive_requests 1000000;
+  ${spooled.map((of) => `${of}_temp_path ${directory}/${of};`).join(' ')}
   upstream origin { server ${origin}; keepalive 64; }
   server {
     listen 127.0.0.1:${http}; listen 127.0.0.1:${https} ssl;
@@ -39,7 +41,7 @@ http {
 
 /** Null where it is not installed. */
 export async function startCaddy(origin: string): Promise<Peer | null> {
-  return await startPeer('caddy', async (directory, [http, https]) => {
+  return await startPeer('caddy', 'caddy', async (directory, [http, https]) => {
     const config = `
 {
   admin off
@@ -60,9 +62,10 @@ https://127.0.0.1:${https}, https://localhost:${https} {
 
 async function startPeer(
   name: string,
+  command: string,
   configure: (directory: string, ports: [number, number]) => Promise<string[]>,
 ): Promise<Peer | null> {
-  const found = await run('sh', ['-c', 'command -v "$1"', 'find', name], { timeoutMs: 5000 })
+  const found = await run('sh', ['-c', 'command -v "$1"', 'find', command], { timeoutMs: 5000 })
   if (found.exitCode !== 0) {
     console.log(`${name} is not installed here (Debian: ${name}): it is no peer in this run.`)
     return null
@@ -72,7 +75,7 @@ async function startPeer(
   const ports: [number, number] = [await freePort('127.0.0.1'), await freePort('127.0.0.1')]
   const args = await configure(directory, ports)
   const env = { PATH: process.env['PATH'] ?? '', HOME: directory, GOMAXPROCS: '1' }
-  const child = spawn(name, args, { stdio: ['ignore', 'ignore', 'inherit'], env })
+  const child = spawn(command, args, { stdio: ['ignore', 'ignore', 'inherit'], env })
   const stop = async () => {
     await end(child)
     await rm(directory, { recursive: true, force: true })
@@ -94,7 +97,7 @@ async function startPeer(
 }
 
 /** Of the same kind as the gateway's. */
-async function makeCertificate(directory: string): Promise<void> {
+export async function makeCertificate(directory: string): Promise<void> {
   const kind = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2']
   const names = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1']
   const files = ['-keyout', join(directory, 'key.pem'), '-out', join(directory, 'cert.pem')]

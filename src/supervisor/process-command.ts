@@ -105,7 +105,7 @@ export function processEnvironment(name: ProcessName, { stateDir }: ProcessInput
  * Each read of a stream takes 64 kB and frees them again. Without these, malloc gives them back to the kernel at once,
  * and the next read pays for its pages anew (decision 140).
  */
-const keptForStreams = {
+export const keptForStreams = {
   MALLOC_TRIM_THRESHOLD_: `${64 * 1024 * 1024}`,
   MALLOC_MMAP_THRESHOLD_: `${32 * 1024 * 1024}`,
   MALLOC_TOP_PAD_: `${1024 * 1024}`,

@@ -1,7 +1,7 @@
 // Requests that the gateway proxies without Node's HTTP client get what that client would have given them; and how
 // their connections are kept.
 
-import { get, type IncomingMessage } from 'node:http'
+import { get, type IncomingMessage, request } from 'node:http'
 import type { Socket } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { startGateway, startRawOrigin, type TestGateway } from '../../../test/support/gateway.ts'
@@ -22,10 +22,10 @@ afterEach(async () => {
 
 type Got = { status: number; body: string; trailers: object; kept: string | undefined } | 'failed'
 
-function ask(port: number, host: string): Promise<Got> {
+function ask(port: number, host: string, method = 'GET'): Promise<Got> {
   return new Promise((resolve) => {
-    const asked = get(
-      { host: '127.0.0.1', port, agent: false, headers: { host } },
+    const asked = request(
+      { host: '127.0.0.1', port, agent: false, headers: { host }, method },
       (answer: IncomingMessage) => {
         let body = ''
         answer.setEncoding('latin1').on('data', (chunk) => {
@@ -42,6 +42,7 @@ function ask(port: number, host: string): Promise<Got> {
         )
       },
     )
+    asked.end()
     asked.on('error', () => resolve('failed'))
     asked.on('upgrade', (_answer, socket) => {
       socket.destroy()
@@ -72,7 +73,7 @@ async function unitThatSays(
 const OK = 'HTTP/1.1 200 OK\r\nX-Kept: yes\r\n'
 const CHUNKED = `${OK}Transfer-Encoding: chunked\r\n\r\n`
 
-describe('a visitor gets what Node’s client reads', () => {
+describe.each(['GET', 'HEAD', 'OPTIONS'])('a visitor gets what Node’s client reads of %s', (method) => {
   it.each<[string, string[]]>([
     ['a length', [`${OK}Content-Length: 3\r\n\r\nabc`]],
     ['a length and a body in pieces', [`${OK}Content-Length: 6\r\n\r\n`, 'abc', 'def']],
@@ -111,8 +112,8 @@ describe('a visitor gets what Node’s client reads', () => {
     ['nothing', []],
   ])('of a response with %s', async (_what, parts) => {
     const unit = await unitThatSays(parts, { ends: true })
-    const direct = await ask(unit.port, 'unit')
-    const through = await ask(gateway.port, unit.host)
+    const direct = await ask(unit.port, 'unit', method)
+    const through = await ask(gateway.port, unit.host, method)
     // The gateway answers where the client fails before it has a head.
     const isReplaced = through !== 'failed' && through.status === 502
     expect(isReplaced ? 'failed' : through).toEqual(direct)

@@ -1,4 +1,4 @@
-// Proxies a GET without a body, which most visits are, at less cost than Node's HTTP client: on a connection of
+// Proxies a request that reads, without a body, which most visits are, at less cost than Node's HTTP client: on a connection of
 // plain-connections.ts, with a response that plain-response.ts reads. A response in any other form is left to
 // proxy-request.ts, from its first byte (decision 0135).
 
@@ -27,9 +27,12 @@ export type PlainVisit = {
   resolve: (result: ProxyResult) => void
 }
 
+/** Of these no body is expected. */
+const plainMethods = new Set(['GET', 'HEAD', 'OPTIONS'])
+
 export function isPlain({ head, hasBody, upgrade, expectsContinue }: Exchange): boolean {
   const hasNoBody = !hasBody && head.contentLength === null && !head.isChunked
-  return head.method === 'GET' && hasNoBody && upgrade === null && !expectsContinue
+  return plainMethods.has(head.method) && hasNoBody && upgrade === null && !expectsContinue
 }
 
 export function proxyPlainRequest(visit: PlainVisit): void {
@@ -84,9 +87,11 @@ class PlainRequest implements ConnectionUser {
       this.#readBody(this.#body, chunk)
       return
     }
+    const { exchange, keptMs } = this.#visit
     const end = chunk.indexOf('\r\n\r\n')
     const text = end < 0 ? null : chunk.toString('latin1', 0, end + 2)
-    const head = text === null ? null : parsePlainHead(text, this.#visit)
+    const head =
+      text === null ? null : parsePlainHead(text, { keptMs, isHead: exchange.head.method === 'HEAD' })
     if (head) this.#begin(head, chunk.subarray(end + 4))
     else this.#leaveToNode(chunk)
   }
@@ -217,7 +222,7 @@ class PlainRequest implements ConnectionUser {
 
 /** Throws if no server would accept it. */
 function writeHead({ head, origin }: Exchange): string {
-  let text = `GET ${head.target} HTTP/1.1\r\n`
+  let text = `${head.method} ${head.target} HTTP/1.1\r\n`
   const headers = headersForUnit(head, origin)
   for (let at = 0; at < headers.length; at += 2) {
     const name = headers[at] ?? ''

@@ -4,7 +4,8 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createBodyReader, type Framing, parsePlainHead } from './plain-response.ts'
 
-const parse = (...lines: string[]) => parsePlainHead(`${lines.join('\r\n')}\r\n`, { keptMs: 4000 })
+const parse = (...lines: string[]) =>
+  parsePlainHead(`${lines.join('\r\n')}\r\n`, { keptMs: 4000, isHead: false })
 const LENGTH = 'Content-Length: 3'
 
 describe('a head is plain', () => {
@@ -23,6 +24,13 @@ describe('a head is plain', () => {
 
   it.each([204, 304])('without a body for the status %i', (status) => {
     expect(parse(`HTTP/1.1 ${status} X`, LENGTH)?.framing).toEqual({ kind: 'length', bytes: 0 })
+  })
+
+  it('without a body if it answers HEAD', () => {
+    const text = 'HTTP/1.1 200 OK\r\nContent-Length: 3\r\n'
+    const none = { kind: 'length', bytes: 0 }
+    expect(parsePlainHead(text, { keptMs: 4000, isHead: true })?.framing).toEqual(none)
+    expect(parsePlainHead('HTTP/1.1 200 OK\r\n', { keptMs: 4000, isHead: true })?.framing).toEqual(none)
   })
 
   it.each<[string, string[], number]>([

@@ -23,8 +23,14 @@ const FIELD_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const FIELD_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
 const CHUNK_SIZE = /^([0-9a-fA-F]{1,8})(?:;[\t\x20-\x7e\x80-\xff]*)?$/
 
-/** `text`: from the status line to the last header's line end, as Latin-1. Returns null if it is not in plain form. */
-export function parsePlainHead(text: string, { keptMs }: { keptMs: number }): PlainHead | null {
+/**
+ * `text`: from the status line to the last header's line end, as Latin-1. `isHead`: it answers HEAD. Returns null if it
+ * is not in plain form.
+ */
+export function parsePlainHead(
+  text: string,
+  { keptMs, isHead }: { keptMs: number; isHead: boolean },
+): PlainHead | null {
   const lineEnd = text.indexOf('\r\n')
   const [, minor, code] = STATUS_LINE.exec(text.slice(0, lineEnd)) ?? []
   if (code === undefined) return null
@@ -56,7 +62,7 @@ export function parsePlainHead(text: string, { keptMs }: { keptMs: number }): Pl
     }
   }
   // These have no body, whatever their headers say (RFC 9112, 6.3).
-  if (status === 204 || status === 304) return { ...head, framing: { kind: 'length', bytes: 0 } }
+  if (isHead || status === 204 || status === 304) return { ...head, framing: { kind: 'length', bytes: 0 } }
   // A body that ends with its connection is for Node's parser.
   return head.framing.kind === 'length' && !hasLength ? null : head
 }
