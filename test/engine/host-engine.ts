@@ -17,6 +17,7 @@ import { hostFacts } from '../support/host-facts.ts'
 import { cleanHost, hostStateOf } from '../support/host-state.ts'
 import { forgetDataDir, noteDataDir } from '../support/instances.ts'
 import { differencesOf, instanceFacts, machineFacts } from '../support/machine-facts.ts'
+import { withoutWaiting } from '../support/ready-facts.ts'
 
 /** Images are built once and used by all tests. */
 export const IMAGES_DIR = '/var/lib/berth-test/images'
@@ -61,7 +62,8 @@ export async function openHostEngine(
     egress: { ports: EGRESS_PORTS, gid: null, sockets: null, onNeeded: () => {} },
     log: silentLog,
     clock: systemClock,
-    // Also for tests that are not about them: `BERTH_TEST_READY=1 npm run test:host`.
+    // None, since faults are asked for by the step, and making one takes the same steps. To see what those tests do with them:
+    // `BERTH_TEST_READY=1 npm run test:host`.
     readyMachines: { perKind: Number(process.env.BERTH_TEST_READY ?? 0), memoryReserveMb: 0 },
     ...overrides,
   }
@@ -136,18 +138,6 @@ async function listedFacts(machines: MachineStatus[], paths: Paths): Promise<str
     return machineFacts({ id, address, group, isolation, hasVolume: spec.volume !== null, run, madeAs })
   })
   return (await Promise.all(facts)).flat()
-}
-
-/** Machines made ahead that nobody has taken are in no list. */
-function withoutWaiting(found: string[], wanted: string[]): string[] {
-  const waiting = found
-    .map((fact) => /^(ready-[0-9a-f]+)-1 is behind (.*)$/.exec(fact))
-    .filter((match) => match !== null && !wanted.includes(match[0]))
-    .map((match) => [match?.[1] ?? '', match?.[2] ?? ''] as const)
-  return found.filter(
-    (fact) =>
-      !waiting.some(([name, address]) => fact.includes(name) || fact.split(/[ ,]+/).includes(address)),
-  )
 }
 
 async function readHostFiles(): Promise<Record<string, string>> {

@@ -1,21 +1,17 @@
 // Machines made ahead (decision 139): a create that finds one gets what a cold start would have made, and nothing of it
 // shows that it waited; one that finds none, or cannot use it, starts as ever.
 
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { isolationClasses, type MachineRef, type MachineSpec, type RunSpec } from '../../src/engine/engine.ts'
+import { describe, expect, it, vi } from 'vitest'
+import { isolationClasses, type MachineRef, type MachineSpec } from '../../src/engine/engine.ts'
 import { listCgroups } from '../../src/engine/oci/kernel/cgroups.ts'
-import { deriveImage } from '../support/derived-images.ts'
-import { IMAGE, IMAGES_DIR, openHostEngine } from './host-engine.ts'
-import { configuredImage, createSuite } from './suite.ts'
-
-const configured = { reference: 'berth.local/configured:1', config: configuredImage }
+import { hit, miss, readySuite } from './ready-suite.ts'
 
 /** Everything that a process can ask the kernel about its machine, but for times and for what is random. */
 const FACTS = `
 head -c 400 /proc/1/cmdline | tr '\\0' '\\n'
 tr '\\0' '\\n' </proc/1/environ | sort
 echo "exe $(readlink /proc/1/exe) cwd $(readlink /proc/1/cwd) root $(readlink /proc/1/root)"
-grep -Ev 'Vm|Rss|ctxt|Hugetlb|Cpus|Mems|x86|untag|HugetlbPages|Speculation' /proc/1/status
+grep -Ev 'Vm|Rss|ctxt|Hugetlb|SigQ|Cpus|Mems|x86|untag|HugetlbPages|Speculation' /proc/1/status
 cat /proc/1/limits
 for fd in 0 1 2 3 4 5 10; do echo "fd $fd $(readlink /proc/1/fd/$fd | tr -d 0-9) $(stat -Lc '%F %a %u' /proc/1/fd/$fd 2>/dev/null)"; done
 grep flags /proc/1/fdinfo/0 2>/dev/null
@@ -32,53 +28,7 @@ ip -o addr show dev eth0 2>/dev/null | wc -l
 `
 
 describe.each(isolationClasses)('a machine of class %s that was made ahead', (isolation) => {
-  let host: Awaited<ReturnType<typeof openHostEngine>>
-  const readyMachines = { perKind: 1, memoryReserveMb: 0 }
-  const suite = createSuite(
-    async () => ({
-      engine: host.engine(),
-      configuredImage: await deriveImage(host.engine(), [IMAGES_DIR, IMAGE], configured),
-      reopen: host.reopen,
-      close: async () => await host.close(),
-    }),
-    { isolation, image: IMAGE, imageEnv: { name: 'LANG', value: 'C.UTF-8' } },
-  )
-  const stats = async () => {
-    const { readyMachines: found } = await host.engine().capacity()
-    return found ?? { waiting: 0, hits: 0, misses: 0, memoryMb: 0 }
-  }
-  /** Once there is one of each kind in use. */
-  const whenReady = async () => {
-    let seen = { waiting: 0, since: performance.now() }
-    await vi.waitFor(
-      async () => {
-        const { waiting } = await stats()
-        if (waiting !== seen.waiting) seen = { waiting, since: performance.now() }
-        expect(waiting).toBeGreaterThan(0)
-        expect(performance.now() - seen.since).toBeGreaterThan(2500)
-      },
-      { timeout: 20_000, interval: 50 },
-    )
-  }
-
-  /** Starts a machine of the kind, and says whether it was made ahead. */
-  const start = async (
-    run: Partial<RunSpec> = {},
-    spec: Partial<MachineSpec> = {},
-  ): Promise<{ ref: MachineRef; outcome: string }> => {
-    const before = await stats()
-    const ref = await suite.running(run, spec)
-    const after = await stats()
-    return { ref, outcome: `${after.hits - before.hits} hit, ${after.misses - before.misses} miss` }
-  }
-  const hit = '1 hit, 0 miss'
-  const miss = '0 hit, 1 miss'
-
-  beforeAll(async () => {
-    host = await openHostEngine({ isolation, readyMachines })
-    await suite.open()
-  })
-  afterAll(async () => await suite.close())
+  const { suite, host, stats, whenReady, start } = readySuite(isolation)
 
   it('is made after the first create of its kind, and has what a cold start gives it', async () => {
     const run = { env: { A: '1', 'B.C': "it's\n$(x) two", PATH: '/usr/bin:/bin' }, hostname: 'unit' }
@@ -135,8 +85,8 @@ describe.each(isolationClasses)('a machine of class %s that was made ahead', (is
       expect(warm).toBe(cold)
       expect(await suite.start({ id: spec.id, generation: 2 })).toBeDefined()
       expect((await suite.sh({ id: spec.id, generation: 2 }, 'hostname')).stdout).toBe('unit\n')
-      await host.engine().destroy(spec.id)
-      await host.engine().destroy(other.id)
+      await suite.engine().destroy(spec.id)
+      await suite.engine().destroy(other.id)
     }
   })
 
@@ -148,10 +98,9 @@ describe.each(isolationClasses)('a machine of class %s that was made ahead', (is
     }
     const { ref, outcome } = await start({ entrypoint: ['own', 'a'], cmd: [], files: [tool] })
     expect(outcome).toBe(hit)
-    await vi.waitFor(async () =>
-      expect((await suite.sh(ref, 'cat /kept')).stdout).toBe('/usr/local/bin/own a\n'),
-    )
-    await host.engine().stop(ref, 0)
+    const kept = async () => (await suite.sh(ref, 'cat /kept')).stdout
+    await vi.waitFor(async () => expect(await kept()).toBe('/usr/local/bin/own a\n'), { timeout: 20_000 })
+    await suite.engine().stop(ref, 0)
     const again = await suite.start({ ...ref, generation: 2 }, { hostname: 'second' })
     expect((await suite.sh(again, 'cat /kept; hostname; cat /etc/hostname')).stdout).toBe(
       '/usr/local/bin/own a\nsecond\nunit\n',
@@ -164,7 +113,7 @@ describe.each(isolationClasses)('a machine of class %s that was made ahead', (is
     const others: Partial<MachineSpec>[] = [
       { networkGroup: 2 },
       { size: { ...size, memoryMb: 300 } },
-      { volume: { mount: '/data', gb: 1 } },
+      { volume: { mount: '/other', gb: 1 } },
     ]
     for (const spec of others) {
       const before = await stats()
@@ -179,8 +128,8 @@ describe.each(isolationClasses)('a machine of class %s that was made ahead', (is
   it('that was taken and never started is destroyed with its machine', async () => {
     await whenReady()
     const spec = await suite.create()
-    await host.engine().destroy(spec.id)
-    await vi.waitFor(async () => expect(listCgroups(host.cgroups)).toHaveLength((await stats()).waiting), {
+    await suite.engine().destroy(spec.id)
+    await vi.waitFor(async () => expect(listCgroups(host().cgroups)).toHaveLength((await stats()).waiting), {
       timeout: 10_000,
       interval: 20,
     })
@@ -191,14 +140,14 @@ describe.each(isolationClasses)('a machine of class %s that was made ahead', (is
     const { ref, outcome } = await start({ cmd: ['sh', '-c', 'while sleep 1; do echo on; done'] })
     expect(outcome).toBe(hit)
     await suite.reopen()
-    expect(listCgroups(host.cgroups)).toHaveLength(1)
+    expect(listCgroups(host().cgroups)).toHaveLength(1)
     expect(await suite.status(ref.id)).toMatchObject({ state: 'running' })
     expect((await suite.sh(ref, 'hostname')).stdout).toBe('unit\n')
     const lines = (await suite.logged(ref.id, 1)).length
     await suite.logged(ref.id, lines + 2)
-    await host.engine().freeze(ref)
-    await host.engine().thaw(ref)
-    await host.engine().stop(ref, 0)
+    await suite.engine().freeze(ref)
+    await suite.engine().thaw(ref)
+    await suite.engine().stop(ref, 0)
     expect(await suite.status(ref.id)).toMatchObject({ state: 'exited' })
   })
 })

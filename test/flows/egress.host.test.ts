@@ -10,7 +10,7 @@ import { loadInstance, runDirOf } from '../../src/supervisor/instance.ts'
 import { createUnit, exec } from '../support/berth-units.ts'
 import { useBerth } from '../support/use-berth.ts'
 
-const berth = useBerth()
+const berth = useBerth({ BERTH_READY_MACHINES: '1' })
 const listed: MachineEgress = {
   mode: 'listed',
   allow: ['a.example.com'],
@@ -47,5 +47,29 @@ describe('a restricted unit', () => {
     await expect.poll(ask, { timeout: 20_000, interval: 500 }).toContain('egress_refused')
     await delay(100)
     expect(await berth.pidOf('egress')).not.toBe(pid)
+  })
+
+  it('that finds a machine made ahead is restricted before its first instruction', async () => {
+    const spec = { image: 'berth.local/debian:12', size: 'micro' }
+    await createUnit(berth, { ...spec, name: 'first' })
+    const ready = async () => (await engine.capacity()).readyMachines
+    await expect.poll(async () => (await ready())?.waiting, { timeout: 30_000 }).toBeGreaterThan(0)
+    await delay(2000)
+    const hits = (await ready())?.hits ?? 0
+    const script = `exec 3<>/dev/tcp/203.0.113.10/80; printf 'GET / HTTP/1.1\\r\\nHost: b.example.com\\r\\n\\r\\n' >&3; timeout 5 cat <&3; sleep 99`
+    const unit = await createUnit(berth, {
+      ...spec,
+      name: 'early',
+      cmd: ['bash', '-c', script],
+      egress: { mode: 'listed', allow: ['a.example.com'], siblings: 'none' },
+    })
+    expect((await ready())?.hits).toBe(hits + 1)
+    const printed = async () =>
+      (await berth.call<{ lines: { text: string }[] }>('GET', `/v1/units/${unit.id}/logs`)).body.lines
+        .map(({ text }) => text)
+        .join('\n')
+    await expect
+      .poll(printed, { timeout: 20_000, interval: 200 })
+      .toMatch(/egress_refused[^]*b\.example\.com/)
   })
 })

@@ -120,7 +120,7 @@ async function directoryFacts(runDir: string): Promise<string[]> {
 
 /** runc: a directory of the run's name; runsc: `<run>_sandbox:<run>.state` and `.lock`, `runsc-<run>.sock`. */
 function runNamedBy(file: string): string {
-  return /(unit_[0-9a-f]+-\d+)/.exec(file)?.[1] ?? file
+  return /((?:unit_|ready-)[0-9a-f]+-\d+)/.exec(file)?.[1] ?? file
 }
 
 async function diskFacts(dataDir: string): Promise<string[]> {

@@ -12,6 +12,7 @@ import { type Berth, eventually } from './berth.ts'
 import { hostFacts } from './host-facts.ts'
 import { runFaults } from './invariants.ts'
 import { differencesOf, instanceFacts, machineFacts } from './machine-facts.ts'
+import { madeAsOf, withoutWaiting } from './ready-facts.ts'
 
 type UnitRow = Selectable<UnitsTable>
 
@@ -37,7 +38,7 @@ export async function findDifferences(berth: Berth): Promise<string[]> {
     databaseFacts(instance, berth.dataDir),
     hostFacts(instance, berth.dataDir),
   ])
-  return differencesOf(wanted, found)
+  return differencesOf(wanted, withoutWaiting(found, wanted))
 }
 
 /** Rows, past the API, as root may read them. */
@@ -60,17 +61,18 @@ async function databaseFacts(instance: Instance, dataDir: string): Promise<strin
   }))
   const kept = units.filter(({ state }) => state !== 'destroyed' && state !== 'error')
   const runsOf = ({ id }: UnitRow) => runs.filter((run) => run.unit_id === id)
+  const facts = await Promise.all(kept.map(async (unit) => factsOf(unit, await madeAsOf(dataDir, unit.id))))
   return [
     ...units.flatMap((unit) => runFaults(unit, runsOf(unit))),
     ...instanceFacts(dataDir),
-    ...kept.flatMap(factsOf),
+    ...facts.flat(),
   ]
 }
 
-function factsOf(unit: UnitRow): string[] {
+function factsOf(unit: UnitRow, madeAs: string | undefined): string[] {
   const { id, generation, state, frozen, spec, address, isolation, network_group: group } = unit
   const isStanding = state === 'sleeping' && frozen
   if (state !== 'running' && state !== 'sleeping' && state !== 'stopped') return [`${id} is still ${state}`]
   const run = state === 'running' || isStanding ? { generation, frozen: isStanding } : null
-  return machineFacts({ id, address, group, isolation, hasVolume: Boolean(spec.volume), run })
+  return machineFacts({ id, address, group, isolation, hasVolume: Boolean(spec.volume), run, madeAs })
 }

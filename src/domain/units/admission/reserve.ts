@@ -69,9 +69,11 @@ export async function reserveUnits(
     await checkEnforced(app, askedEgress(effectivePolicyOf(app, caller), spec.egress), 'spec.egress')
   }
   const specs = wanted.map(({ spec }) => spec)
-  const isolation = await defaultClass(app)
-  await checkHostVolumes(app, teamId, specs)
-  await waitForCapacity(app, teamId)
+  const [isolation] = await Promise.all([
+    defaultClass(app),
+    checkHostVolumes(app, teamId, specs),
+    waitForCapacity(app, teamId),
+  ])
   return await inLiveTeamTransaction(app, { teamId, once }, async (db) => {
     const { bounds, live } = await readEffectivePolicy(app, db, caller)
     checkPlanned(app, bounds, wanted)

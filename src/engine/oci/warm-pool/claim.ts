@@ -44,7 +44,7 @@ export async function claimReady(
   try {
     // Without a record both are machines whose creation was interrupted, for the next engine.
     await beginMachine(host.paths, spec.id)
-    await host.effect('engine.create.disk', () => takeFiles(host, spec.id, ready))
+    await host.effect('engine.create.disk', () => takeFiles(host, spec, ready))
     await host.effect('engine.create.network', async () => host.network.rename(ready.name, spec.id))
     await host.effect('engine.create.record', () => saveRecord(host.paths, record))
   } catch (error) {
@@ -60,10 +60,15 @@ export async function claimReady(
   return statusOf(machine)
 }
 
-async function takeFiles(host: EngineContext, id: string, { name, paths }: Ready): Promise<void> {
+async function takeFiles(
+  host: EngineContext,
+  { id, volume }: MachineSpec,
+  { name, paths }: Ready,
+): Promise<void> {
   const [from, to] = [host.paths.machine(name), host.paths.machine(id)]
   await Promise.all([
     move(from.disk, to.disk),
+    volume && move(from.volume, to.volume),
     mkdir(to.logs, { recursive: true, mode: 0o700 }).then(() =>
       move(join(from.logs, LOG), join(to.logs, LOG)),
     ),

@@ -39,10 +39,10 @@ const nobodysRun: RunSpec = {
   egress: null,
 }
 
-/** A machine made of something else must not be used: the image was removed and fetched anew, the runtime replaced. */
-export function identityOf(host: EngineContext, spec: MachineSpec, image: StoredImage): string {
-  const { binary } = getRuntime(host, spec.isolation)
-  const [root, program] = [image.rootfs, binary].map((path) => statSync(path))
+/** Of the very files that a machine is made of. */
+export function identityOf(host: EngineContext, { isolation }: MachineSpec, imageRoot: string): string {
+  const { binary } = getRuntime(host, isolation)
+  const [root, program] = [imageRoot, binary].map((path) => statSync(path, { throwIfNoEntry: false }))
   return [root?.dev, root?.ino, program?.dev, program?.ino, program?.mtimeMs, program?.size].join(' ')
 }
 
@@ -77,6 +77,7 @@ type Making = {
 async function make(host: EngineContext, { spec, paths, image, ends, signal }: Making): Promise<Ready> {
   const record = { spec, forkGeneration: 0 }
   const runtime = getRuntime(host, spec.isolation)
+  const identity = identityOf(host, spec, image.rootfs)
   const attachment = await makeLasting(host, spec, paths)
   const { namespacePath: networkNamespace, address } = attachment
   await writeEtc(host, host.paths.machine(spec.id).upper, { address, run: nobodysRun })
@@ -117,7 +118,8 @@ async function make(host: EngineContext, { spec, paths, image, ends, signal }: M
     input,
     root,
     orders,
-    identity: identityOf(host, spec, image),
+    imageRoot: image.rootfs,
+    identity,
     memoryMb: Math.ceil(memoryInUse(host.cgroups, paths.container) / MB),
     takenAtMs: 0,
   }

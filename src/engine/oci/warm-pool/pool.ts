@@ -8,6 +8,7 @@ import { getRuntime, type EngineContext } from '../context.ts'
 import { availableMemoryMb } from '../kernel/capacity.ts'
 import { isMonitorAlive } from '../runtime/monitor.ts'
 import { checkReserve } from '../storage/pool.ts'
+import { type Burst, readyFor, withCreate } from './bursts.ts'
 import { identityOf, makeReady, removeReady } from './make.ts'
 import { hasProgram } from './program.ts'
 import { closeEnds, dropReady } from './ready.ts'
@@ -15,10 +16,12 @@ import type { Ready, ReadyMachines, ReadyOptions } from './types.ts'
 
 export const noReadyMachines: ReadyOptions = { perKind: 0, memoryReserveMb: 0 }
 
-type Kind = { spec: MachineSpec; usedAtMs: number; notBeforeMs: number; ready: Ready[] }
+type Kind = { spec: MachineSpec; usedAtMs: number; bursts: Burst[]; notBeforeMs: number; ready: Ready[] }
 
 /** Those that were used last. */
 const MAX_KINDS = 4
+/** Of all kinds: 170 MB in gVisor. */
+const MAX_MACHINES = 12
 const KIND_KEPT_MS = 10 * MINUTE
 /** Creates and starts have the processors first. */
 const QUIET_MS = SECOND / 2
@@ -55,10 +58,12 @@ export function openReadyMachines(context: () => EngineContext, options: ReadyOp
   const fill = async () => {
     const host = context()
     const now = host.clock.monotonicMs()
-    if (now - lastUsedMs < QUIET_MS) return
+    if (now - lastUsedMs < QUIET_MS || all().length >= MAX_MACHINES) return
+    // One of each kind comes before the second of any.
     const wanted = [...kinds.values()]
-      .filter(({ ready, notBeforeMs }) => ready.length < options.perKind && notBeforeMs <= now)
-      .toSorted((one, other) => other.usedAtMs - one.usedAtMs)
+      .filter(({ ready, bursts }) => ready.length < readyFor(bursts, options.perKind))
+      .filter(({ notBeforeMs }) => notBeforeMs <= now)
+      .toSorted((one, other) => one.ready.length - other.ready.length || other.usedAtMs - one.usedAtMs)
       .find(({ spec }) => roomMb() >= SPARE_MB + spec.size.memoryMb)
     if (!wanted) return
     try {
@@ -76,16 +81,18 @@ export function openReadyMachines(context: () => EngineContext, options: ReadyOp
 
   /** Removes what is out of use. */
   const tidy = async () => {
-    const now = context().clock.monotonicMs()
+    const host = context()
+    const now = host.clock.monotonicMs()
     const old = [...kinds].filter(([, { usedAtMs }]) => now - usedAtMs > KIND_KEPT_MS)
     const surplus = [...kinds]
       .toSorted(([, one], [, other]) => other.usedAtMs - one.usedAtMs)
       .slice(MAX_KINDS)
     const gone = [...old, ...surplus].flatMap(([, { ready }]) => ready)
-    const broken = all().filter((ready) => !isAlive(ready))
-    await discard(roomMb() < 0 ? all() : [...new Set([...gone, ...broken])])
+    const broken = all().filter((ready) => !isUsable(host, ready))
+    const isShort = all().length > 0 && roomMb() < 0
+    await discard(isShort ? all() : [...new Set([...gone, ...broken])])
     for (const [key] of [...old, ...surplus]) kinds.delete(key)
-    await dropUnstarted(context(), now - STARTED_WITHIN_MS)
+    await dropUnstarted(host, now - STARTED_WITHIN_MS)
   }
 
   return {
@@ -95,13 +102,13 @@ export function openReadyMachines(context: () => EngineContext, options: ReadyOp
       const now = host.clock.monotonicMs()
       lastUsedMs = now
       const key = keyOf(spec)
-      const kind = kinds.get(key) ?? { spec, usedAtMs: now, notBeforeMs: 0, ready: [] }
-      const identity = identityOf(host, spec, image)
-      const usable = kind.ready.filter((ready) => ready.identity === identity && isAlive(ready))
+      const kind = kinds.get(key) ?? { spec, usedAtMs: now, bursts: [], notBeforeMs: 0, ready: [] }
+      const usable = kind.ready.filter((ready) => ready.imageRoot === image.rootfs && isUsable(host, ready))
       const [taken = null, ...others] = usable
       const useless = kind.ready.filter((ready) => !usable.includes(ready))
       // The same object as ever: one that is being made is put into it.
-      Object.assign(kind, { usedAtMs: now, ready: others })
+      const bursts = withCreate(kind.bursts, now, now - KIND_KEPT_MS)
+      Object.assign(kind, { usedAtMs: now, bursts, ready: others })
       kinds.set(key, kind)
       void discard(useless)
       if (!taken) counts.misses += 1
@@ -140,15 +147,21 @@ async function untilClosed(
   }
 }
 
-/** What else differs between machines is said by their start. A volume is the machine's own, and mounted at its start. */
-function keyOf({ networkGroup, imageDigest, isolation, size }: MachineSpec): string {
+/** What else differs between machines is said by their start. */
+function keyOf({ networkGroup, imageDigest, isolation, size, volume }: MachineSpec): string {
   const { cpus, memoryMb, pids, diskGb } = size
-  return JSON.stringify([networkGroup, imageDigest, isolation, cpus, memoryMb, pids, diskGb])
+  const ofVolume = volume && [volume.mount, volume.gb]
+  return JSON.stringify([networkGroup, imageDigest, isolation, cpus, memoryMb, pids, diskGb, ofVolume])
 }
 
-function canBeReady(host: EngineContext, { isolation, volume }: MachineSpec): boolean {
+function canBeReady(host: EngineContext, { isolation }: MachineSpec): boolean {
   // A sandbox gets its hostname by a command of ours, and a command by the runtime's exec takes as long as it saves.
-  return volume === null && (isolation === 'runc' || getRuntime(host, isolation).commands.program !== null)
+  return isolation === 'runc' || getRuntime(host, isolation).commands.program !== null
+}
+
+/** It lives, and what it was made of is still there: the image was not removed or fetched anew, the runtime not replaced. */
+function isUsable(host: EngineContext, ready: Ready): boolean {
+  return isAlive(ready) && ready.identity === identityOf(host, ready.spec, ready.imageRoot)
 }
 
 function isAlive({ monitor, paths }: Ready): boolean {

@@ -10,6 +10,7 @@ import type { Monitor } from '../runtime/monitor.ts'
 export type Ready = {
   name: string
   spec: MachineSpec
+  imageRoot: string
   /** Of the image and the runtime that it was made of (`identityOf`). */
   identity: string
   paths: RunPaths
@@ -26,7 +27,7 @@ export type Ready = {
 }
 
 export type ReadyOptions = {
-  /** How many of each kind. */
+  /** How many of each kind, and more where that many creates come at once (bursts.ts). */
   perKind: number
   /** As for starts: it stays free. */
   memoryReserveMb: number
