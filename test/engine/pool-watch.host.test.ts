@@ -6,13 +6,15 @@ import { runOrThrow } from '../../src/lib/process.ts'
 import { IMAGE, openHostEngine } from './host-engine.ts'
 import { createSuite, eventually } from './suite.ts'
 
+const readyMachines = { perKind: 1, memoryReserveMb: 0 }
+
 let host: Awaited<ReturnType<typeof openHostEngine>>
 const suite = createSuite(
   async () => ({ engine: host.engine(), configuredImage: '', close: async () => await host.close() }),
   { isolation: 'runc', image: IMAGE, imageEnv: { name: 'LANG', value: 'C.UTF-8' } },
 )
 beforeAll(async () => {
-  host = await openHostEngine({ isolation: 'runc', poolGb: 4, poolSpace: 'allocated' })
+  host = await openHostEngine({ isolation: 'runc', poolGb: 4, poolSpace: 'allocated', readyMachines })
   await suite.open()
 })
 afterAll(async () => await suite.close())
@@ -39,6 +41,8 @@ it('the pool preallocates its disk space and allocates it again after discards',
 // Reliability F17.
 it('a read-only pool is reported as full and remounted read-write once that is possible', async () => {
   const ref = await suite.running()
+  // One that waits has the pool open too.
+  await eventually(async () => (await host.engine().capacity()).readyMachines?.waiting || null, 60_000)
   const isUsed = await open(host.paths.pool)
   await tool('mount', '-o', 'remount,ro', host.paths.pool)
   await expect(host.engine().capacity()).rejects.toMatchObject({ kind: 'host_full' })

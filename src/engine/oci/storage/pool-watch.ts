@@ -83,6 +83,7 @@ async function mendPool(host: EngineContext): Promise<boolean> {
       await machine.cleanup
     })
   }
+  await host.ready.clear()
   await closePool(host.paths)
   await openPool(host.paths, null)
   host.ioDevice = await poolDevice(host.paths)

@@ -95,6 +95,11 @@ export function openReadyMachines(context: () => EngineContext, options: ReadyOp
     await dropUnstarted(host, now - STARTED_WITHIN_MS)
   }
 
+  const clear = async () => {
+    await discard(all())
+    await dropUnstarted(context(), Number.POSITIVE_INFINITY)
+  }
+
   return {
     take(spec, image) {
       if (!isOn || !canBeReady(context(), spec)) return null
@@ -119,6 +124,7 @@ export function openReadyMachines(context: () => EngineContext, options: ReadyOp
       lastUsedMs = context().clock.monotonicMs()
       if (all().length > 0 && roomMb() < memoryMb) await discard(all())
     },
+    clear,
     stats: () => ({
       ...counts,
       waiting: all().length,
@@ -130,8 +136,7 @@ export function openReadyMachines(context: () => EngineContext, options: ReadyOp
     async close() {
       closed.abort()
       await running
-      await discard(all())
-      await dropUnstarted(context(), Number.POSITIVE_INFINITY)
+      await clear()
     },
   }
 }
