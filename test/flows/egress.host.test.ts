@@ -50,7 +50,7 @@ describe('a restricted unit', () => {
   })
 
   it('that finds a machine made ahead is restricted before its first instruction', async () => {
-    const spec = { image: 'berth.local/debian:12', size: 'micro' }
+    const spec = { image: 'berth.local/debian:12', size: 'small' }
     await createUnit(berth, { ...spec, name: 'first' })
     const ready = async () => (await engine.capacity()).readyMachines
     await expect.poll(async () => (await ready())?.waiting, { timeout: 30_000 }).toBeGreaterThan(0)

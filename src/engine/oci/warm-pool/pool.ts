@@ -16,7 +16,15 @@ import type { Ready, ReadyMachines, ReadyOptions } from './types.ts'
 
 export const noReadyMachines: ReadyOptions = { perKind: 0, memoryReserveMb: 0 }
 
-type Kind = { spec: MachineSpec; usedAtMs: number; bursts: Burst[]; notBeforeMs: number; ready: Ready[] }
+type Kind = {
+  spec: MachineSpec
+  usedAtMs: number
+  bursts: Burst[]
+  ready: Ready[]
+  /** In a row. */
+  failures: number
+  notBeforeMs: number
+}
 
 /** Those that were used last. */
 const MAX_KINDS = 4
@@ -26,7 +34,9 @@ const KIND_KEPT_MS = 10 * MINUTE
 /** Creates and starts have the processors first. */
 const QUIET_MS = SECOND / 2
 const LOOK_EVERY_MS = SECOND / 4
-const RETRY_MS = MINUTE
+/** After a failure, which a busy host is enough for; twice as long after each. */
+const RETRY_MS = 2 * SECOND
+const LONGEST_RETRY_MS = MINUTE
 /** A machine that was taken and is not started: it waits for memory, or its caller is gone. */
 const STARTED_WITHIN_MS = 30 * SECOND
 /** Free beside the reserve and the size of one more machine: less, and none is made; none at all, and all go. */
@@ -72,9 +82,9 @@ export function openReadyMachines(context: () => EngineContext, options: ReadyOp
         image ? await makeReady(host, wanted.spec, image, closed.signal) : null,
       )
       if (ready) wanted.ready.push(ready)
-      else wanted.notBeforeMs = now + RETRY_MS
+      noteAttempt(wanted, ready !== null, host.clock.monotonicMs())
     } catch (error) {
-      wanted.notBeforeMs = now + RETRY_MS
+      noteAttempt(wanted, false, host.clock.monotonicMs())
       if (!closed.signal.aborted) host.log.warn({ err: error }, 'no machine could be made ahead')
     }
   }
@@ -107,7 +117,14 @@ export function openReadyMachines(context: () => EngineContext, options: ReadyOp
       const now = host.clock.monotonicMs()
       lastUsedMs = now
       const key = keyOf(spec)
-      const kind = kinds.get(key) ?? { spec, usedAtMs: now, bursts: [], notBeforeMs: 0, ready: [] }
+      const kind = kinds.get(key) ?? {
+        spec,
+        usedAtMs: now,
+        bursts: [],
+        ready: [],
+        failures: 0,
+        notBeforeMs: 0,
+      }
       const usable = kind.ready.filter((ready) => ready.imageRoot === image.rootfs && isUsable(host, ready))
       const [taken = null, ...others] = usable
       const useless = kind.ready.filter((ready) => !usable.includes(ready))
@@ -139,6 +156,12 @@ export function openReadyMachines(context: () => EngineContext, options: ReadyOp
       await clear()
     },
   }
+}
+
+function noteAttempt(kind: Kind, isMade: boolean, nowMs: number): void {
+  kind.failures = isMade ? 0 : kind.failures + 1
+  const waitMs = isMade ? 0 : Math.min(RETRY_MS * 2 ** (kind.failures - 1), LONGEST_RETRY_MS)
+  kind.notBeforeMs = nowMs + waitMs
 }
 
 async function untilClosed(
