@@ -4,7 +4,8 @@ import { EventEmitter } from 'node:events'
 import type { Kysely } from 'kysely'
 import type { Config } from './config.ts'
 import { createUnitActivity, type UnitActivity } from './domain/units/activity/unit-activity.ts'
-import type { Engine, IsolationClass } from './engine/engine.ts'
+import type { Capabilities } from './engine/engine.ts'
+import type { Fleet } from './engine/fleet.ts'
 import { type Clock, SECOND } from './lib/clock.ts'
 import type { SecretKey } from './lib/crypto.ts'
 import type { Failpoints } from './lib/failpoints.ts'
@@ -14,6 +15,7 @@ import type { PaymentProvider } from './integrations/stripe.ts'
 import type { Observer } from './lib/observer.ts'
 import type { PublicFetch } from './lib/public-fetch.ts'
 import { type ConcurrencyLimit, createConcurrencyLimit } from './lib/concurrency/concurrency-limit.ts'
+import { keptByKey } from './lib/concurrency/kept-by-key.ts'
 import { createKeyedLock, type KeyedLock } from './lib/concurrency/keyed-lock.ts'
 import { cachedFor } from './lib/concurrency/ttl-cache.ts'
 import { createServiceClock, type ServiceClock } from './lib/service-clock.ts'
@@ -25,7 +27,7 @@ import type { OauthClient } from './store/oauth-clients.ts'
 export type AppParts = {
   config: Config
   db: Kysely<Database>
-  engine: Engine
+  fleet: Fleet
   clock: Clock
   log: Log
   /** Encrypts secrets and boot files at rest. */
@@ -44,20 +46,20 @@ export type App = AppParts & {
   /** The time of the service. */
   clock: ServiceClock
   /**
-   * True while the database, the engine or this process has been unavailable since the last heartbeat
+   * Hosts of which the database, the engine or this process has been unavailable since their last heartbeat
    * (domain/time/heartbeat.ts).
    */
-  outage: { isOn: boolean }
+  outages: Set<string>
   /** What this process knows of the use of its units. */
   activity: UnitActivity
   /** Emitted for each team in which something has changed, after the commit (domain/transactions/changes.ts). */
   teamEvents: EventEmitter<{ changed: [teamId: string] }>
-  /** Classes whose machines can keep their memory after a run, as the engine last reported (domain/units/model/memory.ts). */
-  keepsMemory: ReadonlySet<IsolationClass>
+  /** By host, as its engine last reported (domain/hosts/capabilities.ts). */
+  capabilities: Map<string, Capabilities>
   /** Reads of logs in progress, by team (domain/units/logs.ts). */
   logReads: ConcurrencyLimit
-  /** Cold starts (domain/units/admission/cold-starts.ts). */
-  coldStarts: AdmissionQueue
+  /** Cold starts on a host (domain/units/admission/cold-starts.ts). */
+  coldStarts: (hostId: string) => AdmissionQueue
   /** Documents of OAuth clients being fetched, by their URL. */
   clientDocuments: SingleFlight<OauthClient>
   /** Taken before a team is locked in the database. */
@@ -71,12 +73,12 @@ export function createApp(parts: AppParts): App {
   return {
     ...parts,
     clock,
-    outage: { isOn: false },
+    outages: new Set(),
     activity: createUnitActivity({ db: parts.db, clock }),
     teamEvents: new EventEmitter(),
-    keepsMemory: new Set(),
+    capabilities: new Map(),
     logReads: createConcurrencyLimit(Infinity, LOG_READS),
-    coldStarts: createColdStarts(parts),
+    coldStarts: keptByKey((hostId) => createColdStarts(parts, hostId)),
     clientDocuments: createSingleFlight<OauthClient>(clock),
     teamLocks: createKeyedLock(),
     egressLocks: createKeyedLock(),
@@ -90,8 +92,9 @@ const LOG_READS = 8
  * A start costs 40 to 200 ms of CPU, so more than a few at once only slow each other down. The queue is as long as
  * can be admitted in the timeout.
  */
-function createColdStarts({ engine, config, clock }: AppParts): AdmissionQueue {
-  const capacity = cachedFor({ clock, forMs: SECOND / 5, withinMs: SECOND }, () => engine.capacity())
+function createColdStarts({ fleet, config, clock }: AppParts, hostId: string): AdmissionQueue {
+  const ask = () => fleet.engineOf({ hostId }).capacity()
+  const capacity = cachedFor({ clock, forMs: SECOND / 5, withinMs: SECOND }, ask)
   return createAdmissionQueue({
     clock,
     capacity: async () => {

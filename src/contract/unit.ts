@@ -79,6 +79,10 @@ export const unitSchema = strict({
     .nullable()
     .describe('The creator; null for a unit of an older release.'),
   memory: memorySchema,
+  host: strict({
+    id: z.string().describe('Units with the same id run on the same host.'),
+    region: z.string().nullable().describe('Null where the operator named none.'),
+  }).describe('The host that it runs on.'),
   egress: unitEgressSchema.describe('What it may reach.'),
 }).meta({ id: 'Unit' })
 

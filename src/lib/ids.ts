@@ -5,6 +5,7 @@ import { uuidv7obj } from 'uuidv7'
 
 /** The prefix of each kind of id. */
 const idPrefixes = {
+  host: 'host',
   unit: 'unit',
   stack: 'stack',
   fork: 'fork',

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeInvite, makeKey, makeSharedTeam, makeUnit } from '../../test/support/make.ts'
 import { type Service, startService } from '../../test/support/service.ts'
 import { createApp } from '../app.ts'
+import { createFleet } from '../engine/fleet.ts'
 import { chargeMeters } from '../domain/billing/charge.ts'
 import { verifyLedger } from '../domain/billing/verify-ledger.ts'
 import { reconcileMachines } from '../domain/units/lifecycle/reconcile.ts'
@@ -113,6 +114,7 @@ describe('the metrics', () => {
     expect(await valueOf('berth_meter_lag_seconds')).toBeLessThan(30)
     service.clock.advance(HOUR)
     expect(await valueOf('berth_engine_up')).toBe(1)
+    expect(await valueOf('berth_host_up')).toBe(1)
     expect(await valueOf('berth_database_up')).toBe(1)
     expect(
       await valueOf('berth_job_runs_total', { job: 'sleep idle units', result: 'success' }),
@@ -154,6 +156,7 @@ describe('the metrics', () => {
     )
     expect([...names].toSorted()).toEqual([
       'class',
+      'host',
       'job',
       'le',
       'method',
@@ -185,7 +188,13 @@ describe('the metrics address', () => {
     const answer = await get('/healthz')
     expect([answer.status, await answer.json()]).toEqual([
       200,
-      { status: 'ok', database: true, engine: true, heartbeat: true },
+      {
+        status: 'ok',
+        database: true,
+        engine: true,
+        heartbeat: true,
+        hosts: [{ name: 'first', answers: true }],
+      },
     ])
   })
 
@@ -196,7 +205,8 @@ describe('the metrics address', () => {
       ...service.engine,
       capacity: async () => await Promise.reject(new Error('away')),
     }
-    const app = createApp({ ...service.app, clock: service.clock, db, engine })
+    const fleet = createFleet({ ...service.app.fleet.local(), engine })
+    const app = createApp({ ...service.app, clock: service.clock, db, fleet })
     const alone = await serveMetrics(own, { metrics: away.of(app), log: silentLog })
     try {
       const samples = new Map((await scrape(alone.port)).map(({ name, value }) => [name, value]))

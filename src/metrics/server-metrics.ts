@@ -5,6 +5,7 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import type { App } from '../app.ts'
 import { unitStates } from '../contract/states.ts'
 import { isolationClasses, type ReadyMachinesStatus } from '../engine/engine.ts'
+import type { FleetHost } from '../engine/fleet.ts'
 import { SECOND } from '../lib/clock.ts'
 import type { Observer } from '../lib/observer.ts'
 import { cachedFor } from '../lib/concurrency/ttl-cache.ts'
@@ -101,18 +102,24 @@ function createObserver(registry: Registry): Observer {
   }
 }
 
-type Look = { gauges: Gauges | null; engineAnswers: boolean; ready: ReadyMachinesStatus | null }
+type HostLook = { name: string; answers: boolean; ready: ReadyMachinesStatus | null }
 
-const nothingKnown: Look = { gauges: null, engineAnswers: false, ready: null }
+type Look = { gauges: Gauges | null; hosts: HostLook[] }
 
-/** Reads the database and the engine; one of them may be unavailable. */
-async function lookAt({ db, engine, clock }: App): Promise<Look> {
-  const [gauges, capacity] = await Promise.allSettled([readGauges(db, clock.now()), engine.capacity()])
-  return {
-    gauges: gauges.status === 'fulfilled' ? gauges.value : null,
-    engineAnswers: capacity.status === 'fulfilled',
-    ready: capacity.status === 'fulfilled' ? (capacity.value.readyMachines ?? null) : null,
-  }
+const nothingKnown: Look = { gauges: null, hosts: [] }
+
+/** Reads the database and the engines, the server's own first; any of them may be unavailable. */
+async function lookAt({ db, fleet, clock }: App): Promise<Look> {
+  const [gauges, ...hosts] = await Promise.all([
+    readGauges(db, clock.now()).catch(() => null),
+    ...fleet.hosts().map(lookAtHost),
+  ])
+  return { gauges, hosts }
+}
+
+async function lookAtHost({ name, engine }: FleetHost): Promise<HostLook> {
+  const capacity = await engine.capacity().catch(() => null)
+  return { name, answers: capacity !== null, ready: capacity?.readyMachines ?? null }
 }
 
 /** A value that is unknown is left out instead of shown from an earlier read. */
@@ -120,7 +127,8 @@ function createGauges(registry: Registry): (look: Look, now: Date) => void {
   const gauge = <T extends string>(name: string, help: string, labelNames: T[] = []) =>
     new Gauge({ name, help, labelNames, registers: [registry] })
   const database = gauge('berth_database_up', 'Whether the database answers')
-  const engine = gauge('berth_engine_up', 'Whether the engine answers')
+  const engine = gauge('berth_engine_up', "Whether the engine of the server's own host answers")
+  const hostsUp = gauge('berth_host_up', 'Whether the engine of a host answers', ['host'])
   const units = gauge('berth_units', 'Units by state and isolation class', ['state', 'class'])
   const ready = gauge('berth_ready_machines', 'Machines made ahead that wait for a create')
   const taken = gauge(
@@ -150,15 +158,18 @@ function createGauges(registry: Registry): (look: Look, now: Date) => void {
     taken.set({ result: 'miss' }, status.misses)
   }
 
-  return ({ gauges, engineAnswers, ready: readyMachines }, now) => {
+  return ({ gauges, hosts }, now) => {
+    const [local] = hosts
     const secondsSince = (at: Date | null) => (at ? Math.max(0, now.getTime() - at.getTime()) / SECOND : 0)
     const showBacklog = (queue: string, { count, since }: Backlog) => {
       backlogs.set({ queue }, count)
       waiting.set({ queue }, secondsSince(since))
     }
-    engine.set(engineAnswers ? 1 : 0)
+    engine.set(local?.answers ? 1 : 0)
+    hostsUp.reset()
+    for (const { name, answers } of hosts) hostsUp.set({ host: name }, answers ? 1 : 0)
     database.set(gauges ? 1 : 0)
-    showReady(readyMachines)
+    showReady(local?.ready ?? null)
     for (const each of [heartbeat, meters]) each.remove()
     for (const each of [units, backlogs, waiting]) each.reset()
     if (gauges === null) return
@@ -173,12 +184,11 @@ function createGauges(registry: Registry): (look: Look, now: Date) => void {
   }
 }
 
-function healthOf(
-  { gauges, engineAnswers }: Omit<Look, 'ready'>,
-  now: Date,
-): { isWell: boolean; parts: object } {
+/** Another host that is away is named, and does not make the service unwell. */
+function healthOf({ gauges, hosts }: Look, now: Date): { isWell: boolean; parts: object } {
   const at = gauges?.heartbeatAt ?? null
   const beats = at !== null && now.getTime() - at.getTime() < FRESH_MS
-  const parts = { database: gauges !== null, engine: engineAnswers, heartbeat: beats }
-  return { isWell: Object.values(parts).every(Boolean), parts }
+  const parts = { database: gauges !== null, engine: hosts[0]?.answers ?? false, heartbeat: beats }
+  const named = hosts.map(({ name, answers }) => ({ name, answers }))
+  return { isWell: Object.values(parts).every(Boolean), parts: { ...parts, hosts: named } }
 }

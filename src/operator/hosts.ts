@@ -1,5 +1,5 @@
-// `npm run hosts -- …`: certificates for machines whose engines a server elsewhere may call, and whether such an engine
-// answers. It uses only the data directory, so it works with or without a running Berth.
+// `npm run hosts -- …`: the hosts of this Berth, certificates for machines whose engines a server elsewhere may call, and
+// whether such an engine answers. The last two use only the data directory, so they work with or without a running Berth.
 
 import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
@@ -11,8 +11,13 @@ import { askEngineEpoch, connectEngine } from '../engine/ipc/client.ts'
 import { isHostName, parseIdentity } from '../lib/fleet-identity.ts'
 import { address, type Address } from '../lib/setting-values.ts'
 import { print } from '../lib/terminal.ts'
+import { runBesideBerth } from './beside-berth.ts'
+import { tableOfHosts } from './hosts-list.ts'
 
-const help = `Machines whose engines answer over the network.
+const help = `The hosts of this Berth, and machines whose engines answer over the network.
+
+  npm run hosts -- list
+      Each host: its state, how many units it has, when it was last seen, and what to do. Berth must be running.
 
   npm run hosts -- certificate NAME FILE
       Writes a key and a certificate for the engine of the machine NAME, valid for a year. Move the file there, for root
@@ -25,13 +30,17 @@ A server does not place units on other machines yet: each Berth still runs its u
 
 type Command =
   | { kind: 'help' }
+  | { kind: 'list' }
   | { kind: 'certificate'; name: string; file: string }
   | { kind: 'check'; name: string; at: Address }
 
 /** Returns the exit code. Throws a sentence for the operator. */
-export async function runHostsCommand({ dataDir }: Config, args: string[]): Promise<number> {
+export async function runHostsCommand(config: Config, args: string[]): Promise<number> {
+  const { dataDir } = config
   const command = parseCommand(args)
   if (command.kind === 'help') print(help)
+  else if (command.kind === 'list')
+    for (const line of await runBesideBerth(config, ({ db }) => tableOfHosts(db, new Date()))) print(line)
   else if (command.kind === 'certificate') {
     await writeCertificate(dataDir, command)
     print(
@@ -50,8 +59,12 @@ export function parseCommand(args: string[]): Command {
   })
   const [verb, name, third, ...rest] = positionals
   if (values.help || verb === undefined) return { kind: 'help' }
+  if (verb === 'list') {
+    if (name !== undefined) throw usage('list takes nothing else')
+    return { kind: 'list' }
+  }
   if (verb !== 'certificate' && verb !== 'check')
-    throw usage(`there is no "${verb}"; use certificate or check`)
+    throw usage(`there is no "${verb}"; use list, certificate or check`)
   if (name === undefined || !isHostName(name))
     throw usage('NAME is up to 32 of a-z, 0-9 and dashes, and begins and ends with none')
   if (rest.length > 0) throw usage(`"${rest[0]}" is not expected`)

@@ -9,6 +9,7 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 
 import { createTestDomain, makeUnit, type TestDomain } from '../../test/support/domain.ts'
 import { findUnsettled } from '../../test/support/invariants.ts'
 import { type App, createApp } from '../app.ts'
+import { createFleet } from '../engine/fleet.ts'
 import { execInUnit } from '../domain/units/exec.ts'
 import { reconcileMachines, recover } from '../domain/units/lifecycle/reconcile.ts'
 import { openEpochs } from '../engine/epochs.ts'
@@ -52,7 +53,8 @@ async function startServer(holder = 'abcd boot'): Promise<Server> {
   const db = openDatabase(domain.databaseUrl, silentLog, { epoch, onLost })
   onTestFinished(async () => await db.destroy())
   const engine = connectEngine({ address: { socketPath }, epoch, onLost })
-  return { app: createApp({ ...domain.app, clock: domain.clock, db, engine }), db, epoch, onLost }
+  const fleet = createFleet({ ...domain.app.fleet.local(), engine })
+  return { app: createApp({ ...domain.app, clock: domain.clock, db, fleet }), db, epoch, onLost }
 }
 
 const failureOf = async (work: Promise<unknown>): Promise<unknown> =>
@@ -86,7 +88,7 @@ describe('a server that has lost its leadership', () => {
     expect(isOutage(await open)).toBe(true)
     for (let tries = 0; tries < 5; tries++) expect(isOutage(await failureOf(setName(old.db)))).toBe(true)
     expect(old.onLost).toHaveBeenCalled()
-    expect(await failureOf(old.app.engine.recover([]))).toMatchObject({ kind: 'stale_caller' })
+    expect(await failureOf(old.app.fleet.local().engine.recover([]))).toMatchObject({ kind: 'stale_caller' })
     expect(await failureOf(reconcileMachines(old.app))).toMatchObject({ kind: 'stale_caller' })
     const exec = { cmd: ['true'], timeoutMs: SECOND }
     expect(isOutage(await failureOf(execInUnit(old.app, caller, unit.id, exec)))).toBe(true)

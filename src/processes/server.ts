@@ -1,13 +1,19 @@
 // The API and the background jobs, on top of the database and the engine's socket.
 
+import { hostname } from 'node:os'
 import { join } from 'node:path'
+import type { Kysely } from 'kysely'
 import { createServer } from '../api/http/server.ts'
 import { createApp } from '../app.ts'
 import type { Config } from '../config.ts'
 import { recover } from '../domain/units/lifecycle/reconcile.ts'
+import type { Engine } from '../engine/engine.ts'
+import { createFleet, type FleetHost } from '../engine/fleet.ts'
 import { askEngineEpoch, connectEngine } from '../engine/ipc/client.ts'
 import { serveWakes } from '../gateway/server-link/server.ts'
 import { getAccount } from '../lib/system-users.ts'
+import { isHostName } from '../lib/fleet-identity.ts'
+import { newId } from '../lib/ids.ts'
 import { systemClock } from '../lib/clock.ts'
 import { fileFailpoints, noFailpoints } from '../lib/failpoints.ts'
 import type { Log } from '../lib/log.ts'
@@ -17,7 +23,8 @@ import { openStripe } from '../integrations/stripe.ts'
 import { startJobs } from '../jobs.ts'
 import { serveMetrics } from '../metrics/serve.ts'
 import { createServerMetrics } from '../metrics/server-metrics.ts'
-import { openDatabase } from '../store/db.ts'
+import { type Database, openDatabase } from '../store/db.ts'
+import { meetLocalHost } from '../store/hosts.ts'
 import { engineSocketOf, keyFileIn, mailDirOf, wakeSocketOf } from './channel.ts'
 import { openDataKey } from './data-key.ts'
 import { holdLeadership, acquireLeadership } from './leadership.ts'
@@ -34,7 +41,9 @@ export const serverProcess: ProcessMain = async (context) => {
   const app = createApp({
     config,
     db,
-    engine: connectEngine({ address: { socketPath }, epoch, onLost }),
+    fleet: createFleet(
+      await openLocalHost(context, db, connectEngine({ address: { socketPath }, epoch, onLost })),
+    ),
     clock: systemClock,
     log,
     secretKey: await openDataKey({ db, keyFile: keyFileIn(stateDir) }),
@@ -64,6 +73,18 @@ export const serverProcess: ProcessMain = async (context) => {
       await db.destroy()
     },
   }
+}
+
+/** The host of this data directory, by its instance; its name is that of the machine. */
+async function openLocalHost(
+  { instance }: ProcessContext,
+  db: Kysely<Database>,
+  engine: Engine,
+): Promise<FleetHost> {
+  const own = hostname().toLowerCase().split('.')[0] ?? ''
+  const name = isHostName(own) ? own : `host-${instance.id}`
+  const host = await meetLocalHost(db, { instance: instance.id, name, newId: newId('host') })
+  return { ...host, engine }
 }
 
 /** From here on no other server of this database or this engine can act. */

@@ -43,7 +43,7 @@ export async function findBalances(
       coalesce((select nano_cents from balances where team_id = team.id), 0)
       - coalesce((
         select sum(counted(counted_before, price_nano_cents_per_hour,
-            ms_between(started_at, greatest(billed_to, (select at from heartbeats))))
+            ms_between(started_at, greatest(billed_to, (select at from heartbeats where heartbeats.id = meters.host_id))))
           - counted(counted_before, price_nano_cents_per_hour, ms_between(started_at, billed_to)))
         from meters where team_id = team.id and ended_at is null
       ), 0)

@@ -1,36 +1,43 @@
-// The heartbeat of the service: when it was last known to be healthy, and the time it uses.
+// Heartbeats: when each host was last known to be healthy, which proves what its machines cost up to then; and one of
+// the service, with the time that it uses.
 
 import type { Kysely } from 'kysely'
 import type { Database } from './schema.ts'
 
 export type Heartbeat = {
   at: Date
-  /** The boot of the host in which monotonic time is counted. */
+  /** The boot of the server's host in which monotonic time is counted. */
   boot: string
   /** Wall time minus monotonic time. */
   offsetMs: number
 }
 
-const ID = 'service'
+/** Its `at` is the newest of all hosts. */
+export const SERVICE = 'service'
 
-export async function findHeartbeat(db: Kysely<Database>): Promise<Heartbeat | null> {
-  return (await selectHeartbeat(db).executeTakeFirst()) ?? null
+/** The heartbeat of a host, or of the service. */
+export async function findHeartbeat(db: Kysely<Database>, id: string): Promise<Heartbeat | null> {
+  return (await selectHeartbeats(db).where('id', '=', id).executeTakeFirst()) ?? null
 }
 
-/** Other transactions that change it wait for this one to end. */
+/** Other transactions that change heartbeats wait for this one to end. */
 export async function lockHeartbeat(db: Kysely<Database>): Promise<Heartbeat | null> {
-  return (await selectHeartbeat(db).forUpdate().executeTakeFirst()) ?? null
+  return (await selectHeartbeats(db).where('id', '=', SERVICE).forUpdate().executeTakeFirst()) ?? null
 }
 
-export async function saveHeartbeat(db: Kysely<Database>, { at, boot, offsetMs }: Heartbeat): Promise<void> {
+export async function saveHeartbeat(
+  db: Kysely<Database>,
+  ids: string[],
+  { at, boot, offsetMs }: Heartbeat,
+): Promise<void> {
   const values = { at, boot, offset_ms: offsetMs }
   await db
     .insertInto('heartbeats')
-    .values({ id: ID, ...values })
+    .values(ids.map((id) => ({ id, ...values })))
     .onConflict((conflict) => conflict.column('id').doUpdateSet(values))
     .execute()
 }
 
-function selectHeartbeat(db: Kysely<Database>) {
-  return db.selectFrom('heartbeats').select(['at', 'boot', 'offset_ms as offsetMs']).where('id', '=', ID)
+function selectHeartbeats(db: Kysely<Database>) {
+  return db.selectFrom('heartbeats').select(['at', 'boot', 'offset_ms as offsetMs'])
 }

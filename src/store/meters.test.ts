@@ -165,7 +165,11 @@ class History {
   }
 
   async #saveHeartbeat(): Promise<void> {
-    await saveHeartbeat(domain.app.db, { at: new Date(this.#beatAt), boot: 'boot', offsetMs: 0 })
+    await saveHeartbeat(domain.app.db, [domain.app.fleet.local().id], {
+      at: new Date(this.#beatAt),
+      boot: 'boot',
+      offsetMs: 0,
+    })
   }
 
   /** The cost equals the metered time that is proven, and never decreases. */
@@ -281,7 +285,11 @@ describe('charges', () => {
 
   it('cannot be changed or deleted', async () => {
     const { id } = await makeUnit(domain.app, caller, { name: 'once' })
-    await saveHeartbeat(domain.app.db, { at: new Date(Date.now() + DAY), boot: 'boot', offsetMs: 0 })
+    await saveHeartbeat(domain.app.db, [domain.app.fleet.local().id], {
+      at: new Date(Date.now() + DAY),
+      boot: 'boot',
+      offsetMs: 0,
+    })
     await chargeOpenMeters(domain.app.db, { now: new Date(Date.now() + HOUR), limit: 1000 })
     const charges = domain.app.db.updateTable('charges').set({ nano_cents: 0n }).where('unit_id', '=', id)
     await expect(charges.execute()).rejects.toThrow('charges are only ever added')

@@ -6,6 +6,7 @@
 // (sql/ledger.sql). Reads of a cost add what open meters have counted since.
 
 import { type Kysely, type RawBuilder, sql } from 'kysely'
+import { SERVICE } from './heartbeats.ts'
 import type { Database } from './schema.ts'
 import type { MeterKind } from './tables/meters.ts'
 
@@ -14,11 +15,15 @@ export type { MeterKind, MetersTable } from './tables/meters.ts'
 export const meterKinds = ['compute', 'volume'] as const satisfies readonly MeterKind[]
 
 /**
- * The time up to which an open meter certainly counts: the last heartbeat (heartbeats.ts), because it is unknown
- * whether its machine still exists after that. So a cost that was shown is never reduced.
+ * The time up to which the open meter of the surrounding query certainly counts: the last heartbeat of its host
+ * (heartbeats.ts), because it is unknown whether its machine still exists after that. So a cost that was shown is never
+ * reduced.
  */
 export function provenBy(now: Date | RawBuilder<Date>): RawBuilder<Date> {
-  return sql<Date>`coalesce((select least(at, ${now}::timestamptz) from heartbeats), ${now}::timestamptz)`
+  return sql<Date>`coalesce(
+    (select least(heartbeats.at, ${now}::timestamptz) from heartbeats where heartbeats.id = meters.host_id),
+    ${now}::timestamptz
+  )`
 }
 
 /**
@@ -50,10 +55,11 @@ export function costNanoCentsAt(at: Date): RawBuilder<bigint> {
   return sql<bigint>`(${sql.join(costs, sql` + `)})`
 }
 
-/** The last moment up to which open meters certainly count. */
+/** The last moment up to which open meters of all hosts certainly count. */
 export async function readProven(db: Kysely<Database>, now: Date): Promise<Date> {
-  const { at } = await db.selectNoFrom(provenBy(now).as('at')).executeTakeFirstOrThrow()
-  return at
+  const oldest = sql<Date>`least(coalesce(min(at), ${now}::timestamptz), ${now}::timestamptz)`
+  const beats = db.selectFrom('heartbeats').where('id', '<>', SERVICE)
+  return (await beats.select(oldest.as('at')).executeTakeFirstOrThrow()).at
 }
 
 /** The sum of earlier meters, for a meter of this unit and kind that is about to be opened. */
@@ -75,13 +81,12 @@ export async function chargeOpenMeters(
   { now, limit }: { now: Date; limit: number },
 ): Promise<number> {
   const result = await db
-    .with('proven', (query) => query.selectNoFrom(provenBy(now).as('at')))
     .with('waiting', (query) =>
       query
-        .selectFrom(['meters', 'proven'])
-        .select(['meters.id', 'proven.at'])
+        .selectFrom('meters')
+        .select(['meters.id', provenBy(now).as('at')])
         .where('ended_at', 'is', null)
-        .whereRef('billed_to', '<', 'proven.at')
+        .where('billed_to', '<', provenBy(now))
         .orderBy('billed_to')
         .limit(limit)
         .forUpdate('meters')

@@ -34,6 +34,7 @@ import { up as lists } from './migrations/0034-lists.ts'
 import { up as auditFilters } from './migrations/0035-audit-filters.ts'
 import { up as metersOfTeam } from './migrations/0036-meters-of-team.ts'
 import { up as egress } from './migrations/0037-egress.ts'
+import { up as hosts } from './migrations/0038-hosts.ts'
 import { applyRepeatableSql } from './repeatable.ts'
 
 const migrations: Record<string, Migration> = {
@@ -68,6 +69,7 @@ const migrations: Record<string, Migration> = {
   '0035-audit-filters': { up: auditFilters },
   '0036-meters-of-team': { up: metersOfTeam },
   '0037-egress': { up: egress },
+  '0038-hosts': { up: hosts },
 }
 
 // A lock of this file: the migrator takes its own only after it has looked for its tables.

@@ -60,7 +60,7 @@ it('the ledger charges what docs/money.md says for a unit that runs past midnigh
   )
 
   const beat = async (at: string) =>
-    await saveHeartbeat(app.db, { at: new Date(at), boot: 'boot', offsetMs: 0 })
+    await saveHeartbeat(app.db, [app.fleet.local().id], { at: new Date(at), boot: 'boot', offsetMs: 0 })
   const change = async (at: string, meters: { opens: MeterKind[]; closes: MeterKind[] }) => {
     const unit = await findUnit(app.db, { teamId: caller.teamId, id, now: new Date(at) })
     if (!unit) throw new Error('the unit is gone')

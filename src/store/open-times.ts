@@ -22,6 +22,8 @@ export async function moveOpenTimes(
   await sql`
     update meters set started_at = started_at + ${by}, billed_to = billed_to + ${by} where ended_at is null
   `.execute(db)
+  // The service's own is set by who calls this.
+  await sql`update heartbeats set at = at + ${by} where id <> 'service'`.execute(db)
   await sql`update sessions set expires_at = expires_at + ${by} where expires_at > ${from}`.execute(db)
   await sql`update sign_in_links set expires_at = expires_at + ${by} where expires_at > ${from}`.execute(db)
   await sql`update invites set expires_at = expires_at + ${by} where expires_at > ${from}`.execute(db)

@@ -10,6 +10,7 @@ import type { DataKeysTable } from './tables/data-keys.ts'
 import type { EndpointsTable } from './tables/endpoints.ts'
 import type { ForksTable } from './tables/forks.ts'
 import type { HeartbeatsTable } from './tables/heartbeats.ts'
+import type { HostsTable } from './tables/hosts.ts'
 import type { IdempotencyKeysTable } from './tables/idempotency.ts'
 import type { IdentitiesTable, ProviderSignInsTable } from './tables/identities.ts'
 import type { InstancesTable } from './tables/instances.ts'
@@ -49,6 +50,7 @@ export type Database = {
   boot_files: BootFilesTable
   kept_logs: KeptLogsTable
   heartbeats: HeartbeatsTable
+  hosts: HostsTable
   idempotency_keys: IdempotencyKeysTable
   endpoints: EndpointsTable
   forks: ForksTable

@@ -167,7 +167,7 @@ function counting(moment: Given<MomentValues>, which: RawBuilder<unknown>): RawB
     select team_id, held_by, price_nano_cents_per_hour as per_hour, (kind = 'compute')::int as live,
       ${countedSince(sql`billed_to`)} as uncharged,
       ${countedSince(sql`greatest(billed_to, ${midnight}::timestamptz)`)} as today
-    from meters cross join (select ${provenBy(now)} as until) as proven
+    from meters cross join lateral (select ${provenBy(now)} as until) as proven
     where ended_at is null and ${which}
     union all
     select team_id, held_by, (${prices}::jsonb ->> size)::bigint, 1, 0, 0

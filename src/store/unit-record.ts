@@ -31,6 +31,7 @@ export type UnitRecord = {
   spec: StoredSpec
   isolation: 'gvisor' | 'runc'
   networkGroup: number
+  hostId: string
   address: string | null
   heldBy: string
   state: UnitState
@@ -95,6 +96,7 @@ export function toRecord(
     spec: row.spec,
     isolation: row.isolation,
     networkGroup: row.network_group,
+    hostId: row.host_id,
     address: row.address,
     heldBy: row.held_by,
     state: row.state,

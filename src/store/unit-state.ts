@@ -91,7 +91,7 @@ function endOf(at: Date): RawBuilder<Date> {
   return sql<Date>`case when meters.kind = 'compute' and ${seen} < ${unseenSince} then ${seen} else ${at}::timestamptz end`
 }
 
-type Moved = Pick<Selectable<UnitsTable>, 'id' | 'generation' | 'team_id' | 'held_by' | 'size'>
+type Moved = Pick<Selectable<UnitsTable>, 'id' | 'host_id' | 'generation' | 'team_id' | 'held_by' | 'size'>
 
 function openMeters(query: QueryCreator<Database & { moved: Moved }>, { at, opens }: StateChange) {
   const kinds = opens.map(({ kind }) => kind)
@@ -103,6 +103,7 @@ function openMeters(query: QueryCreator<Database & { moved: Moved }>, { at, open
       'unit_id',
       'kind',
       'generation',
+      'host_id',
       'team_id',
       'held_by',
       'size',
@@ -123,6 +124,7 @@ function openMeters(query: QueryCreator<Database & { moved: Moved }>, { at, open
           'moved.id',
           'rate.kind',
           'moved.generation',
+          'moved.host_id',
           'moved.team_id',
           'moved.held_by',
           'moved.size',
@@ -159,7 +161,7 @@ function moveUnit(query: QueryCreator<Database>, change: StateChange) {
     .where('revision', '=', from.revision)
     .$if(ifUnusedSince !== undefined, (update) => update.where('last_used_at', '<=', ifUnusedSince ?? at))
     .$if(ifSleepsBy !== undefined, (update) => update.where('sleeps_at', '<=', ifSleepsBy ?? at))
-    .returning(['id', 'generation', 'team_id', 'held_by', 'size'])
+    .returning(['id', 'host_id', 'generation', 'team_id', 'held_by', 'size'])
 }
 
 /** Kysely leaves undefined fields out of an update. */

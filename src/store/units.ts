@@ -182,12 +182,13 @@ export async function listUnitsDueToSleep(
 /** Of any team: frozen units, longest asleep first; with `since` only those asleep since before then. */
 export async function listFrozenUnits(
   db: Kysely<Database>,
-  { now, since, limit }: { now: Date; since: Date | null; limit: number },
+  { now, since, hostId, limit }: { now: Date; since: Date | null; hostId?: string; limit: number },
 ): Promise<UnitRecord[]> {
   const rows = await selectUnits(db, now)
     .where('units.state', '=', 'sleeping')
     .where('units.frozen', '=', true)
     .$if(since !== null, (query) => query.where('units.changed_at', '<=', since ?? now))
+    .$if(hostId !== undefined, (query) => query.where('units.host_id', '=', hostId ?? ''))
     .orderBy('units.changed_at')
     .limit(limit)
     .execute()
@@ -223,20 +224,31 @@ export async function listUnitsDueToBeDestroyed(
   return rows.map(toRecord)
 }
 
-/** Of any team: every unit that has, or may have, a machine. */
+/** Of any team: every unit that has, or may have, a machine on this host. */
 export async function listUnitsWithMachines(
   db: Kysely<Database>,
-): Promise<Pick<UnitRecord, 'id' | 'state' | 'generation' | 'frozen' | 'changedAt'>[]> {
+  { hostId }: { hostId: string },
+): Promise<Pick<UnitRecord, 'id' | 'hostId' | 'state' | 'generation' | 'frozen' | 'changedAt'>[]> {
   return await db
     .selectFrom('units')
-    .select(['id', 'state', 'generation', 'frozen', 'changed_at as changedAt'])
+    .select(['id', 'host_id as hostId', 'state', 'generation', 'frozen', 'changed_at as changedAt'])
+    .where('host_id', '=', hostId)
     .where('state', 'not in', ['destroyed', 'error'])
     .execute()
 }
 
-/** Returns those ids that belong to existing or past units. */
-export async function findKnownIds(db: Kysely<Database>, ids: string[]): Promise<Set<string>> {
-  const rows = await db.selectFrom('units').select('id').where('id', '=', sql<string>`any(${ids})`).execute()
+/** Returns those ids that belong to existing or past units; with `hostId` of units on that host. */
+export async function findKnownIds(
+  db: Kysely<Database>,
+  ids: string[],
+  { hostId }: { hostId?: string } = {},
+): Promise<Set<string>> {
+  const rows = await db
+    .selectFrom('units')
+    .select('id')
+    .where('id', '=', sql<string>`any(${ids})`)
+    .$if(hostId !== undefined, (query) => query.where('host_id', '=', hostId ?? ''))
+    .execute()
   return new Set(rows.map(({ id }) => id))
 }
 

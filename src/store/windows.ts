@@ -51,12 +51,12 @@ export async function setStackWindow(
 }
 
 /**
- * Of any team: postpones the end of each window by `byMs`, to at least `graceMs` from now, and to at most a whole
- * window from now.
+ * Of any team, on one host: postpones the end of each window by `byMs`, to at least `graceMs` from now, and to at most a
+ * whole window from now.
  */
 export async function putOffSleep(
   db: Kysely<Database>,
-  { now, byMs, graceMs }: { now: Date; byMs: number; graceMs: number },
+  { hostId, now, byMs, graceMs }: { hostId: string; now: Date; byMs: number; graceMs: number },
 ): Promise<void> {
   const soonest = new Date(now.getTime() + graceMs)
   const later = sql<Date>`sleeps_at + ${Math.round(byMs)}::bigint * interval '1 millisecond'`
@@ -65,6 +65,7 @@ export async function putOffSleep(
     .set({
       sleeps_at: sql`least(${windowEnd(sql`${now}::timestamptz`)}, greatest(${later}, ${soonest}))`,
     })
+    .where('host_id', '=', hostId)
     .where('state', '=', 'running')
     .where('sleeps_at', 'is not', null)
     .execute()

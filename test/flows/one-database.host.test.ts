@@ -222,9 +222,10 @@ describe('a second Berth on the same database', () => {
     expect((await second.call('DELETE', `/v1/units/${id}`)).status).toBe(200)
     expect(await second.pressCtrlC()).toBe(0)
     await eventually(async () => expect(await second.hostState()).toEqual(cleanHost))
-    // The first takes leadership back and stops what it had left running without a meter.
+    // The first takes leadership back. Its unit is on its own host, about which the second one said nothing: it runs on.
     await berth.start(settings())
-    expect(await unitOf(berth, site.unit)).toMatchObject({ state: 'sleeping', stoppedReason: 'provider' })
+    expect(await unitOf(berth, site.unit)).toMatchObject({ state: 'running' })
+    expect((await exec(berth, site.unit, ['cat', '/dev/shm/mark'])).stdout).toBe('here\n')
     expect((await exec(berth, site.unit, ['cat', '/srv/index.html'])).stdout).toBe('the page')
   })
 })

@@ -1,5 +1,7 @@
 // What simulations run on, one after the other: their own database with one team.
 
+import type { FleetHost } from '../../src/engine/fleet.ts'
+import { meetLocalHost } from '../../src/store/hosts.ts'
 import pg from 'pg'
 import type { Caller } from '../../src/domain/credentials/caller.ts'
 import { systemClock } from '../../src/lib/clock.ts'
@@ -11,6 +13,8 @@ import { createTestDatabase } from '../support/postgres.ts'
 export type Bench = {
   /** The only connection; the simulator decides whose query is next. */
   client: pg.Client
+  /** The host that the database begins with. */
+  host: Omit<FleetHost, 'engine'>
   /** Two keys of one team, each with room for a few units. */
   callers: readonly [Caller, Caller]
   /** A key with room for all units. */
@@ -25,11 +29,13 @@ export async function createBench(socketDir?: string): Promise<Bench> {
   const caller = await makeCaller(around, { maxConcurrentUnits: 2 }, 'team')
   const another = await addKey(around, caller, { maxConcurrentUnits: 3 })
   const roomy = await addKey(around, caller, { maxConcurrentUnits: 100 })
+  const { id, name, region } = await meetLocalHost(db, { instance: 'test', name: 'only', newId: 'host_new' })
   await db.destroy()
   const client = new pg.Client({ connectionString: database.url, types: { getTypeParser } })
   await client.connect()
   return {
     client,
+    host: { id, name, region },
     callers: [caller, another],
     roomy,
     close: async () => {

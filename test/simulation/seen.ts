@@ -29,7 +29,7 @@ const UNITS = `
     coalesce(spec #>> '{healthcheck,cmd,0}' = 'false', false) as "isSick", changed_at as "changedAt",
     array(select started_at from meters where unit_id = units.id and kind = 'compute' order by meters.id) as "from",
     array(select ended_at from meters where unit_id = units.id and kind = 'compute' order by meters.id) as "to",
-    (select at from heartbeats) as "wholeAt",
+    (select at from heartbeats where id = units.host_id) as "wholeAt",
     (select coalesce(sum(nano_cents), 0)::bigint from charges where unit_id = units.id) as charged
   from units order by id`
 

@@ -6,6 +6,7 @@ import { type App, createApp } from '../../src/app.ts'
 import { loadConfig } from '../../src/config.ts'
 import type { Caller } from '../../src/domain/credentials/caller.ts'
 import { recover } from '../../src/domain/units/lifecycle/reconcile.ts'
+import { createFleet } from '../../src/engine/fleet.ts'
 import { createFakeEngine, type FakeEngine } from '../support/fake-engine/fake-engine.ts'
 import { SecretKey } from '../../src/lib/crypto.ts'
 import { unobserved } from '../../src/lib/observer.ts'
@@ -73,7 +74,7 @@ export async function createWorld(bench: Bench, seed: number, isCalm: boolean): 
   const trace: string[] = []
   const labels = new Map<string, string>()
   const label = (text: string) =>
-    text.replace(/(unit|stack|fork|cred)_[0-9a-f]{32}/g, (id, kind: string) => {
+    text.replace(/(unit|stack|fork|cred|host)_[0-9a-f]{32}/g, (id, kind: string) => {
       const ofKind = [...labels.values()].filter((other) => other.startsWith(kind)).length
       const own = labels.get(id) ?? `${kind}${ofKind}`
       labels.set(id, own)
@@ -128,7 +129,7 @@ export async function createWorld(bench: Bench, seed: number, isCalm: boolean): 
     const started = createApp({
       config: loadConfig({ BERTH_FROZEN_FOR: '2m' }),
       db: database.for(mine),
-      engine: engine.for(mine),
+      fleet: createFleet({ ...bench.host, engine: engine.for(mine) }),
       clock: clock.for(mine),
       log,
       secretKey,

@@ -7,6 +7,8 @@ import { createServer } from '../../src/api/http/server.ts'
 import { createApp } from '../../src/app.ts'
 import { loadConfig } from '../../src/config.ts'
 import { recover } from '../../src/domain/units/lifecycle/reconcile.ts'
+import { createFleet } from '../../src/engine/fleet.ts'
+import { firstHost } from './hosts.ts'
 import { createFakeEngine } from './fake-engine/fake-engine.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { unobserved } from '../../src/lib/observer.ts'
@@ -25,7 +27,7 @@ const db = openDatabase(databaseUrl, log)
 const app = createApp({
   config: loadConfig(settings),
   db,
-  engine: createFakeEngine({ clock: systemClock }),
+  fleet: createFleet(await firstHost(db, createFakeEngine({ clock: systemClock }))),
   clock: systemClock,
   log,
   secretKey: new SecretKey(Buffer.from(secretKey, 'hex')),

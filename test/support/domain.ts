@@ -22,6 +22,8 @@ import { openDatabase } from '../../src/store/db.ts'
 import { insertTeam, insertUser } from '../../src/store/teams.ts'
 import { createTestClock, type TestClock } from './clock.ts'
 import { createTestDatabase } from './postgres.ts'
+import { createFleet } from '../../src/engine/fleet.ts'
+import { firstHost } from './hosts.ts'
 import { createPublicFetch } from '../../src/lib/public-fetch.ts'
 
 export type TestDomain = {
@@ -52,7 +54,7 @@ export async function createTestDomain(env: Record<string, string> = {}): Promis
   const parts = {
     config,
     db,
-    engine,
+    fleet: createFleet(await firstHost(db, engine)),
     clock,
     log: silentLog,
     secretKey,

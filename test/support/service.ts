@@ -9,6 +9,8 @@ import type { Protocol } from '../../src/api/mcp/transport.ts'
 import { type App, createApp } from '../../src/app.ts'
 import { type Config, loadConfig } from '../../src/config.ts'
 import { deliverMails } from '../../src/domain/mail/deliver.ts'
+import { createFleet } from '../../src/engine/fleet.ts'
+import { firstHost } from './hosts.ts'
 import { createFakeEngine, type FakeEngine } from './fake-engine/fake-engine.ts'
 import { SecretKey } from '../../src/lib/crypto.ts'
 import { type Observer, unobserved } from '../../src/lib/observer.ts'
@@ -108,7 +110,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
   const app = createApp({
     config,
     db,
-    engine,
+    fleet: createFleet(await firstHost(db, engine)),
     clock,
     log,
     secretKey: new SecretKey(randomBytes(32)),

@@ -64,7 +64,7 @@ const layers = {
 type Layer = keyof typeof layers
 
 /** What the domain sees of the engine (design 3). */
-const engineInterface = ['egress', 'engine', 'errors', 'exec', 'metrics', 'process', 'terminal'].map(
+const engineInterface = ['egress', 'engine', 'errors', 'exec', 'fleet', 'metrics', 'process', 'terminal'].map(
   (name) => `src/engine/${name}.ts`,
 )
 
@@ -72,6 +72,7 @@ const engineInterface = ['egress', 'engine', 'errors', 'exec', 'metrics', 'proce
 const domainOrder = [
   'transactions',
   'time',
+  'hosts',
   'mail',
   'allowances',
   'credits',

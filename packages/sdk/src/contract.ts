@@ -936,6 +936,13 @@ export type Unit = {
     /** Whether the memory survives the second tier of sleep and is copied by a fork. `tried`: the host attempts it. `lost`: only the disk is kept, because this host cannot keep memory or failed to the last time. */
     longSleep: 'tried' | 'lost'
   }
+  /** The host that it runs on. */
+  host: {
+    /** Units with the same id run on the same host. */
+    id: string
+    /** Null where the operator named none. */
+    region: string | null
+  }
   /** What it may reach. */
   egress: {
     /** Which public hosts: `open` all, `listed` those of `allow`, `none` no host. */

@@ -17,7 +17,7 @@ export async function applyEgress(app: App, id: string): Promise<void> {
   await app.egressLocks(id, async () => {
     const unit = await findUnitOfAnyTeam(app.db, { id, now: app.clock.now() })
     if (!unit || isTransitional(unit.state) || isGone(unit) || !isDue(unit)) return
-    await app.engine.restrict({ id, generation: unit.generation }, machineEgress(unit))
+    await app.fleet.engineOf(unit).restrict({ id, generation: unit.generation }, machineEgress(unit))
     await markEgressApplied(app.db, { id, version: unit.egressVersion, at: app.clock.now() })
   })
 }

@@ -37,7 +37,8 @@ export async function forkStack(
       effectivePolicyOf(app, caller),
       sources.map((source) => ({ source, sleep: body.sleep ?? source.sleep })),
     )
-    if (sources.some(({ state }) => state === 'running')) await waitForCapacity(app, caller.teamId)
+    const running = sources.find(({ state }) => state === 'running')
+    if (running) await waitForCapacity(app, running)
     return await reserveFork(app, caller, once, (db) => decide(app, db, stack, body))
   })
   if (fork === null) {

@@ -35,7 +35,7 @@ export async function forkUnit(
     const source = await waitUntilStable(app, caller, id)
     if (!isForkable(source)) throw notPossibleNow(source, REFUSED)
     checkCopies(effectivePolicyOf(app, caller), [{ source, sleep: body.sleep ?? source.sleep }])
-    if (source.state === 'running') await waitForCapacity(app, caller.teamId)
+    if (source.state === 'running') await waitForCapacity(app, source)
     return await reserveFork(app, caller, once, (db, forkId) =>
       decide(app, db, { forkId, found: source }, body),
     )

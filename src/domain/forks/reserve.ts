@@ -136,6 +136,7 @@ async function insertCopy(
     size: source.size,
     spec: source.spec,
     isolation: source.isolation,
+    host_id: source.hostId,
     sleep,
     egress: source.egress,
     sleeps_together: sleepsTogether,

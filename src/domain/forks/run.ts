@@ -53,7 +53,8 @@ const copyStep: Step<ForkContext> = {
   name: 'copy',
   run: async (context) => {
     const { app, fork, copies } = context
-    if (copies.length === 0) return
+    const [first] = copies
+    if (!first) return
     const ids = copies.map(({ unit }) => sourceOf(unit))
     const sources = await listUnitsByIds(app.db, { teamId: fork.teamId, ids, now: app.clock.now() })
     const generations = new Map(sources.map((source) => [source.id, machineRef(source)]))
@@ -65,12 +66,12 @@ const copyStep: Step<ForkContext> = {
         run: isToRun(unit) ? await runSpec(app, unit) : null,
       })),
     )
-    const made = await whileUsed(app, sources, () => app.engine.fork(forks))
+    const made = await whileUsed(app, sources, () => app.fleet.engineOf(first.unit).fork(forks))
     const addresses = new Map(made.map(({ status }) => [status.id, status.address]))
     for (const each of copies) each.unit = { ...each.unit, address: addresses.get(each.unit.id) ?? null }
   },
   undo: async ({ app, copies }) => {
-    await Promise.all(copies.map(({ unit }) => app.engine.destroy(unit.id)))
+    await Promise.all(copies.map(({ unit }) => app.fleet.engineOf(unit).destroy(unit.id)))
   },
   checkpoint: true,
 }
@@ -245,9 +246,11 @@ function sourceGone({ name }: UnitRecord): string {
 /** A destroy may have come before the machine existed. */
 async function removeUnwanted(app: App, copies: OperationContext[]): Promise<void> {
   await Promise.all(
-    copies.map(async ({ unit: { id } }) => {
+    copies.map(async ({ unit }) => {
+      const { id } = unit
       const now = await findUnitOfAnyTeam(app.db, { id, now: app.clock.now() })
-      if (!now || ['destroying', 'destroyed', 'error'].includes(now.state)) await app.engine.destroy(id)
+      if (!now || ['destroying', 'destroyed', 'error'].includes(now.state))
+        await app.fleet.engineOf(unit).destroy(id)
     }),
   )
 }

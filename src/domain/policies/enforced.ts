@@ -12,8 +12,8 @@ export async function checkEnforced(
   path = 'egress',
 ): Promise<void> {
   if (rules === undefined || storedEgress(rules) === null) return
-  const { egress } = await app.engine.capabilities()
-  if (egress === true) return
+  const capabilities = await Promise.all(app.fleet.hosts().map(({ engine }) => engine.capabilities()))
+  if (capabilities.every(({ egress }) => egress === true)) return
   const message =
     'cannot be enforced by this service; leave it out, or send the mode "open" with the siblings "team"'
   throw validation([{ path, message }])

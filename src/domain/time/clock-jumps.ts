@@ -3,14 +3,14 @@
 // only one of several processes shifts the times, and a jump while none ran is found.
 
 import type { App } from '../../app.ts'
-import { findHeartbeat, lockHeartbeat, saveHeartbeat } from '../../store/heartbeats.ts'
+import { findHeartbeat, lockHeartbeat, saveHeartbeat, SERVICE } from '../../store/heartbeats.ts'
 import { moveOpenTimes } from '../../store/open-times.ts'
 import { haveSameOffset } from './heartbeat.ts'
 
 /** Call it once, before anything reads the time: continues with the time that the service used last. */
 export async function resumeTime(app: App): Promise<void> {
   const { clock } = app
-  const last = await findHeartbeat(app.db)
+  const last = await findHeartbeat(app.db, SERVICE)
   if (last?.boot === clock.boot) clock.resume(last.offsetMs)
   // The duration of a reboot is unknown, but time must not go back.
   else if (last && last.at > clock.now()) clock.resume(last.at.getTime() - clock.monotonicMs())
@@ -28,7 +28,7 @@ export async function adoptClockJump(app: App): Promise<void> {
       if (last?.boot === boot && haveSameOffset(last, { offsetMs })) return false
       await moveOpenTimes(db, { from, to })
       const at = new Date(last ? last.at.getTime() + byMs : to.getTime())
-      await saveHeartbeat(db, { at, boot, offsetMs })
+      await saveHeartbeat(db, [SERVICE], { at, boot, offsetMs })
       return true
     })
     app.log.warn({ byMs, moved }, 'wall clock jumped')

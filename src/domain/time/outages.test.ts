@@ -13,7 +13,7 @@ import { getUnit } from '../units/get.ts'
 import { stopUnit } from '../units/stop.ts'
 import { sleepIdleUnits } from '../units/activity/idle.ts'
 import { reconcileMachines, recover } from '../units/lifecycle/reconcile.ts'
-import { noteOutage } from './heartbeat.ts'
+import { noteOutages } from './heartbeat.ts'
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
@@ -189,7 +189,7 @@ describe('the idle time of a unit', () => {
   it('does not expire before the first heartbeat after an outage', async () => {
     const unit = await makeUnit(app, caller, { sleep: '1h' })
     await reconcileMachines(app)
-    noteOutage(app)
+    noteOutages(app)
     domain.clock.advance(2 * HOUR)
     await sleepIdleUnits(app)
     expect((await getUnit(app, caller, unit.id)).state).toBe('running')
@@ -243,17 +243,17 @@ describe('an outage in which the server keeps running', () => {
     await expect
       .poll(() => {
         domain.clock.advance(SECOND)
-        return app.outage.isOn
+        return app.outages.size
       })
-      .toBe(true)
+      .toBe(1)
     domain.clock.advance(2 * HOUR)
     await back()
     await expect
       .poll(() => {
         domain.clock.advance(SECOND)
-        return app.outage.isOn
+        return app.outages.size
       })
-      .toBe(false)
+      .toBe(0)
     expect((await getUnit(app, caller, unit.id)).state).toBe('running')
     expect((await sleepsInMs(unit.id)) / MINUTE).toBeGreaterThan(55)
 

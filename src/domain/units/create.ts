@@ -36,9 +36,12 @@ import { inTransaction } from '../transactions/transactions.ts'
 const imageStep: Step<OperationContext> = {
   name: 'image',
   run: async (context) => {
-    const { id, teamId, networkGroup, image } = context.unit
+    const { app, unit } = context
+    const { id, teamId, networkGroup, image } = unit
     const { canonical } = parseImageReference(image)
-    context.imageDigest = (await context.app.engine.pull(canonical, { id, teamId, networkGroup })).digest
+    context.imageDigest = (
+      await app.fleet.engineOf(unit).pull(canonical, { id, teamId, networkGroup })
+    ).digest
   },
 }
 
@@ -48,7 +51,7 @@ const machineStep: Step<OperationContext> = {
   run: async (context) => {
     const { app, unit, imageDigest } = context
     if (imageDigest === null) throw new Error('the machine step ran before the image step')
-    const { address } = await app.engine.create({
+    const { address } = await app.fleet.engineOf(unit).create({
       id: unit.id,
       imageDigest,
       isolation: unit.isolation,
@@ -58,7 +61,7 @@ const machineStep: Step<OperationContext> = {
     })
     context.unit = { ...unit, address }
   },
-  undo: async ({ app, unit }) => await app.engine.destroy(unit.id),
+  undo: async ({ app, unit }) => await app.fleet.engineOf(unit).destroy(unit.id),
   checkpoint: true,
 }
 

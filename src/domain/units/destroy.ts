@@ -31,7 +31,7 @@ const machineStep: Step<OperationContext> = {
     const deadlineMs = app.clock.monotonicMs() + LONGEST_END_MS
     for (;;) {
       try {
-        return await app.engine.destroy(unit.id)
+        return await app.fleet.engineOf(unit).destroy(unit.id)
       } catch (error) {
         if (!isEngineError(error, 'timeout') || app.clock.monotonicMs() >= deadlineMs) throw error
       }

@@ -20,7 +20,7 @@ export async function listDirectory(
   { path, after, limit }: DirectoryQuery,
 ): Promise<DirectoryList> {
   return await useUnit(app, caller, id, 'no directory can be listed in it', async (unit) => {
-    const listing = app.engine.listDirectory(machineRef(unit), path)
+    const listing = app.fleet.engineOf(unit).listDirectory(machineRef(unit), path)
     const { entries, truncated } = await listing.catch(refuseFile(unit, path))
     const rest = after === undefined ? entries : entries.filter(({ name }) => name > after)
     const page = rest.slice(0, limit)
@@ -40,7 +40,7 @@ export async function deleteFile(
   { path, recursive }: { path: string; recursive: boolean },
 ): Promise<{ path: string }> {
   return await useUnit(app, caller, id, 'no file can be deleted in it', async (unit) => {
-    await app.engine.removeFile(machineRef(unit), path, recursive).catch(refuseFile(unit, path))
+    await app.fleet.engineOf(unit).removeFile(machineRef(unit), path, recursive).catch(refuseFile(unit, path))
     return { path }
   })
 }
@@ -60,7 +60,8 @@ export async function readArchive(
       begun = true
       await send(data)
     }
-    await app.engine
+    await app.fleet
+      .engineOf(unit)
       .readArchive(machineRef(unit), path, forward, signal)
       .catch((error: unknown) => refuseArchive(unit, path, error, begun))
   })
@@ -82,7 +83,8 @@ export async function writeArchive(
     }
   }
   return await useUnit(app, caller, id, 'no archive can be unpacked in it', async (unit) => {
-    await app.engine
+    await app.fleet
+      .engineOf(unit)
       .writeArchive(machineRef(unit), path, counted(), signal)
       .catch((error: unknown) => refuseArchive(unit, path, error, bytes > 0))
     return { path, bytes }

@@ -50,7 +50,7 @@ export async function execInUnit(
   })
   const exit = await useUnit(app, caller, id, 'no command can run in it', async (unit) => {
     try {
-      return await app.engine.exec(machineRef(unit), engineRequest, receive, signal)
+      return await app.fleet.engineOf(unit).exec(machineRef(unit), engineRequest, receive, signal)
     } catch (error) {
       if (!isEngineError(error, 'run_ended')) throw error
       throw endedMeanwhile(await getRecord(app, caller, id), onOutput ? null : soFar())

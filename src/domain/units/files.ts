@@ -19,7 +19,10 @@ export async function writeFile(
 ): Promise<FileWritten> {
   if (content.length > limits.fileBytes) throw fileTooLarge('contentBase64')
   return await useUnit(app, caller, id, 'no file can be written to it', async (unit) => {
-    const written = await app.engine.writeFile(machineRef(unit), path, content).catch(refuseFile(unit, path))
+    const written = await app.fleet
+      .engineOf(unit)
+      .writeFile(machineRef(unit), path, content)
+      .catch(refuseFile(unit, path))
     const isBootFile = unit.spec.files.some((file) => file.path === path)
     return { path, ...written, ...(isBootFile ? { warning: BOOT_FILE_WARNING } : {}) }
   })
@@ -27,7 +30,7 @@ export async function writeFile(
 
 export async function readFile(app: App, caller: Caller, id: string, path: string): Promise<FileRead> {
   return await useUnit(app, caller, id, 'no file can be read from it', async (unit) => {
-    const read = app.engine.readFile(machineRef(unit), path, limits.fileBytes)
+    const read = app.fleet.engineOf(unit).readFile(machineRef(unit), path, limits.fileBytes)
     const content = await read.catch(refuseFile(unit, path))
     return { path, contentBase64: content.toString('base64') }
   })

@@ -41,7 +41,7 @@ export async function* followLogs(
     yield toEvent(line)
   }
   try {
-    const coming = unit.state === 'error' ? [] : app.engine.followLogs(unit.id, after, signal)
+    const coming = unit.state === 'error' ? [] : app.fleet.engineOf(unit).followLogs(unit.id, after, signal)
     for await (const line of coming) {
       if (!time || line.at >= time) yield toEvent(line)
     }
@@ -68,7 +68,7 @@ async function storedLines(
   const query = { after, since: time, limit }
   if (unit.state === 'error') return await queryKeptLog(app, unit, query)
   try {
-    return await reading(app, unit, () => app.engine.logs(unit.id, query))
+    return await reading(app, unit, () => app.fleet.engineOf(unit).logs(unit.id, query))
   } catch (error) {
     // The machine does not exist yet and printed nothing, or was undone after a failure.
     if (isEngineError(error, 'unknown_machine')) return await queryKeptLog(app, unit, query)

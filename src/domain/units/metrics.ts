@@ -38,7 +38,7 @@ export async function* followMetrics(
 /** Null where there is no machine: it is being made, or was undone after a failure. */
 async function machineMetrics(app: App, unit: UnitRecord): Promise<MachineMetrics | null> {
   try {
-    return await app.engine.metrics(unit.id)
+    return await app.fleet.engineOf(unit).metrics(unit.id)
   } catch (error) {
     if (isEngineError(error, 'unknown_machine')) return null
     throw engineFailure(error, unit)

@@ -7,6 +7,7 @@ import { conflict, invalidState, notFound } from '../../contract/errors.ts'
 import { limits } from '../../contract/limits.ts'
 import type { Process, ProcessList, ProcessSignal, ProcessStart } from '../../contract/process.ts'
 import type { MachineProcess, ProcessOutput } from '../../engine/process.ts'
+import type { Engine } from '../../engine/engine.ts'
 import { isEngineError } from '../../engine/errors.ts'
 import { newId } from '../../lib/ids.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
@@ -67,9 +68,12 @@ async function beginProcess(
   return await useUnit(app, caller, id, 'no process can start in it', async (unit) =>
     showProcess(
       unit.id,
-      await app.engine.startProcess(machineRef(unit), request).catch((error: unknown) => {
-        throw processFailure(error, processId)
-      }),
+      await app.fleet
+        .engineOf(unit)
+        .startProcess(machineRef(unit), request)
+        .catch((error: unknown) => {
+          throw processFailure(error, processId)
+        }),
     ),
   )
 }
@@ -80,10 +84,20 @@ export async function listProcesses(app: App, caller: Caller, id: string): Promi
 }
 
 export async function getProcess(app: App, caller: Caller, id: string, processId: string): Promise<Process> {
+  return (await findProcess(app, caller, id, processId)).process
+}
+
+/** With the engine of its unit. */
+async function findProcess(
+  app: App,
+  caller: Caller,
+  id: string,
+  processId: string,
+): Promise<{ process: Process; engine: Engine }> {
   const unit = await getUnitWithProcesses(app, caller, id)
   const found = (await processesOf(app, unit)).find((process) => process.id === processId)
   if (!found) throw notFound('process', processId)
-  return showProcess(unit.id, found)
+  return { process: showProcess(unit.id, found), engine: app.fleet.engineOf(unit) }
 }
 
 /** Returns the process as it was before its output was read, so an ended process has all its output. */
@@ -95,9 +109,9 @@ export async function readProcess(
   after: number,
   maxBytes: number,
 ): Promise<{ process: Process; pieces: ProcessOutput[] }> {
-  const process = await getProcess(app, caller, id, processId)
+  const { process, engine } = await findProcess(app, caller, id, processId)
   try {
-    return { process, pieces: await app.engine.processOutput(id, processId, after, maxBytes) }
+    return { process, pieces: await engine.processOutput(id, processId, after, maxBytes) }
   } catch (error) {
     throw await readFailure(app, caller, id, processId, error)
   }
@@ -121,7 +135,8 @@ export async function* followProcess(
   processId: string,
   { after, forMs, signal }: Follow,
 ): AsyncGenerator<ProcessOutput> {
-  const { output } = await getProcess(app, caller, id, processId)
+  const { process, engine } = await findProcess(app, caller, id, processId)
+  const { output } = process
   let told = after
   let isTimeOver = false
   const enough = new AbortController()
@@ -135,7 +150,7 @@ export async function* followProcess(
   })
   try {
     const either = AbortSignal.any([signal, enough.signal])
-    for await (const piece of app.engine.followProcess(id, processId, after, either)) {
+    for await (const piece of engine.followProcess(id, processId, after, either)) {
       yield piece
       told = piece.end
       endIfTold()
@@ -173,9 +188,12 @@ export async function signalProcess(
   const process = await getProcess(app, caller, id, processId)
   if (process.state !== 'running') throw hasEnded(processId)
   await useUnit(app, caller, id, 'no signal can be sent to its processes', async (unit) => {
-    await app.engine.signalProcess(machineRef(unit), processId, signal).catch((error: unknown) => {
-      throw processFailure(error, processId)
-    })
+    await app.fleet
+      .engineOf(unit)
+      .signalProcess(machineRef(unit), processId, signal)
+      .catch((error: unknown) => {
+        throw processFailure(error, processId)
+      })
   })
   return await getProcess(app, caller, id, processId)
 }
@@ -187,8 +205,8 @@ export async function deleteProcess(
   id: string,
   processId: string,
 ): Promise<Process> {
-  const process = await getProcess(app, caller, id, processId)
-  const forget = async () => await app.engine.forgetProcess(id, processId)
+  const { process, engine } = await findProcess(app, caller, id, processId)
+  const forget = async () => await engine.forgetProcess(id, processId)
   if (process.state === 'running') await useUnit(app, caller, id, 'its processes cannot be ended', forget)
   else
     await forget().catch(async (error: unknown) => {
@@ -205,7 +223,7 @@ async function getUnitWithProcesses(app: App, caller: Caller, id: string): Promi
 
 async function processesOf(app: App, unit: UnitRecord): Promise<MachineProcess[]> {
   try {
-    return await app.engine.processes(unit.id)
+    return await app.fleet.engineOf(unit).processes(unit.id)
   } catch (error) {
     // The machine does not exist yet, or was undone after a failure.
     if (isEngineError(error, 'unknown_machine')) return []

@@ -22,7 +22,7 @@ export const stopStep: Step<OperationContext> = {
   name: 'stop',
   run: async ({ app, unit }) => {
     try {
-      await app.engine.stop(machineRef(unit), STOP_GRACE_MS)
+      await app.fleet.engineOf(unit).stop(machineRef(unit), STOP_GRACE_MS)
     } catch (error) {
       // Without a machine there is nothing to stop.
       if (!isEngineError(error, 'unknown_machine')) throw error

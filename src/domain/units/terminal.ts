@@ -51,13 +51,15 @@ export async function runTerminal(
     await onOutput(output)
   }
   try {
-    return await app.engine.terminal(
-      machineRef(unit),
-      request,
-      awake(input, use, failed),
-      heard,
-      AbortSignal.any([signal, failed.signal]),
-    )
+    return await app.fleet
+      .engineOf(unit)
+      .terminal(
+        machineRef(unit),
+        request,
+        awake(input, use, failed),
+        heard,
+        AbortSignal.any([signal, failed.signal]),
+      )
   } catch (error) {
     if (signal.aborted) throw signal.reason
     if (failed.signal.aborted) throw failed.signal.reason

@@ -10,6 +10,8 @@ export type MetersTable = {
   unit_id: string
   kind: MeterKind
   generation: number
+  /** The host that the run is or was on. */
+  host_id: string
   team_id: string
   /** The credential whose policy it counts against. */
   held_by: string

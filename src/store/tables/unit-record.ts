@@ -40,6 +40,8 @@ export type UnitsTable = {
   spec: StoredSpec
   isolation: 'gvisor' | 'runc'
   network_group: number
+  /** The host that its machine and its disk are on. */
+  host_id: ColumnType<string, string, never>
   /** The same for the whole life of the machine; null before it is made and after it is gone. */
   address: string | null
   /** The credential that last set it running: the unit counts against the limits of its policy. */

@@ -12,6 +12,7 @@ import { noFailpoints } from '../../../src/lib/failpoints.ts'
 import type { Log } from '../../../src/lib/log.ts'
 import { unobserved } from '../../../src/lib/observer.ts'
 import type { MonthClock } from './clock.ts'
+import { createFleet, type FleetHost } from '../../../src/engine/fleet.ts'
 import { type Connections, createConnections } from './connections.ts'
 import { createPublicFetch } from '../../../src/lib/public-fetch.ts'
 
@@ -23,13 +24,19 @@ export type Server = {
 
 const secretKey = new SecretKey(Buffer.alloc(32, 7))
 
-export function createServer(pool: pg.Pool, engine: FakeEngine, clock: MonthClock, log: Log): Server {
+export function createServer(
+  pool: pg.Pool,
+  host: FleetHost,
+  engine: FakeEngine,
+  clock: MonthClock,
+  log: Log,
+): Server {
   const life = new AbortController()
   const connections = createConnections(pool, life)
   const app = createApp({
     config: loadConfig({ BERTH_FROZEN_FOR: '2h' }),
     db: connections.db,
-    engine: cutOff(engine, life.signal),
+    fleet: createFleet({ ...host, engine: cutOff(engine, life.signal) }),
     clock: clock.for(life.signal),
     log,
     secretKey,

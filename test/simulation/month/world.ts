@@ -12,6 +12,9 @@ import { isOutage } from '../../../src/store/outage.ts'
 import { createTestDatabase } from '../../support/postgres.ts'
 import { type Account, createAccount, type Standing } from './account.ts'
 import { createMonthClock, type MonthClock } from './clock.ts'
+import { silentLog } from '../../../src/lib/log.ts'
+import { openDatabase } from '../../../src/store/db.ts'
+import { firstHost } from '../../support/hosts.ts'
 import { begin, createServer, type Server } from './server.ts'
 
 export type World = {
@@ -69,7 +72,10 @@ export async function createWorld(socketDir?: string): Promise<World> {
       },
     },
   )
-  const create = () => createServer(pool, engine, clock, log)
+  const db = openDatabase(database.url, silentLog)
+  const first = await firstHost(db, engine)
+  await db.destroy()
+  const create = () => createServer(pool, first, engine, clock, log)
   const servers = [create(), create()]
   const gone = new Set<string>()
 
@@ -81,7 +87,7 @@ export async function createWorld(socketDir?: string): Promise<World> {
     )
     account.see(rows)
     for (const { id, state } of rows) if (state === 'destroyed') gone.add(id)
-    const beats = await pool.query<{ at: Date }>('select at from heartbeats')
+    const beats = await pool.query<{ at: Date }>(`select at from heartbeats where id <> 'service'`)
     const [beat] = beats.rows
     if (beat) account.beat(clock.elapsedAt(beat.at))
   }

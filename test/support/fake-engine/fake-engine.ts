@@ -99,7 +99,7 @@ const STOPPED_CODE = 143
 const KEPT_CODE = 137
 const KILLED_CODE = 137
 
-export function createFakeEngine({ clock }: { clock: Clock }): FakeEngine {
+export function createFakeEngine({ clock, subnet = 99 }: { clock: Clock; subnet?: number }): FakeEngine {
   const faults = createFaults()
   const machines = new Map<string, FakeMachine>()
   const aside = new Map<string, FakeMachine>()
@@ -407,7 +407,7 @@ export function createFakeEngine({ clock }: { clock: Clock }): FakeEngine {
 
   function nextAddress(): string {
     addressesGiven += 1
-    return `10.99.${Math.floor(addressesGiven / 250)}.${1 + (addressesGiven % 250)}`
+    return `10.${subnet}.${Math.floor(addressesGiven / 250)}.${1 + (addressesGiven % 250)}`
   }
 
   function memoryCapability() {

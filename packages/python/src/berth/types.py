@@ -1032,6 +1032,15 @@ class UnitMemory(TypedDict):
     longSleep: Literal["tried", "lost"]
 
 
+class UnitHost(TypedDict):
+    """The host that it runs on."""
+
+    #: Units with the same id run on the same host.
+    id: str
+    #: Null where the operator named none.
+    region: str | None
+
+
 class UnitEgress(TypedDict):
     """What it may reach."""
 
@@ -1088,6 +1097,8 @@ class Unit(TypedDict):
     #: The creator; null for a unit of an older release.
     createdBy: UnitCreatedBy | None
     memory: UnitMemory
+    #: The host that it runs on.
+    host: UnitHost
     #: What it may reach.
     egress: UnitEgress
 

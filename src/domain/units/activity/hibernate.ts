@@ -8,6 +8,7 @@ import type { Step } from '../../../lib/saga.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
 import { isUnchanged, saveMemoryOutcome } from '../../../store/units.ts'
 import { machineRef } from '../model/machine.ts'
+import { keepsMemory } from '../model/memory.ts'
 import { STOP_GRACE_MS } from '../lifecycle/run.ts'
 import { stopStep, stopOperation } from '../stop.ts'
 import { transition } from '../lifecycle/transition.ts'
@@ -19,8 +20,8 @@ const suspendStep: Step<OperationContext> = {
   run: async (context) => {
     const { app, unit } = context
     try {
-      const isKept = await app.engine.suspend(machineRef(unit), STOP_GRACE_MS)
-      context.memoryOutcome = isKept ? 'kept' : app.keepsMemory.has(unit.isolation) ? 'refused' : 'gone'
+      const isKept = await app.fleet.engineOf(unit).suspend(machineRef(unit), STOP_GRACE_MS)
+      context.memoryOutcome = isKept ? 'kept' : keepsMemory(app, unit) ? 'refused' : 'gone'
     } catch (error) {
       // Without a machine there is nothing to end.
       if (!isEngineError(error, 'unknown_machine')) throw error
@@ -35,7 +36,7 @@ const freezeStep: Step<OperationContext> = {
     app.activity.events.emit('freezing', unit.id)
     if (app.config.frozenForMs === 0) return await suspendStep.run(context)
     try {
-      await app.engine.freeze(machineRef(unit))
+      await app.fleet.engineOf(unit).freeze(machineRef(unit))
       context.frozen = true
     } catch (error) {
       if (isEngineError(error, 'engine_away')) throw error

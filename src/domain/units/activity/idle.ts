@@ -14,12 +14,11 @@ const BATCH = 500
 
 /** One run of the background job. Reads what is due from the store, so it may run twice at once. */
 export async function sleepIdleUnits(app: App): Promise<void> {
-  // During an outage, uses may have failed without being recorded.
-  if (app.outage.isOn) return
   const now = app.clock.now()
   const due = await listUnitsDueToSleep(app.db, { now, limit: BATCH })
-  // A use in progress counts even if it could not be recorded.
-  const unused = due.filter(({ id }) => !app.activity.uses.has(id))
+  // A use in progress counts even if it could not be recorded. During an outage, uses may have failed without being
+  // recorded.
+  const unused = due.filter(({ id, hostId }) => !app.activity.uses.has(id) && !app.outages.has(hostId))
   await Promise.all(
     unused.map(async (unit) => {
       if (await isKeptAwake(app, unit)) return
@@ -47,12 +46,17 @@ const AT_ONCE = 8
 const GIVE_BACK_MS = 5 * SECOND
 
 /**
- * One run of the background job: hibernates the units asleep longest while memory is too short for waiting starts
- * (cold-starts.ts).
+ * One run of the background job: hibernates the units asleep longest on each host whose memory is too short for waiting
+ * starts (cold-starts.ts).
  */
 export async function giveMemoryBack(app: App): Promise<void> {
-  if (!(await app.coldStarts.isOverloaded())) return
-  const longest = await listFrozenUnits(app.db, { now: app.clock.now(), since: null, limit: AT_ONCE })
+  await Promise.all(app.fleet.hosts().map((host) => giveMemoryOfHostBack(app, host.id)))
+}
+
+async function giveMemoryOfHostBack(app: App, hostId: string): Promise<void> {
+  if (!(await app.coldStarts(hostId).isOverloaded())) return
+  const which = { now: app.clock.now(), since: null, hostId, limit: AT_ONCE }
+  const longest = await listFrozenUnits(app.db, which)
   await completesWithin(app.clock, GIVE_BACK_MS, Promise.all(longest.map((unit) => hibernate(app, unit))))
 }
 

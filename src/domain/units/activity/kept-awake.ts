@@ -11,7 +11,7 @@ import { recordUse } from './record-use.ts'
 export async function isKeptAwake(app: App, unit: UnitRecord): Promise<boolean> {
   try {
     const since = app.clock.now().getTime() - limits.processAwakeMs
-    const processes = await app.engine.processes(unit.id)
+    const processes = await app.fleet.engineOf(unit).processes(unit.id)
     const keeps = processes.some(
       ({ state, keepsAwake, startedAt }) => state === 'running' && keepsAwake && startedAt.getTime() > since,
     )

@@ -28,7 +28,7 @@ const thawStep: Step<OperationContext> = {
   run: async (context) => {
     const { app, unit, begun } = context
     context.begun = null
-    await (begun ?? app.engine.thaw(machineRef(unit)))
+    await (begun ?? app.fleet.engineOf(unit).thaw(machineRef(unit)))
   },
 }
 
@@ -116,7 +116,7 @@ async function thawThenClaim(app: App, unit: UnitRecord, onMayRun: () => void): 
 }
 
 function beginThaw(app: App, unit: UnitRecord): Promise<void> {
-  const begun = app.engine.thaw(machineRef(unit))
+  const begun = app.fleet.engineOf(unit).thaw(machineRef(unit))
   // The operation reports its own failure.
   begun.catch(() => {})
   return begun
@@ -126,5 +126,7 @@ function beginThaw(app: App, unit: UnitRecord): Promise<void> {
 async function refreeze(app: App, unit: UnitRecord, begun: Promise<void>): Promise<void> {
   await completesWithin(app.clock, TIMEOUT_MS, begun).catch(() => {})
   app.activity.events.emit('runEnded', unit.id)
-  await completesWithin(app.clock, TIMEOUT_MS, app.engine.freeze(machineRef(unit))).catch(() => {})
+  await completesWithin(app.clock, TIMEOUT_MS, app.fleet.engineOf(unit).freeze(machineRef(unit))).catch(
+    () => {},
+  )
 }

@@ -6,6 +6,7 @@
 // be a flood: a unit that cannot wake is tried every few seconds and logged once, and teams take turns.
 
 import type { App } from '../../../app.ts'
+import type { FleetHost } from '../../../engine/fleet.ts'
 import { batched } from '../../../lib/concurrency/batch.ts'
 import { MINUTE, SECOND } from '../../../lib/clock.ts'
 import { completesWithin } from '../../../lib/concurrency/completes-within.ts'
@@ -23,19 +24,19 @@ const RETRY_EVERY_MS = 5 * SECOND
 const PACKET_GOOD_FOR_MS = MINUTE
 const MAX_AT_ONCE = 500
 
-/** Follows the engine's reports until the signal aborts, across restarts of the engine. */
+/** Follows the reports of all engines until the signal aborts, across restarts of an engine. */
 export async function watchTraffic(app: App, signal: AbortSignal): Promise<void> {
   const traffic = new Traffic(app)
   const forget = (id: string) => traffic.forget(id)
   app.activity.events.on('freezing', forget)
-  const follow = async () => {
-    while (!signal.aborted) {
+  const follow = async ({ engine }: FleetHost, until: AbortSignal) => {
+    while (!until.aborted) {
       try {
-        await app.engine.watchTraffic((ids) => traffic.tell(ids), signal)
+        await engine.watchTraffic((ids) => traffic.tell(ids), until)
       } catch (error) {
         app.log.warn({ err: error }, 'the engine stopped reporting packets')
       }
-      if (!signal.aborted) await app.clock.sleep(RESUBSCRIBE_EVERY_MS, signal).catch(() => {})
+      if (!until.aborted) await app.clock.sleep(RESUBSCRIBE_EVERY_MS, until).catch(() => {})
     }
   }
   const lookAgain = async () => {
@@ -44,7 +45,7 @@ export async function watchTraffic(app: App, signal: AbortSignal): Promise<void>
       traffic.lookAgain()
     }
   }
-  await Promise.all([follow(), lookAgain()])
+  await Promise.all([app.fleet.follow(follow, signal), lookAgain()])
   app.activity.events.off('freezing', forget)
 }
 

@@ -75,7 +75,8 @@ async function settleWith(app: App, unit: UnitRecord): Promise<void> {
   await app.activity.operations.run(`settle with ${unit.id} ${unit.generation}`, WAIT_MS, async () => {
     await recordEndOf(app, unit)
     const now = await findUnitOfAnyTeam(app.db, { id: unit.id, now: app.clock.now() })
-    if (now?.state === 'running' && now.generation === unit.generation) await app.engine.thaw(machineRef(now))
+    if (now?.state === 'running' && now.generation === unit.generation)
+      await app.fleet.engineOf(now).thaw(machineRef(now))
   })
 }
 

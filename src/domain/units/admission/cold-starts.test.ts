@@ -264,7 +264,9 @@ describe('many cold starts', () => {
     if (!unit) throw new Error('one was made')
     hostHas(500)
     const queued = Array.from({ length: 200 }, () =>
-      domain.app.coldStarts.run({ owner: caller.teamId, weight: 1 }, async () => {}),
+      domain.app
+        .coldStarts(domain.app.fleet.local().id)
+        .run({ owner: caller.teamId, weight: 1 }, async () => {}),
     )
     await expect(run(unit)).rejects.toMatchObject({ status: 503, code: 'unavailable' })
     expect(await getUnit(domain.app, caller, unit.id)).toMatchObject({

@@ -12,31 +12,35 @@ import { AdmissionRejected } from '../../../lib/concurrency/admission-queue.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
 import { machineSizes } from '../model/machine.ts'
 
+/** The team that starts something, and where. */
+type Starter = Pick<UnitRecord, 'teamId' | 'hostId'>
+
 /**
  * Runs the work that starts a machine, when the unit is admitted. Throws `unavailable` if it is not admitted in time.
  */
 export async function admitColdStart(
   app: App,
-  { teamId, size }: UnitRecord,
+  { teamId, hostId, size }: UnitRecord,
   start: () => Promise<void>,
 ): Promise<void> {
   const weight = machineSizes[size].memoryMb
-  await throwUnavailable(app, teamId, () => app.coldStarts.run({ owner: teamId, weight }, start))
+  await throwUnavailable(app, teamId, () => app.coldStarts(hostId).run({ owner: teamId, weight }, start))
 }
 
 /**
  * For a create, before anything of it exists, since a new unit has no state to return to. Waits while memory is
  * short; refuses if so many wait that it would be refused later.
  */
-export async function waitForCapacity(app: App, teamId: string): Promise<void> {
-  shedLoad(app, { teamId })
-  if (await app.coldStarts.hasCapacity()) return
-  await throwUnavailable(app, teamId, () => app.coldStarts.run({ owner: teamId, weight: 0 }, async () => {}))
+export async function waitForCapacity(app: App, { teamId, hostId }: Starter): Promise<void> {
+  shedLoad(app, { teamId, hostId })
+  const starts = app.coldStarts(hostId)
+  if (await starts.hasCapacity()) return
+  await throwUnavailable(app, teamId, () => starts.run({ owner: teamId, weight: 0 }, async () => {}))
 }
 
 /** Called before the unit's state changes: if the queue is full, the unit stays where it is. */
-export function shedLoad(app: App, { teamId }: { teamId: string }): void {
-  const retryAfterMs = app.coldStarts.fullForMs(teamId)
+export function shedLoad(app: App, { teamId, hostId }: Starter): void {
+  const retryAfterMs = app.coldStarts(hostId).fullForMs(teamId)
   if (retryAfterMs !== null) throw tooMany(app, teamId, retryAfterMs)
 }
 

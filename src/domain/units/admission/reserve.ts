@@ -7,6 +7,7 @@ import type { App } from '../../../app.ts'
 import { conflict, validation } from '../../../contract/errors.ts'
 import type { UnitSpec } from '../../../contract/unit-spec.ts'
 import type { IsolationClass } from '../../../engine/engine.ts'
+import type { FleetHost } from '../../../engine/fleet.ts'
 import { newId } from '../../../lib/ids.ts'
 import type { Database } from '../../../store/db.ts'
 import { makeScope } from '../../../store/egress.ts'
@@ -18,6 +19,7 @@ import { checkAffordable } from '../../billing/afford.ts'
 import type { Caller } from '../../credentials/caller.ts'
 import { urlOf } from '../../endpoints/address.ts'
 import { newEndpoint } from '../../endpoints/name.ts'
+import { learnCapabilities } from '../../hosts/capabilities.ts'
 import type { Once } from '../../idempotency/once.ts'
 import {
   type EffectivePolicy,
@@ -35,7 +37,6 @@ import { effectivePolicyOf, readEffectivePolicy, registryOf } from './effective-
 import { checkDisk, checkVolumes } from './disk-limits.ts'
 import { declaredEnv, keepSecrets } from '../model/env.ts'
 import { engineAway } from '../lifecycle/failures.ts'
-import { learnCapabilities } from '../model/memory.ts'
 import { firstFreeName } from '../model/names.ts'
 import { newUnitRow } from '../model/new-row.ts'
 import type { CreatePlan, PlannedUnit, PlannedUnits } from '../model/plan.ts'
@@ -69,10 +70,11 @@ export async function reserveUnits(
     await checkEnforced(app, askedEgress(effectivePolicyOf(app, caller), spec.egress), 'spec.egress')
   }
   const specs = wanted.map(({ spec }) => spec)
+  const host = app.fleet.local()
   const [isolation] = await Promise.all([
-    defaultClass(app),
-    checkHostVolumes(app, teamId, specs),
-    waitForCapacity(app, teamId),
+    defaultClass(app, host),
+    checkHostVolumes(app, host, teamId, specs),
+    waitForCapacity(app, { teamId, hostId: host.id }),
   ])
   return await inLiveTeamTransaction(app, { teamId, once }, async (db) => {
     const { bounds, live } = await readEffectivePolicy(app, db, caller)
@@ -98,7 +100,7 @@ export async function reserveUnits(
       const id = ids.length === 0 ? first : newId('unit')
       ids.push(id)
       const madeWith = made.units.length === 1 ? null : first
-      await insertPlanned(app, db, caller, { id, planned, stack, isolation, madeWith, bounds })
+      await insertPlanned(app, db, caller, { id, planned, stack, host, isolation, madeWith, bounds })
       const owner = { teamId, stackId: stack.id, unitId: id }
       Object.assign(outputs, await keepSecrets(db, app.secretKey, owner, planned.spec.env))
       if (plan.expose && made.frontDoor?.unit === planned.spec.name) {
@@ -137,6 +139,7 @@ type Insertion = {
   id: string
   planned: PlannedUnit
   stack: StackRecord
+  host: FleetHost
   isolation: IsolationClass
   madeWith: string | null
   bounds: EffectivePolicy
@@ -146,7 +149,7 @@ async function insertPlanned(
   app: App,
   db: Kysely<Database>,
   caller: Caller,
-  { id, planned, stack, isolation, madeWith, bounds }: Insertion,
+  { id, planned, stack, host, isolation, madeWith, bounds }: Insertion,
 ): Promise<void> {
   const { spec } = planned
   const { teamId } = caller
@@ -160,6 +163,7 @@ async function insertPlanned(
     size: spec.size,
     spec: storedSpec(planned),
     isolation,
+    host_id: host.id,
     sleep: together ?? sleepOf(app, bounds, spec),
     egress: askedEgress(bounds, spec.egress),
     sleeps_together: together !== null,
@@ -187,16 +191,21 @@ function withUrl(app: App, units: UnitRecord[], outputs: Record<string, string>)
   return { ...outputs, URL: urlOf(app, published, url) }
 }
 
-async function checkHostVolumes(app: App, teamId: string, wanted: UnitSpec[]): Promise<void> {
+async function checkHostVolumes(
+  app: App,
+  { engine }: FleetHost,
+  teamId: string,
+  wanted: UnitSpec[],
+): Promise<void> {
   if (wanted.every(({ volume }) => volume === undefined)) return
   // If the engine does not answer now, it refuses by itself when it makes the machine.
-  const capacity = await app.engine.capacity().catch(() => null)
+  const capacity = await engine.capacity().catch(() => null)
   if (capacity) checkVolumes(app, { teamId }, { wanted, teamDiskGb: capacity.teamDiskGb })
 }
 
-async function defaultClass(app: App): Promise<IsolationClass> {
+async function defaultClass(app: App, host: FleetHost): Promise<IsolationClass> {
   try {
-    return (await learnCapabilities(app)).defaultClass
+    return (await learnCapabilities(app, host)).defaultClass
   } catch (error) {
     throw engineAway(error)
   }

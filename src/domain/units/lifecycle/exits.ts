@@ -4,6 +4,7 @@
 import type { App } from '../../../app.ts'
 import { nextState } from '../../../contract/states.ts'
 import type { MachineStatus } from '../../../engine/engine.ts'
+import type { FleetHost } from '../../../engine/fleet.ts'
 import { SECOND } from '../../../lib/clock.ts'
 import { findHeartbeat } from '../../../store/heartbeats.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
@@ -51,13 +52,13 @@ function endedEarly({ id }: UnitRecord, code: number): string {
 
 /** The time of its end is unknown: it was alive at the last heartbeat, and is billed up to then. */
 async function moveLost(app: App, unit: UnitRecord): Promise<boolean> {
-  const last = await findHeartbeat(app.db)
+  const last = await findHeartbeat(app.db, unit.hostId)
   return (await transition(app, unit, 'lost', last ? { endedAt: last.at } : {})) !== null
 }
 
 /** Asks the engine how this run ended, after an operation found it not running. */
 export async function recordEndOf(app: App, unit: UnitRecord): Promise<void> {
-  const statuses = await app.engine.list()
+  const statuses = await app.fleet.engineOf(unit).list()
   const status = statuses.find(({ id }) => id === unit.id)
   await recordExit(app, isOfRun(unit, status) ? status : lostRun(unit))
 }
@@ -76,8 +77,12 @@ export function lostRun({ id, generation }: Run): MachineStatus {
 
 const RETRY_EVERY_MS = SECOND
 
-/** Follows the engine's reports until the signal aborts, across restarts of the engine. */
+/** Follows the reports of all engines until the signal aborts, across restarts of an engine. */
 export async function watchExits(app: App, signal: AbortSignal): Promise<void> {
+  await app.fleet.follow((host, until) => watchExitsOf(app, host, until), signal)
+}
+
+async function watchExitsOf(app: App, host: FleetHost, signal: AbortSignal): Promise<void> {
   const onExit = (status: MachineStatus) => {
     recordExit(app, status).catch((error: unknown) => {
       // The reconciler (reconcile.ts) finds what is missed here.
@@ -86,7 +91,7 @@ export async function watchExits(app: App, signal: AbortSignal): Promise<void> {
   }
   while (!signal.aborted) {
     try {
-      await app.engine.watchExits(onExit, signal)
+      await host.engine.watchExits(onExit, signal)
     } catch (error) {
       app.log.warn({ err: error }, 'the engine stopped reporting exits')
     }

@@ -64,9 +64,11 @@ async function probe(app: App, unit: UnitRecord, argv: string[], timeoutMs: numb
   let output = ''
   try {
     const request = { argv, stdin: null, timeoutMs: Math.ceil(timeoutMs) }
-    const { exitCode, timedOut } = await app.engine.exec(machineRef(unit), request, ({ data }) => {
-      if (output.length < PROBE_CHARACTERS) output += data.toString('utf8', 0, PROBE_CHARACTERS)
-    })
+    const { exitCode, timedOut } = await app.fleet
+      .engineOf(unit)
+      .exec(machineRef(unit), request, ({ data }) => {
+        if (output.length < PROBE_CHARACTERS) output += data.toString('utf8', 0, PROBE_CHARACTERS)
+      })
     if (exitCode === 0 && !timedOut) return { outcome: 'passed', said: '' }
     const how = timedOut ? `was killed after ${Math.ceil(timeoutMs)} ms` : `ended with exit code ${exitCode}`
     return { outcome: 'failed', said: [how, quoted(output, PROBE_CHARACTERS)].filter(Boolean).join(': ') }
@@ -86,7 +88,10 @@ async function notReady(
   { timeoutMs, probes, last }: { timeoutMs: number; probes: number; last: string },
 ): Promise<NotReady> {
   const ran = probes === 1 ? 'It ran once and' : `It ran ${probes} times, and the last time`
-  const lines = await app.engine.logs(unit.id, { after: null, since: null, limit: LOG_LINES }).catch(() => [])
+  const lines = await app.fleet
+    .engineOf(unit)
+    .logs(unit.id, { after: null, since: null, limit: LOG_LINES })
+    .catch(() => [])
   const log = quoted(lines.map(({ text }) => text).join('\n'), LOG_CHARACTERS)
   const said = [
     ...(probes > 0 ? [`${ran} ${last}.`] : []),

@@ -3,13 +3,15 @@
 
 import type { App } from '../../../app.ts'
 import type { MachineStatus } from '../../../engine/engine.ts'
+import type { FleetHost } from '../../../engine/fleet.ts'
 import { MINUTE, SECOND } from '../../../lib/clock.ts'
 import { completesWithin } from '../../../lib/concurrency/completes-within.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
-import { learnCapabilities } from '../model/memory.ts'
 import { listTransitionalUnits, listUnitsWithMachines } from '../../../store/units.ts'
 import { resumeTime } from '../../time/clock-jumps.ts'
-import { recordHeartbeat, noteOutage } from '../../time/heartbeat.ts'
+import { learnCapabilities } from '../../hosts/capabilities.ts'
+import { onEachHost } from '../../hosts/each-host.ts'
+import { noteOutages, recordHeartbeat } from '../../time/heartbeat.ts'
 import { createOperation } from '../create.ts'
 import { destroyOperation } from '../destroy.ts'
 import { isOfRun, lostRun, recordExit } from './exits.ts'
@@ -21,27 +23,32 @@ import { thawOperation } from '../activity/thaw.ts'
 import { runOperation, type UnitOperation } from './operation.ts'
 
 /**
- * Call it once before the first operation. The engine removes machines of destroyed units and puts aside machines of
- * unknown ones, and interrupted operations are resumed. Throws if the engine or the database is unavailable; call it
- * again then.
+ * Call it once before the first operation, and again if it throws: the database or the server's own engine is
+ * unavailable then. Interrupted operations are resumed.
  */
 export async function recover(app: App): Promise<void> {
-  noteOutage(app)
+  noteOutages(app)
   await resumeTime(app)
-  const wanted = await listUnitsWithMachines(app.db)
-  const ids = new Set(wanted.map((unit) => unit.id))
-  const there = (await app.engine.list()).map(({ id }) => id)
-  const unknown = await findUnknownMachines(
-    app,
-    there.filter((id) => !ids.has(id)),
-  )
-  await Promise.all(unknown.map((id) => logged(app, id, putMachineAside(app, id))))
-  // What could not be put aside is not removed either: the job tries again.
-  const left = new Set((await app.engine.list()).map(({ id }) => id))
-  const report = await app.engine.recover([...ids, ...unknown.filter((id) => left.has(id))])
-  app.log.info(report, 'recovered')
+  await recoverHost(app, app.fleet.local())
   await reconcileMachines(app)
   await resumeOperations(app)
+}
+
+/** The engine removes machines of destroyed units, and puts aside machines of unknown ones. */
+export async function recoverHost(app: App, host: FleetHost): Promise<void> {
+  const wanted = await listUnitsWithMachines(app.db, { hostId: host.id })
+  const ids = new Set(wanted.map((unit) => unit.id))
+  const there = (await host.engine.list()).map(({ id }) => id)
+  const unknown = await findUnknownMachines(
+    app,
+    host,
+    there.filter((id) => !ids.has(id)),
+  )
+  await Promise.all(unknown.map((id) => logged(app, id, putMachineAside(app, host, id))))
+  // What could not be put aside is not removed either: the job tries again.
+  const left = new Set((await host.engine.list()).map(({ id }) => id))
+  const report = await host.engine.recover([...ids, ...unknown.filter((id) => left.has(id))])
+  app.log.info({ ...report, host: host.name }, 'recovered')
 }
 
 /** One run of the background job: resumes units in a transitional state. An operation in progress is joined. */
@@ -77,7 +84,7 @@ function operationOf({ state, stoppedReason, frozen }: UnitRecord): UnitOperatio
   }
 }
 
-type Unit = Pick<UnitRecord, 'id' | 'state' | 'generation' | 'frozen'>
+type Unit = Pick<UnitRecord, 'id' | 'hostId' | 'state' | 'generation' | 'frozen'>
 /** The unit's row and the engine's status. `isSettled` false: the status is older than the row. */
 type Pair = { unit: Unit; status: MachineStatus | undefined; isSettled: boolean }
 
@@ -88,16 +95,21 @@ const LONGEST_WAIT_MS = 5 * SECOND
 const LONGEST_CORRECTION_MS = 8 * MINUTE
 
 /**
- * One run of the background job: finds exits that were not reported, runs that the host does not know, and machines
- * that should not exist.
+ * One run of the background job: finds exits that were not reported, runs that their host does not know, and machines
+ * that should not exist. Hosts do not wait for each other.
  */
 export async function reconcileMachines(app: App): Promise<void> {
+  await onEachHost(app, 'reconcile', (host) => reconcileHost(app, host))
+}
+
+async function reconcileHost(app: App, host: FleetHost): Promise<void> {
+  const { engine } = host
   const listedAt = app.clock.now()
   const seenMs = app.clock.monotonicMs()
   // The engine is asked first: a machine's row is always older than the machine.
-  const statuses = new Map((await app.engine.list()).map((status) => [status.id, status]))
-  await learnCapabilities(app)
-  const units = await listUnitsWithMachines(app.db)
+  const statuses = new Map((await engine.list()).map((status) => [status.id, status]))
+  await learnCapabilities(app, host)
+  const units = await listUnitsWithMachines(app.db, { hostId: host.id })
   const pairs = units.map((unit) => {
     const isSettled = listedAt.getTime() - unit.changedAt.getTime() > SETTLE_MS
     return { unit, status: statuses.get(unit.id), isSettled }
@@ -106,19 +118,19 @@ export async function reconcileMachines(app: App): Promise<void> {
   const ends = pairs.flatMap((pair) => endOf(pair) ?? [])
   await Promise.all(ends.map((end) => logged(app, end.id, recordExit(app, end))))
   // Last, because what is found dead was last seen alive at the previous heartbeat.
-  if (!pairs.some(isInDoubt)) await recordHeartbeat(app, { seenMs })
+  if (!pairs.some(isInDoubt)) await recordHeartbeat(app, host, { seenMs })
 
   for (const { unit, status, isSettled } of pairs)
     if (isSettled && status) reportUnknownRun(app, unit, status)
   for (const { id } of units) statuses.delete(id)
   const unwanted = [...statuses.keys()]
-  const unknown = new Set(await findUnknownMachines(app, unwanted))
+  const unknown = new Set(await findUnknownMachines(app, host, unwanted))
   const corrections = [
     ...unwanted.map((id) => ({
       id,
-      effect: () => (unknown.has(id) ? putMachineAside(app, id) : app.engine.destroy(id)),
+      effect: () => (unknown.has(id) ? putMachineAside(app, host, id) : engine.destroy(id)),
     })),
-    ...pairs.flatMap((pair) => correctionOf(app, pair) ?? []),
+    ...pairs.flatMap((pair) => correctionOf(host, pair) ?? []),
   ]
   await completesWithin(
     app.clock,
@@ -152,16 +164,16 @@ type Correction = { id: string; effect: () => Promise<void> }
  * Returns what to do about a machine that runs although its unit says otherwise, after a crash or a late effect; else
  * null.
  */
-function correctionOf(app: App, { unit, status, isSettled }: Pair): Correction | null {
+function correctionOf({ engine }: FleetHost, { unit, status, isSettled }: Pair): Correction | null {
   if (!isSettled || status?.state !== 'running') return null
   const { id, state, frozen } = unit
   // Of any run: of an older one if the next could not be started.
   const ref = { id, generation: status.generation }
   const isUnwanted = state === 'stopped' || (state === 'sleeping' && !frozen)
-  if (isUnwanted) return { id, effect: () => app.engine.stop(ref, STOP_GRACE_MS) }
+  if (isUnwanted) return { id, effect: () => engine.stop(ref, STOP_GRACE_MS) }
   if (!isOfRun(unit, status)) return null
-  if (state === 'running' && status.frozen) return { id, effect: () => app.engine.thaw(ref) }
-  if (state === 'sleeping' && !status.frozen) return { id, effect: () => app.engine.freeze(ref) }
+  if (state === 'running' && status.frozen) return { id, effect: () => engine.thaw(ref) }
+  if (state === 'sleeping' && !status.frozen) return { id, effect: () => engine.freeze(ref) }
   return null
 }
 

@@ -33,13 +33,14 @@ export const startStep: Step<OperationContext> = {
     await admitColdStart(app, context.unit, () => startMachine(context))
     context.startedMs ??= app.clock.monotonicMs()
   },
-  undo: async ({ app, unit }) => await app.engine.stop(machineRef(unit), 0),
+  undo: async ({ app, unit }) => await app.fleet.engineOf(unit).stop(machineRef(unit), 0),
 }
 
 async function startMachine(context: OperationContext): Promise<void> {
   const { app } = context
   const spec = await runSpec(app, context.unit)
-  const start = async () => (await app.engine.start(machineRef(context.unit), spec)).resumed
+  const start = async () =>
+    (await app.fleet.engineOf(context.unit).start(machineRef(context.unit), spec)).resumed
   try {
     context.resumed = await start()
   } catch (error) {
@@ -96,9 +97,9 @@ async function becomesReadyAgain(context: OperationContext): Promise<boolean> {
 // Ends the previous run like a stop. After a crash the operation is resumed as a start, which kills what is left.
 const endStep: Step<OperationContext> = {
   name: 'end',
-  run: async ({ app, unit }) => await app.engine.stop(runBefore(unit), STOP_GRACE_MS),
+  run: async ({ app, unit }) => await app.fleet.engineOf(unit).stop(runBefore(unit), STOP_GRACE_MS),
   // Nothing of the run may be left, because the unit then goes to sleep.
-  undo: async ({ app, unit }) => await app.engine.stop(runBefore(unit), 0),
+  undo: async ({ app, unit }) => await app.fleet.engineOf(unit).stop(runBefore(unit), 0),
 }
 
 function runBefore({ id, generation }: UnitRecord): MachineRef {

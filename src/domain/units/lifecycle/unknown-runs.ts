@@ -4,22 +4,24 @@
 
 import type { App } from '../../../app.ts'
 import type { MachineStatus } from '../../../engine/engine.ts'
+import type { FleetHost } from '../../../engine/fleet.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
 import { findKnownIds } from '../../../store/units.ts'
 
 /**
- * Of the machines that no unit needs, returns those whose unit never existed. The others belong to destroyed units.
+ * Of the machines on a host that no unit needs there, returns those whose unit never existed or is on another host. The
+ * others belong to destroyed units.
  */
-export async function findUnknownMachines(app: App, unwanted: string[]): Promise<string[]> {
+export async function findUnknownMachines(app: App, host: FleetHost, unwanted: string[]): Promise<string[]> {
   if (unwanted.length === 0) return []
-  const known = await findKnownIds(app.db, unwanted)
+  const known = await findKnownIds(app.db, unwanted, { hostId: host.id })
   return unwanted.filter((id) => !known.has(id))
 }
 
 /** The engine ends the machine and keeps it. */
-export async function putMachineAside(app: App, unitId: string): Promise<void> {
+export async function putMachineAside(app: App, host: FleetHost, unitId: string): Promise<void> {
   app.log.error({ alarm: 'database', unitId }, 'machine of an unknown unit is put aside')
-  await app.engine.putAside(unitId)
+  await host.engine.putAside(unitId)
 }
 
 /** Logs a run that is newer than its unit's generation. */

@@ -28,13 +28,14 @@ const lineSchema = z.object({
  * Returns the newest lines of a machine that is about to be undone; an empty list if the engine does not answer in
  * time.
  */
-export async function readLastLines(app: App, { id }: OfUnit): Promise<LogLine[]> {
+export async function readLastLines(app: App, unit: Pick<UnitRecord, 'id' | 'hostId'>): Promise<LogLine[]> {
   let lines: LogLine[] = []
-  const reading = app.engine
-    .logs(id, { after: null, since: null, limit: limits.pageSize.max })
+  const reading = app.fleet
+    .engineOf(unit)
+    .logs(unit.id, { after: null, since: null, limit: limits.pageSize.max })
     .then((found) => void (lines = found))
   await completesWithin(app.clock, READ_WITHIN_MS, reading).catch((error: unknown) => {
-    app.log.warn({ err: error, unitId: id }, 'log of a failed unit could not be read')
+    app.log.warn({ err: error, unitId: unit.id }, 'log of a failed unit could not be read')
   })
   return newest(lines)
 }

@@ -4,22 +4,22 @@
 
 import type { App } from '../../../app.ts'
 import type { Unit } from '../../../contract/unit.ts'
-import type { Capabilities } from '../../../engine/engine.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
 
-/** Asks the engine, and remembers which classes keep memory. */
-export async function learnCapabilities(app: App): Promise<Capabilities> {
-  const capabilities = await app.engine.capabilities()
-  const able = capabilities.classes.filter(({ memory }) => memory.available)
-  app.keepsMemory = new Set(able.map((each) => each.class))
-  return capabilities
+/** Whether its host keeps the memory of machines of its class, as the engine last said. */
+export function keepsMemory(
+  { capabilities }: Pick<App, 'capabilities'>,
+  { hostId, isolation }: Pick<UnitRecord, 'hostId' | 'isolation'>,
+): boolean {
+  const classes = capabilities.get(hostId)?.classes ?? []
+  return classes.some((each) => each.class === isolation && each.memory.available)
 }
 
 export function showMemory(
-  { keepsMemory }: Pick<App, 'keepsMemory'>,
-  unit: Pick<UnitRecord, 'state' | 'frozen' | 'isolation' | 'memoryOutcome'>,
+  app: Pick<App, 'capabilities'>,
+  unit: Pick<UnitRecord, 'hostId' | 'state' | 'frozen' | 'isolation' | 'memoryOutcome'>,
 ): Unit['memory'] {
-  const canTry = keepsMemory.has(unit.isolation) && unit.memoryOutcome !== 'refused'
+  const canTry = unit.memoryOutcome !== 'refused' && keepsMemory(app, unit)
   return { kept: unit.state === 'sleeping' ? isKept(unit) : null, longSleep: canTry ? 'tried' : 'lost' }
 }
 

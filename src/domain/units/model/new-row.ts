@@ -10,7 +10,16 @@ import type { Caller } from '../../credentials/caller.ts'
 /** The fields that the create or the fork decides. */
 type Decided = Pick<
   Insertable<UnitsTable>,
-  'id' | 'stack_id' | 'name' | 'image' | 'size' | 'spec' | 'isolation' | 'sleep' | 'sleeps_together'
+  | 'id'
+  | 'stack_id'
+  | 'name'
+  | 'image'
+  | 'size'
+  | 'spec'
+  | 'isolation'
+  | 'host_id'
+  | 'sleep'
+  | 'sleeps_together'
 > & { egress: EgressRules }
 
 /** In `creating`, for the caller's credential. */

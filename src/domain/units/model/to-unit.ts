@@ -8,7 +8,10 @@ import { portWithoutSni, urlOf } from '../../endpoints/address.ts'
 import { showMemory } from './memory.ts'
 import { internalHost } from './names.ts'
 
-export function toUnit(app: Pick<App, 'config' | 'secretKey' | 'keepsMemory'>, unit: UnitRecord): Unit {
+export function toUnit(
+  app: Pick<App, 'config' | 'secretKey' | 'capabilities' | 'fleet'>,
+  unit: UnitRecord,
+): Unit {
   return {
     id: unit.id,
     teamId: unit.teamId,
@@ -49,6 +52,7 @@ export function toUnit(app: Pick<App, 'config' | 'secretKey' | 'keepsMemory'>, u
     copied: unit.copied,
     createdBy: unit.createdBy,
     memory: showMemory(app, unit),
+    host: { id: unit.hostId, region: app.fleet.find(unit.hostId)?.region ?? null },
     egress: { ...unit.egress, version: unit.egressVersion },
   }
 }

@@ -1,0 +1,40 @@
+// `npm run hosts -- list`: the hosts of this Berth, and what to do about each.
+
+import type { Kysely } from 'kysely'
+import { SECOND } from '../lib/clock.ts'
+import type { Database } from '../store/db.ts'
+import { countUnitsByHost, type HostRecord, listHosts } from '../store/hosts.ts'
+import { formatTable, printable } from './table.ts'
+
+/** Longer than three heartbeats. */
+const SILENT_MS = 20 * SECOND
+
+/** Returns the lines to print. */
+export async function tableOfHosts(db: Kysely<Database>, now: Date): Promise<string[]> {
+  const [hosts, units] = [await listHosts(db), await countUnitsByHost(db)]
+  const rows = hosts.map((host) => {
+    const count = units.get(host.id) ?? 0
+    return [
+      printable(host.name),
+      host.state,
+      host.region ?? '-',
+      host.address ?? 'this machine',
+      String(count),
+      host.seenAt === null ? 'never' : `${secondsSince(host, now)} s ago`,
+      host.id,
+      nextStep(host, count, now),
+    ]
+  })
+  return formatTable([['host', 'state', 'region', 'engine', 'units', 'seen', 'id', 'what to do'], ...rows])
+}
+
+function secondsSince({ seenAt }: HostRecord, now: Date): number {
+  return seenAt === null ? Infinity : Math.max(0, Math.round((now.getTime() - seenAt.getTime()) / SECOND))
+}
+
+function nextStep(host: HostRecord, units: number, now: Date): string {
+  if (host.state === 'joining') return 'start Berth on it'
+  if (secondsSince(host, now) * SECOND <= SILENT_MS) return 'nothing'
+  if (units === 0) return 'nothing: it has no units'
+  return 'start Berth on its data directory; its units cannot be used until then'
+}

@@ -1,0 +1,18 @@
+// The columns of `hosts` (store/hosts.ts).
+
+import type { Generated } from 'kysely'
+
+export type HostState = 'joining' | 'ready' | 'draining' | 'lost' | 'removed'
+
+export type HostsTable = {
+  id: string
+  name: string
+  instance: string | null
+  address: string | null
+  region: string | null
+  state: HostState
+  state_since: Generated<Date>
+  away_since: Date | null
+  reason: string | null
+  epoch: Generated<number>
+}
