@@ -27,7 +27,7 @@ import {
   type RecordedDatabase,
 } from '../test/support/recorded-installation.ts'
 
-/** Of the data directory. Everything else is made anew at a start, or is the database and the disks. */
+/** Of the data directory. Everything else is created again at a start, or is the database and the disks. */
 const KEPT = ['instance.json', 'credentials.json']
 const KEPT_TREES = ['roles/server', 'roles/gateway', 'ca', 'machines']
 

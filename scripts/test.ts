@@ -90,7 +90,7 @@ async function runTier(name: string, paths: string[], { alone = false } = {}): P
   }
   const onTestRunEnd: Reporter['onTestRunEnd'] = (modules, errors) => {
     for (const module of modules) readModule(module, outcome)
-    for (const error of errors) fail(outcome, 'an error that nobody caught', [error])
+    for (const error of errors) fail(outcome, 'an uncaught error', [error])
     showSlowest(modules)
   }
   const vitest = await startVitest('test', paths, {

@@ -91,7 +91,7 @@ test('a route that runs its own transaction replays its answer for a repeated Id
 
 test('an answer that was lost before it could be stored is replayed after a restart', async () => {
   const caller = await domain.makeCaller()
-  domain.troubles.set('idempotency.answer.before', 'error')
+  domain.faults.set('idempotency.answer.before', 'error')
   await expect(call(domain.app, caller, { name: 'lost' }, 'key')).rejects.toThrow()
   const found = await call(domain.restarted(), caller, { name: 'lost' }, 'key')
   expect(found).toMatchObject({ replayed: true, body: { name: 'lost' } })

@@ -151,7 +151,7 @@ export function createResponder({
   }
 }
 
-/** Returns the answer to a restricted machine's query that nobody else is asked; null for one that goes on. */
+/** Returns the answer to a restricted machine's query if it is not forwarded; null if it is. */
 function refuseByRules(egress: EgressNames, asker: string, query: Query): Buffer | null {
   const rules = egress.rulesOf(asker)
   if (rules === null) return encodeAnswer(query, 'serverFailure')

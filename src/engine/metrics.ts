@@ -1,6 +1,6 @@
 // What a machine uses, as its control group, its disk and its wire count it.
 
-/** Of one run, since it began. A frozen run stands still, and is counted as it stands. */
+/** Of one run, since it began. The counters of a frozen run do not change. */
 export type RunMetrics = {
   generation: number
   /** `limitedMs`: how long it was held back at the limit of its size. */

@@ -10,8 +10,8 @@ import { setTimeout as delay } from 'node:timers/promises'
  * `block`: the process stops doing anything. `twice`: the effect runs twice in a row, as after a crash whose first
  * attempt had succeeded.
  */
-export const troubles = ['crash', 'error', 'delay', 'hang', 'block', 'twice'] as const
-export type Trouble = (typeof troubles)[number]
+export const faults = ['crash', 'error', 'delay', 'hang', 'block', 'twice'] as const
+export type Fault = (typeof faults)[number]
 
 export type Failpoints = {
   /** Runs the effect, with the failpoints `<name>.before`, `<name>.after` and, for `twice`, `<name>`. */
@@ -24,16 +24,16 @@ export const noFailpoints: Failpoints = { effect: (_name, work) => work() }
 
 /** `take` returns the fault set at a place, and clears it. `crash` ends the process, or never returns. */
 export function createFailpoints(
-  take: (place: string) => Trouble | null,
+  take: (place: string) => Fault | null,
   crash: () => Promise<never>,
 ): Failpoints {
   const pass = async (place: string): Promise<void> => {
-    const trouble = take(place)
-    if (trouble === 'crash') await crash()
-    if (trouble === 'error') throw new FailpointError(`a test wanted an error at ${place}`)
-    if (trouble === 'delay') await delay(DELAY_MS)
-    if (trouble === 'hang') await new Promise<never>(() => {})
-    if (trouble === 'block') blockForEver()
+    const fault = take(place)
+    if (fault === 'crash') await crash()
+    if (fault === 'error') throw new FailpointError(`a test wanted an error at ${place}`)
+    if (fault === 'delay') await delay(DELAY_MS)
+    if (fault === 'hang') await new Promise<never>(() => {})
+    if (fault === 'block') blockForEver()
   }
   return {
     effect: async (name, work) => {
@@ -60,7 +60,7 @@ export function fileFailpoints(directory: string): Failpoints {
       try {
         const text = readFileSync(path, 'utf8').trim()
         unlinkSync(path)
-        return troubles.find((trouble) => trouble === text) ?? null
+        return faults.find((fault) => fault === text) ?? null
       } catch {
         return null
       }

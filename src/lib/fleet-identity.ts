@@ -27,7 +27,7 @@ export function fleetNameOf({ role, host }: FleetMember): string {
   return `${host}.${role}.${FLEET_DOMAIN}`
 }
 
-/** Returns null for a certificate that is nobody's in a fleet. */
+/** Returns null for a certificate without such a name. */
 export function memberOf(certificate: X509Certificate): FleetMember | null {
   const [, host, role] = memberName.exec(certificate.subjectAltName ?? '') ?? []
   const known = fleetRoles.find((each) => each === role)

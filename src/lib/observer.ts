@@ -1,7 +1,7 @@
 // What is worth counting, reported where it happens and handed in like the clock and the log. The caller knows nothing
 // of how it is counted (src/metrics/). Nothing reported names a team, a unit or a path that a caller sent.
 
-/** How a unit came to run: thawed, with the memory of a run before, or anew; or `none`: the operation does not lead to `running`. */
+/** How a unit came to run: thawed, with restored memory, or by a cold start; `none`: the operation does not lead to `running`. */
 export type Tier = 'frozen' | 'memory' | 'cold' | 'none'
 
 export type Observer = {

@@ -6,12 +6,12 @@ import { type BuiltIn, builtIns, referenceOf } from '../engine/oci/images/builti
 export const help = `The images on this host: built-in ones, made here from Debian packages, and those that were pulled.
 
   npm run images -- list [--json]
-      every image: its digest, size, age, the version of what it is for, how many units are made of it, and
+      every image: its digest, size, age, the version of its main package, how many units use it, and
       whether it is up to date
 
   npm run images -- check [--json]
       asks Debian what it has that is newer than the built-in images here were made of; exits with 1 when it
-      cannot be asked. A running Berth builds those anew by itself, "build" does it at once.
+      cannot be asked. A running Berth rebuilds those by itself, "build" does it at once.
 
   npm run images -- build NAME…|--all
       builds built-in images that are missing or out of date: NAME is postgres, postgres:15 or

@@ -13,7 +13,7 @@ export function storedEgress(rules: EgressRules): EgressRules | null {
 }
 
 /**
- * Writes the rules of a unit. One that stands still gets a new revision, so that a start by an older record fails and
+ * Writes the rules of a unit. A unit that does not run gets a new revision, so that a start from an older record fails and
  * reads it again; of one in a transitional state the operation goes on, and the rules follow it.
  */
 export async function setEgress(

@@ -103,7 +103,7 @@ export function processEnvironment(name: ProcessName, { stateDir }: ProcessInput
 
 /**
  * Each read of a stream takes 64 kB and frees them again. Without these, malloc gives them back to the kernel at once,
- * and the next read pays for its pages anew (decision 140).
+ * and the next read must fault its pages in again (decision 140).
  */
 export const keptForStreams = {
   MALLOC_TRIM_THRESHOLD_: `${64 * 1024 * 1024}`,

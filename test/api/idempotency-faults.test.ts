@@ -86,13 +86,13 @@ describe('after a crash of the server', () => {
     place: string,
     ask: (life: Awaited<ReturnType<typeof serve>>) => Promise<unknown>,
   ): Promise<void> {
-    domain.troubles.set(place, 'crash')
+    domain.faults.set(place, 'crash')
     const life = await serve(domain.app)
     const ended = ask(life).then(
       () => 'answered',
       () => 'cut off',
     )
-    await expect.poll(() => domain.troubles.size).toBe(0)
+    await expect.poll(() => domain.faults.size).toBe(0)
     await life.die()
     expect(await ended).toBe('cut off')
   }
@@ -192,7 +192,7 @@ describe('after a crash of the server', () => {
 
   test('an answer that cannot be stored makes the call fail, and a retry returns it', async () => {
     const owner = await makeOwner()
-    domain.troubles.set('idempotency.answer.before', 'error')
+    domain.faults.set('idempotency.answer.before', 'error')
     const life = await serve(domain.app)
     expect((await life.create(owner)).status).toBe(500)
     const answer = await life.create(owner)

@@ -13,7 +13,7 @@ import { getUnit } from '../../src/domain/units/get.ts'
 import { createFakeEngine, type FakeEngine } from './fake-engine/fake-engine.ts'
 import { SecretKey } from '../../src/lib/crypto.ts'
 import { unobserved } from '../../src/lib/observer.ts'
-import { createFailpoints, type Failpoints, type Trouble } from '../../src/lib/failpoints.ts'
+import { createFailpoints, type Failpoints, type Fault } from '../../src/lib/failpoints.ts'
 import { newId } from '../../src/lib/ids.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import type { Letter } from '../../src/integrations/mail-transport.ts'
@@ -31,8 +31,8 @@ export type TestDomain = {
   engine: FakeEngine
   clock: TestClock
   databaseUrl: string
-  /** Trouble to come, by the place it comes at (lib/failpoints.ts). A crash is a call that never returns. */
-  troubles: Map<string, Trouble>
+  /** Fault to come, by the place it comes at (lib/failpoints.ts). A crash is a call that never returns. */
+  faults: Map<string, Fault>
   /** What was mailed (domain/mail/deliver.ts). */
   letters: Letter[]
   makeCaller(policy?: Partial<Policy>, plan?: Caller['plan']): Promise<Caller>
@@ -48,7 +48,7 @@ export async function createTestDomain(env: Record<string, string> = {}): Promis
   const clock = createTestClock()
   const engine = createFakeEngine({ clock })
   const db = openDatabase(database.url, silentLog)
-  const troubles = new Map<string, Trouble>()
+  const faults = new Map<string, Fault>()
   const letters: Letter[] = []
   const config = loadConfig(env)
   const parts = {
@@ -58,7 +58,7 @@ export async function createTestDomain(env: Record<string, string> = {}): Promis
     clock,
     log: silentLog,
     secretKey,
-    failpoints: scriptedFailpoints(troubles),
+    failpoints: scriptedFailpoints(faults),
     deliverMail: async (letter: Letter) => void letters.push(letter),
     observer: unobserved,
     payments: config.payments && (await openStripe(config.payments)),
@@ -70,7 +70,7 @@ export async function createTestDomain(env: Record<string, string> = {}): Promis
     engine,
     clock,
     databaseUrl: database.url,
-    troubles,
+    faults,
     letters,
     makeCaller: (policy = {}, plan = 'team') => makeCaller(app, policy, plan),
     restarted: () => createApp(parts),
@@ -81,11 +81,11 @@ export async function createTestDomain(env: Record<string, string> = {}): Promis
   }
 }
 
-function scriptedFailpoints(troubles: Map<string, Trouble>): Failpoints {
+function scriptedFailpoints(faults: Map<string, Fault>): Failpoints {
   const take = (place: string) => {
-    const trouble = troubles.get(place) ?? null
-    troubles.delete(place)
-    return trouble
+    const fault = faults.get(place) ?? null
+    faults.delete(place)
+    return fault
   }
   return createFailpoints(take, async () => await new Promise<never>(() => {}))
 }

@@ -1,10 +1,10 @@
-// Trouble at one place of a running Berth that was started with BERTH_FAILPOINTS=on (src/lib/failpoints.ts): a
+// Fault at one place of a running Berth that was started with BERTH_FAILPOINTS=on (src/lib/failpoints.ts): a
 // file of the place's name in the role's own directory, gone once it was met.
 
 import { chown, mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { getAccount } from '../../src/lib/system-users.ts'
-import type { Trouble } from '../../src/lib/failpoints.ts'
+import type { Fault } from '../../src/lib/failpoints.ts'
 import type { Berth } from './berth.ts'
 
 const directoryOf = (berth: Berth, role: 'engine' | 'server') =>
@@ -14,18 +14,18 @@ export async function arm(
   berth: Berth,
   role: 'engine' | 'server',
   place: string,
-  trouble: Trouble,
+  fault: Fault,
 ): Promise<void> {
   const directory = directoryOf(berth, role)
   await mkdir(directory, { recursive: true })
   const path = join(directory, place)
-  await writeFile(path, trouble)
+  await writeFile(path, fault)
   if (role === 'engine') return
   const { uid, gid } = await getAccount('berth')
   for (const each of [directory, path]) await chown(each, uid, gid)
 }
 
-/** Places whose trouble nobody has met yet. */
+/** Places whose fault nobody has met yet. */
 export async function stillArmed(berth: Berth): Promise<string[]> {
   const lists = await Promise.all(
     (['engine', 'server'] as const).map((role) => readdir(directoryOf(berth, role)).catch(() => [])),
@@ -33,7 +33,7 @@ export async function stillArmed(berth: Berth): Promise<string[]> {
   return lists.flat()
 }
 
-/** So that a test that failed does not trouble the next. */
+/** So that a test that failed does not fault the next. */
 export async function disarm(berth: Berth): Promise<void> {
   for (const role of ['engine', 'server'] as const) {
     const directory = directoryOf(berth, role)

@@ -20,7 +20,7 @@ export type Command = {
   options: Record<string, Option>
   /** How many arguments it takes at least and at most. */
   args: [number, number]
-  /** Behind so many arguments everything is a command of somebody else's. */
+  /** After this many arguments, the rest is passed on as a command. */
   restAfter?: number
   /** Its own options may also stand behind them: `berth run IMAGE --rm -- CMD`. */
   optionsBehind?: boolean
@@ -32,7 +32,7 @@ export type Command = {
 
 export type Args = {
   args: string[]
-  /** The command of somebody else's. */
+  /** The command that is passed on. */
   rest: string[]
   flag: (name: string) => boolean
   text: (name: string) => string | undefined

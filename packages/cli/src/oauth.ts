@@ -16,7 +16,7 @@ const MARGIN_MS = 60_000
 
 type Tokens = { access_token: string; refresh_token: string; expires_in: number }
 
-/** Waits until somebody has decided in the browser. */
+/** Waits for the decision in the browser. */
 export async function signIn(
   url: string,
   { signal, opens }: { signal: AbortSignal; opens: boolean },
@@ -78,7 +78,7 @@ async function answerTo(
       reject(
         signal.aborted
           ? (signal.reason as Error)
-          : new Failure('Nobody decided within five minutes.', { hint: 'berth login' }),
+          : new Failure('There was no decision in the browser within five minutes.', { hint: 'berth login' }),
       )
     })
     server.on('request', (request, response) => {

@@ -3,7 +3,7 @@
 
 import type { WriteStream } from 'node:tty'
 
-/** By NO_COLOR, FORCE_COLOR and whether somebody looks. */
+/** Decided by NO_COLOR, FORCE_COLOR and whether the output is a terminal. */
 export function hasColour(stream: { isTTY?: boolean }): boolean {
   const { NO_COLOR, FORCE_COLOR, TERM } = process.env
   if (NO_COLOR) return false
@@ -124,7 +124,7 @@ export function relative(time: string | null): string {
 
 export type Progress = { add: (bytes: number) => void; end: () => void }
 
-/** How much of a copy is done, for a person who waits; nothing where nobody looks. */
+/** Shows the progress of a copy on a terminal; prints nothing otherwise. */
 export function progress(what: string, total: number): Progress {
   const stream: WriteStream = process.stderr
   if (!stream.isTTY || process.env.TERM === 'dumb') return { add: () => {}, end: () => {} }
@@ -149,7 +149,7 @@ export function bytes(count: number): string {
 
 const megabytes = (bytes: number) => `${(bytes / 1_048_576).toFixed(1)} MB`
 
-/** Something that turns while a person waits; nothing where nobody looks. */
+/** Shows a spinner on a terminal; prints nothing otherwise. */
 export async function waiting<T>(what: string, work: Promise<T>): Promise<T> {
   const stream: WriteStream = process.stderr
   if (!stream.isTTY || process.env.TERM === 'dumb') return await work

@@ -67,23 +67,23 @@ export class OutputPiece {
 }
 
 export class Command {
-  /** Read it once. A command whose output nobody reads waits. */
+  /** Read it once. A command whose output is not read waits. */
   readonly output: AsyncIterable<OutputPiece>
   readonly #exit = withResolvers<Exit>()
   readonly #gone = new AbortController()
   #isRead = false
 
   constructor(events: (signal: AbortSignal) => ReturnType<Transport['events']>) {
-    // What it ends with is told to those who wait, and to nobody else.
+    // A failure is passed only to callers that wait for the end.
     this.#exit.promise.catch(() => {})
-    // The call begins now, not when somebody first reads.
+    // The call begins now, not with the first read.
     const stream = events(this.#gone.signal)
     const first = stream.next()
     first.catch((error: unknown) => this.#exit.reject(error))
     this.output = { [Symbol.asyncIterator]: () => this.#read(stream, first) }
   }
 
-  /** Its end. Output that nobody reads is dropped. Throws where the command could not be run, or was killed with its unit. */
+  /** Resolves with its end. Unread output is dropped. Throws if the command could not be run, or was killed with its unit. */
   async wait(): Promise<Exit> {
     if (!this.#isRead) for await (const piece of this.output) void piece
     return await this.#exit.promise

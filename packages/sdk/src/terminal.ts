@@ -37,7 +37,7 @@ export class Terminal {
 
   constructor(socket: WebSocket, signal?: AbortSignal) {
     this.#socket = socket
-    // What it ends with is told to those who wait, and to nobody else.
+    // A failure is passed only to callers that wait for the end.
     this.#exit.promise.catch(() => {})
     socket.addEventListener('message', ({ data }) => this.#hear(data as ArrayBuffer | string))
     socket.addEventListener('close', () => {

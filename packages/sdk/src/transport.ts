@@ -185,7 +185,7 @@ async function sendOnce(settings: Settings, call: Call, accept: string): Promise
       method: call.method,
       headers,
       signal: controller.signal,
-      // No answer of the service is one: a key is not to follow where somebody else leads.
+      // The service never redirects: a key must not be sent to another host.
       redirect: 'error',
       ...(call.body === undefined ? {} : { body: bodyOf(call.body) }),
     })

@@ -34,7 +34,7 @@ export type Site = {
 type Source = { file: string; markdown: string }
 
 export async function openSite(publicUrl: string): Promise<Site> {
-  // Tests hold that the file is what the routes say; to write it anew takes far longer than to read it.
+  // A test compares the file with the routes; generating it takes far longer than reading it.
   const document = JSON.parse(await readFile(`${project}/openapi.json`, 'utf8')) as Document
   const sources = await readSources(publicUrl, document)
   const styles = ['../web/tokens.css', './docs.css'].map(
@@ -110,7 +110,7 @@ function llmsIndex(publicUrl: string, sources: ReadonlyMap<string, Source>): str
   return [
     '# Berth',
     '',
-    '> Container units for AI agents: they sleep when nobody uses them, wake on the next call or visit, and can be forked with their memory. A REST API with MCP tools, a CLI and SDKs.',
+    '> Container units for AI agents: they sleep when unused, wake on the next call or visit, and can be forked with their memory. A REST API with MCP tools, a CLI and SDKs.',
     '',
     `The API is at ${publicUrl}/v1, MCP at ${publicUrl}/mcp. Every page is Markdown at its address with .md; all of them are in [llms-full.txt](${publicUrl}/llms-full.txt).`,
     '',

@@ -130,7 +130,7 @@ export function sendAnswer({ request, reply, answered }: Incoming & { answered: 
 
 // The steps of a route that anyone may call, where those of a caller do not serve
 
-/** Where there is nothing to guess, nobody is held up by those who guess: events of the payment provider come here. */
+/** Routes without anything to guess are not limited by failed attempts: the payment provider sends its events here. */
 export function isGuessable({ path }: Route): boolean {
   return path.includes('{')
 }

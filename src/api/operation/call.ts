@@ -39,7 +39,7 @@ export type OperationRequest = {
   /** Aborts when the caller goes away, the server stops, or `abort` says so. */
   signal: AbortSignal
   abort: (reason: AppError) => void
-  /** Calls back once the answer has left, or nobody can be answered any more. */
+  /** Calls back once the answer was sent, or the client has disconnected. */
   onceAnswered: (callback: () => void) => void
   markReplayed: () => void
 }

@@ -32,11 +32,11 @@ export async function mailSignInLink(
 }
 
 const textOf = ({ publicUrl, url }: { publicUrl: string; url: string }) => `\
-Somebody, you we hope, asked to sign in to Berth at ${publicUrl} with this address.
+Someone asked to sign in to Berth at ${publicUrl} with this address. We hope it was you.
 
 Open this link within ${MAILED_LINK_LIVES_MINUTES} minutes. It works once:
 
 ${url}
 
-If it was not you, there is nothing to do: without the link nobody can sign in.
+If it was not you, you need not do anything: no one can sign in without the link.
 `

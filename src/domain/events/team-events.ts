@@ -23,7 +23,7 @@ const LOOK_EVERY_MS = 10 * SECOND
 const AGAIN_MS = SECOND
 /** Of the time that looking takes, so many times as much passes without it. */
 const PAUSES = 5
-/** As long as somebody who was cut off may take to come back. */
+/** How long a disconnected client may take to resume. */
 const LINGER_MS = MINUTE
 /** Kept for those who were cut off; a change of more things than this is told as a reset. */
 const KEPT = 500
@@ -120,7 +120,7 @@ function leaveFeed(app: App, teamId: string, feed: Feed): void {
   )
 }
 
-/** Until nobody follows any more. Throws what the first look throws. */
+/** Runs until the feed has no followers. Throws if the first query fails. */
 async function keepFeed(app: App, teamId: string, feed: Feed, onReady: () => void): Promise<void> {
   const { clock, teamEvents } = app
   const { signal } = feed.end

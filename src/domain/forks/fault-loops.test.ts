@@ -58,8 +58,8 @@ beforeEach(async () => {
   await stopUnit(app, caller, ids.get('job') ?? '')
 })
 afterEach(async () => {
-  expect([...domain.troubles.keys()], 'trouble that was never met').toEqual([])
-  domain.troubles.clear()
+  expect([...domain.faults.keys()], 'trouble that was never met').toEqual([])
+  domain.faults.clear()
   await domain.app.db.deleteFrom('units').execute()
   await domain.app.db.deleteFrom('forks').execute()
   await domain.engine.recover([])
@@ -67,7 +67,7 @@ afterEach(async () => {
 afterAll(async () => await domain.close())
 
 const met = async (place: string) =>
-  await expect.poll(() => domain.troubles.has(place), { interval: 1 }).toBe(false)
+  await expect.poll(() => domain.faults.has(place), { interval: 1 }).toBe(false)
 const act = async (app = domain.app) =>
   await forkStack(app, caller, 'shop', stackForkSchema.parse({ into: 'trial' }))
 
@@ -130,14 +130,14 @@ async function restart(): Promise<App> {
 
 describe('a fork whose server crashes', () => {
   it.each(sides)('at %s completes after the restart', async (place) => {
-    domain.troubles.set(place, 'crash')
+    domain.faults.set(place, 'crash')
     act().catch(() => {})
     await met(place)
     await endsWell(await restart())
   })
 
   it.each(undoSides)('at %s leaves nothing after the restart', async (place) => {
-    domain.troubles.set(lastFailure, 'error').set(place, 'crash')
+    domain.faults.set(lastFailure, 'error').set(place, 'crash')
     act().catch(() => {})
     await met(place)
     await endsInNothing(await restart())
@@ -146,7 +146,7 @@ describe('a fork whose server crashes', () => {
 
 describe('a fork that meets an error', () => {
   it.each(sides)('at %s leaves nothing, and fails with 502', async (place) => {
-    domain.troubles.set(place, 'error')
+    domain.faults.set(place, 'error')
     await expect(act()).rejects.toMatchObject({ status: 502, details: { unitIds: expect.any(Array) } })
     // By then an operation that fails has undone all its steps.
     expect(await findUnsettled(domain.app, domain.engine)).toEqual([])
@@ -154,7 +154,7 @@ describe('a fork that meets an error', () => {
   })
 
   it.each(undoSides)('at %s is cleaned up by the reconciler', async (place) => {
-    domain.troubles.set(lastFailure, 'error').set(place, 'error')
+    domain.faults.set(lastFailure, 'error').set(place, 'error')
     await expect(act()).rejects.toMatchObject({ status: 502 })
     await endsInNothing(domain.app)
   })
@@ -181,14 +181,14 @@ describe('a fork that meets an error', () => {
 
 describe('a fork with a step that is run twice', () => {
   it.each(steps)('at %s has the same result', async (place) => {
-    domain.troubles.set(place, 'twice')
+    domain.faults.set(place, 'twice')
     const { copied } = await act()
     expect(copied).toEqual({ db: 'memory', job: 'disk', lazy: 'disk', web: 'memory' })
     await endsWell(domain.app)
   })
 
   it.each(undos)('at %s leaves nothing', async (place) => {
-    domain.troubles.set(lastFailure, 'error').set(place, 'twice')
+    domain.faults.set(lastFailure, 'error').set(place, 'twice')
     await expect(act()).rejects.toMatchObject({ status: 502 })
     await endsInNothing(domain.app)
   })
@@ -196,7 +196,7 @@ describe('a fork with a step that is run twice', () => {
 
 describe('a fork that hangs', () => {
   it.each(sides)('at %s does not block other units', async (place) => {
-    domain.troubles.set(place, 'hang')
+    domain.faults.set(place, 'hang')
     void act().catch(() => {})
     await met(place)
     const neighbour = await domain.makeCaller()
@@ -206,7 +206,7 @@ describe('a fork that hangs', () => {
   })
 
   it.each(sides)('at %s does not keep its copies from being destroyed', async (place) => {
-    domain.troubles.set(place, 'hang')
+    domain.faults.set(place, 'hang')
     void act().catch(() => {})
     await met(place)
     await destroyStack(domain.app, caller, 'trial')
@@ -217,7 +217,7 @@ describe('a fork that hangs', () => {
   })
 
   it.each(sides)('at %s completes after its timeout', async (place) => {
-    domain.troubles.set(place, 'hang')
+    domain.faults.set(place, 'hang')
     void act().catch(() => {})
     await met(place)
     domain.clock.advance(HOUR / 2)
@@ -225,7 +225,7 @@ describe('a fork that hangs', () => {
   })
 
   it.each(undoSides)('at %s leaves nothing', async (place) => {
-    domain.troubles.set(lastFailure, 'error').set(place, 'hang')
+    domain.faults.set(lastFailure, 'error').set(place, 'hang')
     void act().catch(() => {})
     await met(place)
     await endsInNothing(domain.app)

@@ -71,9 +71,9 @@ describe('a request whose work is one transaction', () => {
 
   test('is answered from its stored result after a crash', async () => {
     const call = newCall()
-    domain.troubles.set('idempotency.answer.before', 'crash')
+    domain.faults.set('idempotency.answer.before', 'crash')
     void answer(call)
-    await expect.poll(() => domain.troubles.size).toBe(0)
+    await expect.poll(() => domain.faults.size).toBe(0)
     const before = await countStacks()
     const again = await answer(call, domain.restarted())
     expect(again).toMatchObject({

@@ -28,7 +28,7 @@ export async function acceptInvite(app: App, caller: Caller, token: string): Pro
     const used = await countMembers(db, teamId)
     await insertMember(db, { teamId, userId, role, at })
     const team = await findTeamOfUser(db, { userId, id: teamId })
-    if (!team) throw new Error('a team was not there right after somebody joined it')
+    if (!team) throw new Error('a team does not exist right after a member joined it')
     checkMemberSeats(team.plan, used)
     return { team: await toTeamWithBalance(db, team) }
   })

@@ -10,7 +10,7 @@ export function inviteMail(
   about: { team: string; inviter: { name: string; email: string } | null; link: string },
 ): Mail {
   const { team, inviter, link } = about
-  const who = inviter === null ? 'Somebody' : `"${inviter.name}" (${inviter.email})`
+  const who = inviter === null ? 'A member' : `"${inviter.name}" (${inviter.email})`
   return {
     to: email,
     subject: `Invitation to the team "${team}" on Berth`,

@@ -18,17 +18,17 @@ export async function findClient(app: App, { id, peer }: { id: string; peer: str
   throw unknownClient()
 }
 
-/** Clients register anew when they hear this, and with anything else go on with an id that leads nowhere. */
+/** Clients register again after this error; after any other error they keep using an unknown id. */
 export function unknownClient(): OauthError {
   return new OauthError('invalid_client', 'This client is unknown; register again.')
 }
 
-/** Whether it is no client that has registered here, or none any more. Of a document's URL that cannot be said. */
+/** Whether no registered client has this id, or not any more. Always false for the URL of a document. */
 export async function isForgotten({ db }: App, id: string): Promise<boolean> {
   return !isDocumentUrl(id) && !(isId('oauthClient', id) && (await findOauthClient(db, id)))
 }
 
-/** Before anything is fetched, and also of what was fetched while the list was another one. */
+/** Checked before a fetch, and also for cached documents, since the list may have changed. */
 function refuseOtherHosts({ config: { clientHosts } }: App, host: string): void {
   if (clientHosts.length === 0 || clientHosts.includes(host)) return
   throw new OauthError(

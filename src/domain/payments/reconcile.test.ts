@@ -32,7 +32,7 @@ beforeEach(async () => {
   stripe.sessions.length = 0
 })
 afterEach(() => {
-  expect([...domain.troubles]).toEqual([])
+  expect([...domain.faults]).toEqual([])
 })
 afterAll(async () => {
   await domain.close()
@@ -51,7 +51,7 @@ async function rounds(count: number): Promise<void> {
 
 /** Resolves when every run under way has met its crash. */
 async function diesAtPlace(): Promise<void> {
-  const crashes = () => [...domain.troubles.values()].includes('crash')
+  const crashes = () => [...domain.faults.values()].includes('crash')
   if (!crashes()) return await new Promise<never>(() => {})
   await expect.poll(crashes, { timeout: 3000, interval: 5 }).toBe(false)
 }
@@ -108,7 +108,7 @@ describe('a payment has one checkout and each credit once', () => {
   })
 
   it.each(places)('after $trouble at $place', async ({ place, trouble }) => {
-    domain.troubles.set(place, trouble)
+    domain.faults.set(place, trouble)
     await liveThrough(place)
     expect(stripe.sessions).toHaveLength(1)
     expect(await state()).toEqual(['paid'])

@@ -59,7 +59,7 @@ beforeEach(async () => {
   onProbe = () => 0
 })
 afterEach(async () => {
-  expect([...domain.troubles.keys()], 'trouble that was never met').toEqual([])
+  expect([...domain.faults.keys()], 'trouble that was never met').toEqual([])
   await domain.app.db.deleteFrom('units').execute()
   await domain.app.db.deleteFrom('stacks').execute()
   await domain.engine.recover([])
@@ -112,7 +112,7 @@ function setFor(name: string, place: string, set: () => void): Promise<void> {
 }
 
 const met = async (place: string) =>
-  await expect.poll(() => domain.troubles.has(place), { interval: 1 }).toBe(false)
+  await expect.poll(() => domain.faults.has(place), { interval: 1 }).toBe(false)
 
 async function restart(): Promise<App> {
   const app = domain.restarted()
@@ -173,7 +173,7 @@ async function culpritOf({ message, details }: Awaited<ReturnType<typeof failure
 
 describe('a create that meets an error', () => {
   it.each(inTurn(sides))('of $name at $place leaves nothing, and fails with 502', async ({ name, place }) => {
-    void setFor(name, place, () => domain.troubles.set(place, 'error'))
+    void setFor(name, place, () => domain.faults.set(place, 'error'))
     const culprit = await culpritOf(await failureOf(act()))
     if (isInTurn(place)) expect(culprit).toBe(name)
     // By then an operation that fails has undone all its steps.
@@ -182,7 +182,7 @@ describe('a create that meets an error', () => {
   })
 
   it.each(undoSides)('at %s is cleaned up by the reconciler', async (place) => {
-    void setFor('trio', lastFailure, () => domain.troubles.set(lastFailure, 'error').set(place, 'error'))
+    void setFor('trio', lastFailure, () => domain.faults.set(lastFailure, 'error').set(place, 'error'))
     await culpritOf(await failureOf(act()))
     await endsInNothing(domain.app, 'trio')
   })
@@ -190,7 +190,7 @@ describe('a create that meets an error', () => {
 
 describe('a create whose server crashes', () => {
   it.each(inTurn(sides))('as $name is at $place completes after the restart', async ({ name, place }) => {
-    const set = setFor(name, place, () => domain.troubles.set(place, 'crash'))
+    const set = setFor(name, place, () => domain.faults.set(place, 'crash'))
     act().catch(() => {})
     await set
     await met(place)
@@ -199,7 +199,7 @@ describe('a create whose server crashes', () => {
 
   it.each(undoSides)('at %s leaves nothing after the restart', async (place) => {
     const set = setFor('trio', lastFailure, () =>
-      domain.troubles.set(lastFailure, 'error').set(place, 'crash'),
+      domain.faults.set(lastFailure, 'error').set(place, 'crash'),
     )
     act().catch(() => {})
     await set

@@ -68,7 +68,7 @@ export function endedMeanwhile(unit: UnitRecord, output: Output | null): AppErro
 function whatHappened({ state }: UnitRecord): string {
   if (state === 'destroying' || state === 'destroyed') return 'was destroyed'
   if (state === 'sleeping') return 'was put to sleep'
-  if (state === 'starting' || state === 'running') return 'was started anew'
+  if (state === 'starting' || state === 'running') return 'was started again'
   return 'was stopped'
 }
 

@@ -225,7 +225,7 @@ describe('publishing', () => {
   it('leaves no earlier run behind when neither the stop nor its undo succeeds', async () => {
     const { id } = await makeUnit(domain.app, caller)
     await expose(id, { port: 3000 })
-    domain.troubles.set('restart.end.before', 'error').set('restart.end.undo.before', 'error')
+    domain.faults.set('restart.end.before', 'error').set('restart.end.undo.before', 'error')
     await expect(expose(id, { port: 4000 })).rejects.toThrow('a test wanted an error')
     expect((await get(id)).state).toBe('sleeping')
     domain.clock.advance(11_000)
@@ -236,7 +236,7 @@ describe('publishing', () => {
   it('completes after a crash of the server during the restart', async () => {
     const { id } = await makeUnit(domain.app, caller)
     await expose(id, { port: 3000 })
-    domain.troubles.set('restart.end.after', 'crash')
+    domain.faults.set('restart.end.after', 'crash')
     void expose(id, { port: 4000 }).catch(() => {})
     await eventually(domain.app, caller, id, 'starting')
     await resumeOperations(domain.restarted())

@@ -201,15 +201,15 @@ beforeEach(async () => {
   caller = await domain.makeCaller()
 })
 afterEach(async () => {
-  expect([...domain.troubles.keys()], 'trouble that was never met').toEqual([])
-  domain.troubles.clear()
+  expect([...domain.faults.keys()], 'trouble that was never met').toEqual([])
+  domain.faults.clear()
   await domain.app.db.deleteFrom('units').execute()
   await domain.engine.recover([])
 })
 afterAll(async () => await domain.close())
 
 const until = async (isSo: () => boolean) => await expect.poll(isSo, { interval: 1 }).toBe(true)
-const met = async (place: string) => await until(() => !domain.troubles.has(place))
+const met = async (place: string) => await until(() => !domain.faults.has(place))
 
 async function onlyUnit(): Promise<Unit> {
   const { units } = await listUnits(domain.app, caller, { all: true, limit: 10 })
@@ -291,7 +291,7 @@ describe('a crash of the server', () => {
     'at $place of a $scenario.name is repaired after the restart',
     async ({ scenario, place }) => {
       await prepare(scenario)
-      domain.troubles.set(place, 'crash')
+      domain.faults.set(place, 'crash')
       scenario.act(domain.app, caller, id).catch(() => {})
       await met(place)
       await endsAs(await restart(), scenario, scenario.ends)
@@ -302,7 +302,7 @@ describe('a crash of the server', () => {
     'at $place of a $scenario.name is repaired after the restart',
     async ({ scenario, failure, place }) => {
       await prepare(scenario)
-      domain.troubles.set(failure, 'error').set(place, 'crash')
+      domain.faults.set(failure, 'error').set(place, 'crash')
       scenario.act(domain.app, caller, id).catch(() => {})
       await met(place)
       await endsAs(await restart(), scenario, scenario.endsOnError ?? scenario.ends)
@@ -315,7 +315,7 @@ describe('an error', () => {
     'at $place of a $scenario.name leaves the unit in its documented state',
     async ({ scenario, place }) => {
       await prepare(scenario)
-      domain.troubles.set(place, 'error')
+      domain.faults.set(place, 'error')
       const outcome = scenario.act(domain.app, caller, id)
       if (scenario.operation === thawOperation) await outcome
       else await expect(outcome).rejects.toThrow()
@@ -329,7 +329,7 @@ describe('an error', () => {
     'at $place of a $scenario.name is cleaned up by the reconciler',
     async ({ scenario, failure, place }) => {
       await prepare(scenario)
-      domain.troubles.set(failure, 'error').set(place, 'error')
+      domain.faults.set(failure, 'error').set(place, 'error')
       await expect(scenario.act(domain.app, caller, id)).rejects.toThrow()
       await endsAs(domain.app, scenario, scenario.endsOnError ?? scenario.ends)
     },
@@ -354,7 +354,7 @@ describe('an error', () => {
 describe('a step that runs twice', () => {
   it.each(steps)('at $place of a $scenario.name has the same result', async ({ scenario, place }) => {
     await prepare(scenario)
-    domain.troubles.set(place, 'twice')
+    domain.faults.set(place, 'twice')
     await scenario.act(domain.app, caller, id)
     await endsAs(domain.app, scenario, scenario.ends)
   })
@@ -363,7 +363,7 @@ describe('a step that runs twice', () => {
     'at $place of a $scenario.name has the same result',
     async ({ scenario, failure, place }) => {
       await prepare(scenario)
-      domain.troubles.set(failure, 'error').set(place, 'twice')
+      domain.faults.set(failure, 'error').set(place, 'twice')
       await expect(scenario.act(domain.app, caller, id)).rejects.toThrow()
       await endsAs(domain.app, scenario, scenario.endsOnError ?? scenario.ends)
     },
@@ -373,7 +373,7 @@ describe('a step that runs twice', () => {
 describe('a hang', () => {
   it.each(sides)('at $place of a $scenario.name does not block other units', async ({ scenario, place }) => {
     await prepare(scenario)
-    domain.troubles.set(place, 'hang')
+    domain.faults.set(place, 'hang')
     void scenario.act(domain.app, caller, id).catch(() => {})
     await met(place)
     const neighbour = await domain.makeCaller()
@@ -387,7 +387,7 @@ describe('a hang', () => {
     'at $place of a $scenario.name does not keep the unit from being destroyed',
     async ({ scenario, place }) => {
       await prepare(scenario)
-      domain.troubles.set(place, 'hang')
+      domain.faults.set(place, 'hang')
       void scenario.act(domain.app, caller, id).catch(() => {})
       await met(place)
       id = (await onlyUnit()).id
@@ -397,7 +397,7 @@ describe('a hang', () => {
 
   it.each(sides)('at $place of a $scenario.name ends after its timeout', async ({ scenario, place }) => {
     await prepare(scenario)
-    domain.troubles.set(place, 'hang')
+    domain.faults.set(place, 'hang')
     void scenario.act(domain.app, caller, id).catch(() => {})
     await met(place)
     domain.clock.advance(LONGER_THAN_ANY_WAY_MS)
@@ -407,7 +407,7 @@ describe('a hang', () => {
     'at $place of a $scenario.name leaves the unit in its documented state',
     async ({ scenario, failure, place }) => {
       await prepare(scenario)
-      domain.troubles.set(failure, 'error').set(place, 'hang')
+      domain.faults.set(failure, 'error').set(place, 'hang')
       void scenario.act(domain.app, caller, id).catch(() => {})
       await met(place)
       await endsAs(domain.app, scenario, scenario.endsOnError ?? scenario.ends)

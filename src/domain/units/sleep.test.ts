@@ -250,7 +250,7 @@ describe('the frozen state', () => {
   it('ends with a stopped machine when the server crashed before it hibernated the unit', async () => {
     const unit = await makeSleepingUnit()
     domain.clock.advance(11 * 60_000)
-    domain.troubles.set('hibernate.suspend.before', 'crash')
+    domain.faults.set('hibernate.suspend.before', 'crash')
     await hibernateFrozenUnits(domain.app)
     await settle()
     domain.clock.advance(11_000)

@@ -14,7 +14,7 @@ import { TLS_PROTOCOLS, TLS_OPTIONS } from './protocol.ts'
 
 export type TlsListenerOptions = Address & { identity: FleetIdentity }
 
-/** Who may call an engine. A gateway asks the server, and an engine asks nobody. */
+/** The roles that may call an engine. Gateways call the server, and engines call no one. */
 const mayCall = { server: true, gateway: false, engine: false } as const satisfies Record<FleetRole, boolean>
 
 const HANDSHAKE_MS = 5 * SECOND
@@ -101,5 +101,5 @@ function endWithCertificate(socket: TLSSocket): void {
   socket.once('close', () => clearTimeout(timer))
 }
 
-/** The longest of Node; a connection that has lived so long is opened anew by its caller. */
+/** The maximum of Node; its caller then opens a new connection. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1

@@ -21,7 +21,7 @@ compdef _berth berth`,
   fish: `complete -c berth -a '(set -l words (commandline -opc)[2..]; berth __complete -- $words (commandline -ct) 2>/dev/null)'`,
 }
 
-/** Somebody waits with a finger on the key. */
+/** A person is waiting for the completion. */
 const PATIENCE_MS = 1500
 
 export async function completion({ args }: Context): Promise<void> {

@@ -50,7 +50,7 @@ function sampleOf(unit: Unit, before: Metrics | null, metrics: Metrics | undefin
   return metrics ? [{ unit, metrics, cpus: cpusBetween(before, metrics) }] : []
 }
 
-/** Null where it does not run, has begun anew meanwhile, or was not seen before. */
+/** Null if it does not run, was restarted since, or has no earlier sample. */
 function cpusBetween(before: Metrics | null, after: Metrics): number | null {
   if (!before?.run || !after.run || before.run.startedAt !== after.run.startedAt) return null
   const passedMs = Date.parse(after.at) - Date.parse(before.at)

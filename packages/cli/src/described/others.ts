@@ -17,7 +17,7 @@ export const otherCommands: Command[] = [
     examples: [
       [
         'login --url https://berth.example.com',
-        'Opens a browser; somebody says there what this computer may do',
+        'Opens a browser, where a person decides what this computer may do',
       ],
       ['login --url http://127.0.0.1:7070 --key < key.txt', 'Keeps an API key, for the next commands'],
     ],
@@ -92,7 +92,7 @@ export const otherCommands: Command[] = [
       set: text('NAME=VALUE', 'A parameter, as text or JSON; again for more', { multiple: true }),
       name: text('NAME', 'Of its unit'),
       stack: text('NAME', 'Its stack, made if absent'),
-      expose: text('MODE', 'Publishes its front door: public or private'),
+      expose: text('MODE', 'Publishes its default port: public or private'),
       sleep: text('WINDOW', 'How long its units may go unused'),
     },
     args: [1, 1],

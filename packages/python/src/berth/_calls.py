@@ -25,7 +25,7 @@ class Call(NamedTuple):
     query: Mapping[str, Any] = {}
     #: Sent as JSON.
     body: Any = None
-    #: Sent as it is; a file from where it stands, anew for every attempt.
+    #: Sent unchanged; a file is read from its current position, again for each attempt.
     content: bytes | IO[bytes] | None = None
     content_type: str = "application/octet-stream"
     idempotency_key: str | None = None

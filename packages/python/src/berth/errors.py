@@ -144,7 +144,7 @@ def error_of(status: int, headers: Mapping[str, str], text: str) -> BerthError:
     if told is not None:
         return told
     if 300 <= status < 400:
-        # No answer of the service leads elsewhere: a key is not to follow where somebody else leads.
+        # The service never redirects: a key must not be sent to another host.
         return ConnectionFailedError(f"HTTP {status}, and not by Berth.", **facts)
     code = _codes_of_statuses.get(status, "validation" if status < 500 else "internal")
     return classes[code](f"HTTP {status}, and not by Berth.", **facts)

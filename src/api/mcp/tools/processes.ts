@@ -57,7 +57,7 @@ const readProcess = defineTool({
 function shown({ output, state, exitCode, begin, next, dropped }: ProcessPrinted, unit: string): string {
   const head = [
     state === 'exited' ? `exit ${exitCode}` : state,
-    ...(state === 'lost' ? [`it ended with its run of the unit: start it anew`] : []),
+    ...(state === 'lost' ? [`it ended with its run of the unit: start it again`] : []),
     output.total === 0 ? 'no output' : `${count(output.total)} characters`,
     `next: ${next} (send it as after for what comes then)`,
     ...(dropped === 0 ? [] : [`${count(dropped)} bytes before were too old to be kept`]),

@@ -79,7 +79,7 @@ async function tryCommands(runtime: Runtime, container: string, signal: AbortSig
   for (const user of users) {
     const input = `given ${randomInt(2 ** 32)}`
     const tried = await tryCommand(runtime, container, commandAs(user), Buffer.from(`${input}\n`))
-    if (tried === null) return { kind: 'fails', why: 'nobody listens at its control socket' }
+    if (tried === null) return { kind: 'fails', why: 'its control socket has no listener' }
     program = tried.program
     const wanted = JSON.stringify([{ kind: 'ended', exitCode: 7 }, expected(user, input)])
     if (tried.ended !== wanted)
@@ -98,7 +98,7 @@ async function whenStarted(runtime: Runtime, container: string, signal: AbortSig
   }
 }
 
-/** How it ended and what it said, as one text. Null: nobody listens. */
+/** The exit code and the output, as one text. Null: the socket has no listener. */
 async function tryCommand(
   runtime: Runtime,
   container: string,

@@ -48,7 +48,7 @@ export type Control = {
   close: () => void
 }
 
-/** Returns null if there is nobody to ask, or too many ask already. */
+/** Returns null if the socket has no listener, or too many callers wait already. */
 export async function connectControl(runtimeRoot: string, container: string): Promise<Control | null> {
   const path = join(runtimeRoot, `runsc-${container}.sock`)
   for (let attempt = 0; attempt < BUSY_ATTEMPTS; attempt += 1) {
@@ -90,7 +90,7 @@ export async function setHostnameOver(
   return (await waitOver(control, container, answer.result)) === 0
 }
 
-/** Returns the exit code, 128 + n for signal n; null if nobody can tell. */
+/** Returns the exit code, 128 + n for signal n; null if it cannot be known. */
 export async function waitOver(control: Control, container: string, pid: number): Promise<number | null> {
   const answer = await control.call('containerManager.WaitPID', { PID: pid, CID: container })
   if (answer.kind !== 'done' || !isWhole(answer.result, 0xffff_ffff)) return null

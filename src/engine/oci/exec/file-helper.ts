@@ -10,7 +10,7 @@ import type { OnOutput, Stdin } from './pipes.ts'
 import { endedWithin } from '../lifecycle/exits.ts'
 import { getRunning, type EngineContext } from '../context.ts'
 
-/** A FIFO or a device somebody swapped in after the check must not hold the call. */
+/** A FIFO or a device that was swapped in after the check must not block the call. */
 const FILE_TIMEOUT_MS = 5_000
 /** How long after its last word the end of a machine may become known: no less than is allowed for telling it (F7). */
 const MACHINE_ENDS_WITHIN_MS = 5_000
@@ -73,7 +73,7 @@ export async function runHelper(
   if (told) throw told()
   if (isFull.test(complaint)) throw new EngineError('disk_full', 'There is no room left for the file.')
   const known = refusals.find((words) => complaint.includes(words))
-  // A helper that fails without a word may have gone down with its machine, of which nobody has told yet.
+  // A helper that fails without output may have ended with its machine, before that end was reported.
   if (known === undefined && (await endedWithin(host, machine, MACHINE_ENDS_WITHIN_MS)))
     throw endedMeanwhile()
   const why = known ?? 'the file could not be read or written there'

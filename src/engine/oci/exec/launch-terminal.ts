@@ -161,7 +161,7 @@ async function type({ master, fd }: Running, pieces: Buffer | AsyncIterable<Buff
       if (master.destroyed) return
     }
   } catch {
-    // Nobody has the other side of it open any more.
+    // The other side is closed.
   }
 }
 

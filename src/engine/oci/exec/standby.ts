@@ -61,7 +61,7 @@ export async function takeStandby(
   const entry = standbys.get(kind)
   if (!entry || entry.isAwaited) return null
   entry.isAwaited = true
-  // To wait for one that is being made takes no longer than to begin anew, as a rule.
+  // Waiting for one that is being made usually takes no longer than starting another.
   const late = new AbortController()
   const isLate = delay(AWAITED_MS, 'late' as const, { signal: late.signal }).catch(() => 'late' as const)
   const standby = await Promise.race([entry.made, isLate])

@@ -30,7 +30,7 @@ export type Readers = {
   complaints: Socket
 }
 
-/** An exec that its runtime starts, with pipes that nobody reads or writes yet. */
+/** An exec that its runtime starts, with pipes that are not read or written yet. */
 export type StartedExec = {
   launcher: ChildProcess
   launched: Promise<number>

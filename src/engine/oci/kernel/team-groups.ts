@@ -5,7 +5,7 @@ import { mkdirSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { type Cgroups, LOGS, teamGroup, tryRead, tryWrite, WORK } from './cgroups.ts'
 
-/** In the unit of version 1: what a group has that nobody has set anything for. */
+/** In the unit of version 1: the default weight of a group. */
 export const FULL_WEIGHT = 1024
 /**
  * Of all machines together, beside the full weight of the service's own group. Where nobody else wants the processors
@@ -15,7 +15,7 @@ const MACHINES_WEIGHT = 512
 /** The same in the unit of version 2. */
 const FULL_WEIGHT_V2 = 100
 const CONTROLLERS = ['cpu', 'cpuset', 'io', 'memory', 'pids']
-/** What a process of ours is moved in. Its memory and its freezing are nobody's but the service's. */
+/** The controllers of a process of ours. Its memory and its freezing stay with the service. */
 const WORK_CONTROLLERS = ['cpu', 'cpuacct']
 
 /** Before the runtime makes a group of a run in it. Repeating it changes nothing. */
@@ -75,7 +75,7 @@ export function cpuTimeOfTeam(cgroups: Cgroups, team: string): number | null {
   return used === '' ? null : Number(used) / 1000
 }
 
-/** Makes of a command line one that runs at somebody's expense. */
+/** Wraps a command line so that it runs in the control group of a team. */
 export type Charge = (command: string, args: string[]) => [string, string[]]
 
 /** At the service's own. */

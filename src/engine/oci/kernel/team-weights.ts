@@ -65,7 +65,7 @@ export async function weighTeams(
   }
   const total = [...uses.values()].reduce((sum, { recent }) => sum + recent, 0)
   for (const slice of slices(teams)) {
-    // Written each time: a group that was made anew meanwhile has the weight that the kernel gives.
+    // Written each time: a group that was created again meanwhile has the kernel's default weight.
     for (const team of slice) setTeamWeight(cgroups, team, weightOf(uses.get(team)?.recent ?? 0, total))
     await new Promise(setImmediate)
   }
@@ -78,7 +78,7 @@ export function nextUse(
   atMs: number,
   cpus = availableParallelism(),
 ): Use {
-  // Its group is new, or was made anew.
+  // Its group is new, or was created again.
   if (before === undefined || cpuUs < before.cpuUs) return { cpuUs, atMs, recent: 0 }
   const elapsedMs = Math.max(1, atMs - before.atMs)
   const now = (cpuUs - before.cpuUs) / 1000 / elapsedMs / cpus

@@ -36,7 +36,7 @@ export type Connected = { kind: 'connected'; fd: number } | { kind: 'busy' } | {
 
 /**
  * Connects without waiting to the socket at an absolute path, whose directory must be our own. `busy`: it has as many
- * callers as may wait; `nobody`: no one listens there.
+ * callers as may wait; `nobody`: the socket has no listener.
  */
 export function connectUnix(path: string): Connected {
   const fd = socketFn(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0) as number

@@ -193,7 +193,7 @@ function restrict({ network }: EngineContext, { machine, run }: Launch): Promise
 
 async function missed(host: EngineContext, machine: Machine): Promise<false> {
   host.ready.count('miss')
-  // The start begins anew.
+  // The start begins again.
   Object.assign(machine.record, { generation: 0, state: 'created', monitor: null })
   await dropReady(host, machine)
   return false

@@ -16,7 +16,7 @@ export type EgressOptions = {
   ports: EgressPorts
   /** The group of the egress process. */
   gid: number | null
-  /** Null: nobody decides by name, so restricted machines reach no name. */
+  /** Null: there is no egress process, so restricted machines reach no name. */
   sockets: LinkSockets | null
   /** Called, again and again, while machines need the egress process and it is not there. */
   onNeeded: () => void

@@ -66,7 +66,7 @@ export function chooseDefault(
     asked !== 'auto'
       ? `set by BERTH_ISOLATION (${chosen.detail})`
       : chosen.class === 'gvisor'
-        ? `${chosen.detail} passed its start-up probe, and it is the safer one for code nobody vouches for`
+        ? `${chosen.detail} passed its start-up probe, and it is the safer one for untrusted code`
         : `gVisor is not available (${classes.find((one) => one.class === 'gvisor')?.detail ?? ''})`
   return { defaultClass: chosen.class, defaultReason: reason }
 }

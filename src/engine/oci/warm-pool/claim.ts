@@ -150,7 +150,7 @@ export async function letGo(machine: Machine, { orders }: Ready, message: Buffer
   throw new EngineError('start_failed', 'The machine did not start in time.')
 }
 
-/** Returns false if nobody can read it any more. */
+/** Returns false if it has no reader any more. */
 function writeByte(fd: number): boolean {
   try {
     writeSync(fd, '\0')

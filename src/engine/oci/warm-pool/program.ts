@@ -53,7 +53,7 @@ const HEADER_BYTES = 64
 const SEGMENT_BYTES = 56
 const MACHINE_X86_64 = 62
 const POINTER_BYTES = 8
-/** What a pipe takes at once, so that nobody waits for a machine that is still frozen. */
+/** The capacity of a pipe, so that no writer waits for a machine that is still frozen. */
 const MESSAGE_BYTES = 60_000
 
 /** The program is one of this architecture's alone. */

@@ -106,7 +106,7 @@ class AsyncBerth:
         return ticket
 
     async def events(self, *, timeout: float | None = None) -> AsyncIterator[TeamEvent]:
-        """What changes in the team, as it changes, until nobody reads on."""
+        """Iterate over changes in the team as they happen, until the caller stops."""
         async for event, data, _ in self._transport.events(Call("GET", "/v1/events", timeout=timeout)):
             yield TeamEvent(event, data)
 

@@ -16,7 +16,7 @@ _MAX_BYTES = 1_048_576
 
 
 class AsyncCommand:
-    """Iterate over its output, once. A command whose output nobody reads waits; it ends with its reader."""
+    """Iterate over its output, once. A command whose output is not read waits; it ends with its reader."""
 
     def __init__(self, transport: AsyncTransport, response: Any) -> None:
         self._response = response
@@ -35,7 +35,7 @@ class AsyncCommand:
             await self.kill()
 
     async def wait(self) -> Exit:
-        """Its end. Output that nobody reads is dropped. Raises where it could not be run, or was killed."""
+        """Wait for its end. Unread output is dropped. Raises if it could not be run, or was killed."""
         async for _ in self:
             pass
         if self._exit is None:

@@ -18,7 +18,7 @@ _STREAMS = {1: "stdout", 2: "stderr"}
 
 
 class AsyncTerminal:
-    """Iterate over its output, once. A command whose output nobody reads waits; it ends with its terminal."""
+    """Iterate over its output, once. A command whose output is not read waits; it ends with its terminal."""
 
     def __init__(self, socket: AsyncSocket) -> None:
         self._socket = socket
@@ -48,7 +48,7 @@ class AsyncTerminal:
                 self._hear(json.loads(message))
 
     async def wait(self) -> Exit:
-        """Its end. Output that nobody reads is dropped. Raises where it could not be run, or was killed with its unit."""
+        """Wait for its end. Unread output is dropped. Raises if it could not be run, or was killed with its unit."""
         async for _ in self:
             pass
         if self._exit is not None:

@@ -107,7 +107,7 @@ class Berth:
         return ticket
 
     def events(self, *, timeout: float | None = None) -> Iterator[TeamEvent]:
-        """What changes in the team, as it changes, until nobody reads on."""
+        """Iterate over changes in the team as they happen, until the caller stops."""
         for event, data, _ in self._transport.events(Call("GET", "/v1/events", timeout=timeout)):
             yield TeamEvent(event, data)
 

@@ -17,7 +17,7 @@ _MAX_BYTES = 1_048_576
 
 
 class Command:
-    """Iterate over its output, once. A command whose output nobody reads waits; it ends with its reader."""
+    """Iterate over its output, once. A command whose output is not read waits; it ends with its reader."""
 
     def __init__(self, transport: Transport, response: Any) -> None:
         self._response = response
@@ -36,7 +36,7 @@ class Command:
             self.kill()
 
     def wait(self) -> Exit:
-        """Its end. Output that nobody reads is dropped. Raises where it could not be run, or was killed."""
+        """Wait for its end. Unread output is dropped. Raises if it could not be run, or was killed."""
         for _ in self:
             pass
         if self._exit is None:
