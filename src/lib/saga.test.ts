@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createFailpoints, noFailpoints, type Trouble } from './failpoints.ts'
+import { createFailpoints, noFailpoints, type Fault } from './failpoints.ts'
 import { type Journal, runSaga, type Saga, type Step, StepFailed, undoSaga } from './saga.ts'
 
 type Trace = { done: string[] }
@@ -79,7 +79,7 @@ describe('a saga', () => {
   it('has failpoints before, after and around each step', async () => {
     const met: Record<string, string[]> = {}
     for (const place of ['saga.b.before', 'saga.b.after', 'saga.b'] as const) {
-      const wanted = new Map<string, Trouble>([[place, place === 'saga.b' ? 'twice' : 'error']])
+      const wanted = new Map<string, Fault>([[place, place === 'saga.b' ? 'twice' : 'error']])
       const take = (name: string) => wanted.get(name) ?? null
       const failpoints = createFailpoints(take, () => Promise.reject(new Error('crash')))
       const trace = { done: [] }

@@ -45,7 +45,7 @@ export const engineProcess: ProcessMain = async ({
     asideKeptMs: config.asideKeptMs,
     poolSpace: config.poolSpace,
     teamDiskPercent: config.teamDiskPercent,
-    imageUpkeep: config.images,
+    imageMaintenance: config.images,
     registryMirrors: config.registryMirrors,
     registryAuthFile: config.registryAuthFile,
     upstreamProxy: config.registryProxy,

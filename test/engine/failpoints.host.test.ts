@@ -4,7 +4,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { EngineFailpoint } from '../../src/engine/oci/failpoints.ts'
-import { createFailpoints, FailpointError, type Trouble } from '../../src/lib/failpoints.ts'
+import { createFailpoints, FailpointError, type Fault } from '../../src/lib/failpoints.ts'
 import { reachedFailpoints } from '../support/criu.ts'
 import { partOf } from '../support/part-of.ts'
 import { after, createScenario, stepOf } from './failpoint-steps.ts'
@@ -20,13 +20,13 @@ const throughRuntime = [
 ]
 
 describe.each(['runc', 'gvisor'] as const)('with %s', (isolation) => {
-  let wish: { place: string; trouble: Trouble } | null = null
+  let wish: { place: string; fault: Fault } | null = null
   const failpoints = createFailpoints(
     (place) => {
       if (wish?.place !== place) return null
-      const { trouble } = wish
+      const { fault } = wish
       wish = null
-      return trouble
+      return fault
     },
     async () => await new Promise<never>(() => {}),
   )
@@ -48,25 +48,25 @@ describe.each(['runc', 'gvisor'] as const)('with %s', (isolation) => {
     async (name: EngineFailpoint) => {
       const step = stepOf(name)
       const scenario = createScenario(host.engine, suite.specOf({ volume: { mount: '/data', gb: 1 } }), name)
-      const troubles = [
-        { place: `${name}.before`, trouble: 'error' },
-        { place: `${name}.after`, trouble: 'error' },
-        { place: name, trouble: 'twice' },
+      const faults = [
+        { place: `${name}.before`, fault: 'error' },
+        { place: `${name}.after`, fault: 'error' },
+        { place: name, fault: 'twice' },
       ] as const
-      for (const trouble of troubles) {
+      for (const fault of faults) {
         await scenario.before(step)
-        wish = { ...trouble }
+        wish = { ...fault }
         const error = await scenario.take(step).then(
           () => null,
           (thrown: unknown) => thrown,
         )
-        expect([trouble, wish]).toEqual([trouble, null])
-        if (trouble.trouble === 'twice') expect(error).toBeNull()
+        expect([fault, wish]).toEqual([fault, null])
+        if (fault.fault === 'twice') expect(error).toBeNull()
         if (error) expect(error).toBeInstanceOf(FailpointError)
         // A half-destroyed machine is allowed until it is destroyed again.
         if (error === null || step !== 'destroy') await host.expectAsListed()
         if (error) await scenario.take(step)
-        expect([trouble, await scenario.says(step)]).toEqual([trouble, after[step]])
+        expect([fault, await scenario.says(step)]).toEqual([fault, after[step]])
       }
       await host.engine().destroy(scenario.id)
       expect(await scenario.status()).toBeUndefined()

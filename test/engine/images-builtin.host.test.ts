@@ -114,7 +114,7 @@ test.each(['berth.local/debian:11', 'berth.local/windows:latest', 'berth.local/c
 
 test('a build that exceeds its time limit is ended and leaves nothing behind', async () => {
   const imagesDir = join(directory, 'slow')
-  const slow = await open({ imagesDir, caps: { buildMs: 3000 } })
+  const slow = await open({ imagesDir, limits: { buildMs: 3000 } })
   await expect(slow.pull('berth.local/etcd:3.4')).rejects.toMatchObject({
     kind: 'image_unavailable',
     publicMessage: expect.not.stringContaining(directory),

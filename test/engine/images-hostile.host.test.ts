@@ -25,7 +25,13 @@ import {
 import { tar, type TarEntry } from '../support/tar.ts'
 
 const MB = 1024 * 1024
-const caps = { unpackedBytes: 64 * MB, files: 2000, compressedBytes: 16 * MB, layers: 128, unpackMs: 60_000 }
+const limits = {
+  unpackedBytes: 64 * MB,
+  files: 2000,
+  compressedBytes: 16 * MB,
+  layers: 128,
+  unpackMs: 60_000,
+}
 const reference = 'docker.io/library/evil:1'
 
 let registry: MemoryRegistry
@@ -34,7 +40,7 @@ let canaries: string
 
 beforeAll(async () => {
   registry = await serveRegistry()
-  lab = await openTestImages({ registryMirrors: { 'docker.io': registry.address }, caps })
+  lab = await openTestImages({ registryMirrors: { 'docker.io': registry.address }, limits })
 })
 
 afterAll(async () => {
@@ -282,7 +288,7 @@ describe('unpacking is limited for', () => {
       Array.from({ length: 9 }, (_, n) => ({ name: `z${n}`, content: Buffer.alloc(16 * MB, n) })),
     )
     registry.add('library/evil', '1', testImage([zeros, zeros, zeros, zeros]))
-    const images = await lab.openAnother({ caps: { ...caps, unpackedBytes: 1024 * MB, unpackCpuS: 1 } })
+    const images = await lab.openAnother({ limits: { ...limits, unpackedBytes: 1024 * MB, unpackCpuS: 1 } })
     lab.clock.advance(3_600_000)
     await expectRefused(images.pull(reference), /takes too long/)
   })

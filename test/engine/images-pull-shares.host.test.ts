@@ -14,7 +14,7 @@ beforeEach(async () => {
   registry = await serveRegistry()
   lab = await openTestImages({
     registryMirrors: { 'docker.io': registry.address },
-    caps: { stallMs: 60_000 },
+    limits: { stallMs: 60_000 },
   })
 })
 

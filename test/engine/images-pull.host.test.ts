@@ -38,7 +38,10 @@ let lab: TestImages
 
 beforeEach(async () => {
   registry = await serveRegistry()
-  lab = await openTestImages({ registryMirrors: { 'docker.io': registry.address }, caps: { stallMs: 1500 } })
+  lab = await openTestImages({
+    registryMirrors: { 'docker.io': registry.address },
+    limits: { stallMs: 1500 },
+  })
 })
 
 afterEach(async () => {
@@ -290,7 +293,7 @@ describe('a pull fails', () => {
       timers.push(setInterval(() => response.write('x'), 100))
       return true
     }
-    const images = await lab.openAnother({ caps: { downloadMs: 2000 } })
+    const images = await lab.openAnother({ limits: { downloadMs: 2000 } })
     await expect(images.pull('docker.io/library/app:1')).rejects.toMatchObject({ kind: 'image_unavailable' })
     for (const timer of timers) clearInterval(timer)
   })
@@ -311,7 +314,7 @@ describe('a pull fails', () => {
       more()
       return true
     }
-    const images = await lab.openAnother({ caps: { compressedBytes: 1024 * 1024 } })
+    const images = await lab.openAnother({ limits: { compressedBytes: 1024 * 1024 } })
     await expect(images.pull('docker.io/library/app:1')).rejects.toMatchObject({ kind: 'image_invalid' })
     expect(sent).toBeLessThan(100 * 1024 * 1024)
   })

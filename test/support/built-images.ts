@@ -74,7 +74,7 @@ export async function openBuiltImages() {
   const store = await openStore(imagesDir, clock)
   const builds = await openBuilds(imagesDir, { store, builder, clock })
   const closing = new AbortController()
-  const building = { onProgress: () => {}, caps: imageLimits, signal: closing.signal }
+  const building = { onProgress: () => {}, limits: imageLimits, signal: closing.signal }
   const shared = { imagesDir, store, builds, definitions: [boat, raft], clock, log: silentLog }
   const refresher: Refresher = { ...shared, findUpdates, building, reserveBytes: 0 }
   const collector: GarbageCollector = { ...shared, references: await openReferences(imagesDir) }

@@ -25,7 +25,7 @@ export const plainImagesOptions = {
   upstreamProxy: null,
   onProgress: () => {},
   instance: null,
-  upkeep: null,
+  maintenance: null,
   log: silentLog,
 } satisfies Partial<ImagesOptions>
 

@@ -18,7 +18,7 @@ const groups: readonly string[][] = [
   ],
   [
     'test/flows/every-step.host.test.ts',
-    'test/engine/images-upkeep.host.test.ts',
+    'test/engine/images-maintenance.host.test.ts',
     'test/engine/deaths.host.test.ts',
     'test/flows/soak.host.test.ts',
   ],

@@ -23,7 +23,7 @@ beforeEach(async () => {
 })
 afterAll(async () => await domain.close())
 
-async function recount(): Promise<unknown[]> {
+async function verify(): Promise<unknown[]> {
   alarms = []
   const app: App = domain.restarted()
   app.log = { ...app.log, error: (about: Record<string, unknown>) => alarms.push(about) } as never
@@ -32,13 +32,13 @@ async function recount(): Promise<unknown[]> {
 }
 
 it('the ledger check raises no alarm for a sound ledger, and runs once a day', async () => {
-  expect(await recount()).toEqual([])
+  expect(await verify()).toEqual([])
   await sql`update balances set nano_cents = nano_cents + 1 where team_id = ${caller.teamId}`.execute(
     domain.app.db,
   )
-  expect(await recount()).toEqual([])
+  expect(await verify()).toEqual([])
   domain.clock.advance(25 * HOUR)
-  expect(await recount()).toEqual(['balance'])
+  expect(await verify()).toEqual(['balance'])
 })
 
 const tampers = {
@@ -66,5 +66,5 @@ const tampers = {
 it.each(Object.entries(tampers))('the ledger check finds %s', async (_what, { tamper, found }) => {
   await domain.app.db.deleteFrom('balances').where('team_id', '<>', caller.teamId).execute()
   await tamper.execute(domain.app.db)
-  expect(new Set(await recount())).toEqual(new Set(found))
+  expect(new Set(await verify())).toEqual(new Set(found))
 })

@@ -198,9 +198,7 @@ describe('a create whose server crashes', () => {
   })
 
   it.each(undoSides)('at %s leaves nothing after the restart', async (place) => {
-    const set = setFor('trio', lastFailure, () =>
-      domain.faults.set(lastFailure, 'error').set(place, 'crash'),
-    )
+    const set = setFor('trio', lastFailure, () => domain.faults.set(lastFailure, 'error').set(place, 'crash'))
     act().catch(() => {})
     await set
     await met(place)

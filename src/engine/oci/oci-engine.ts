@@ -81,7 +81,7 @@ export type OciOptions = {
   /** How much of the pool, in percent, the machines of one team may use together. */
   teamDiskPercent: number
   /** Default: images are neither rebuilt nor removed automatically. */
-  imageUpkeep?: MaintenanceSettings
+  imageMaintenance?: MaintenanceSettings
   registryMirrors: Record<string, string>
   registryAuthFile: string | null
   /** The operator's proxy to the registries, for a host without direct access. */
@@ -131,7 +131,7 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
       return atExpenseOf(cgroups, group)
     },
     instance: { id: instance.id, dataDir: options.dataDir },
-    upkeep: options.imageUpkeep ?? null,
+    maintenance: options.imageMaintenance ?? null,
   })
   const network = await openNetwork({
     instance,

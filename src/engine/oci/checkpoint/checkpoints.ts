@@ -56,7 +56,7 @@ export async function dumpCheckpoint(
   const { container } = host.paths.run(spec.id, generation)
   const { memoryNext } = host.paths.machine(to)
   try {
-    if (!(await hasRoom(host, memoryInUse(host.cgroups, container)))) return false
+    if (!(await hasSpace(host, memoryInUse(host.cgroups, container)))) return false
     await host.effect('engine.checkpoint.dump', async () => {
       await removeTree(memoryNext)
       await mkdir(memoryNext, { recursive: true, mode: 0o700 })
@@ -214,7 +214,7 @@ async function readManifest(directory: string): Promise<Manifest | null> {
 }
 
 /** The images are on the same file system as the pool, so they take space from the disks. */
-async function hasRoom(host: EngineContext, bytes: number): Promise<boolean> {
+async function hasSpace(host: EngineContext, bytes: number): Promise<boolean> {
   const { bavail, bsize } = await statfs(host.paths.machines)
   return bavail * bsize > bytes + host.reserveGb * GB
 }

@@ -24,7 +24,7 @@ import type { NewImage, BuildDirectory } from './store.ts'
 
 export type BuildOptions = {
   onProgress: (line: string) => void
-  caps: ImageLimits
+  limits: ImageLimits
   /** No caller waits for it: it yields to everything else on this host. */
   background: boolean
   signal: AbortSignal
@@ -137,7 +137,7 @@ function buildCommand(
 async function runBuild(
   [command = '', ...args]: string[],
   { reference, releases }: { reference: string; releases: string },
-  { onProgress, caps, signal }: BuildOptions,
+  { onProgress, limits, signal }: BuildOptions,
 ): Promise<Error | null> {
   signal.throwIfAborted()
   const child = spawn(command, args, {
@@ -161,7 +161,7 @@ async function runBuild(
   const stop = () => {
     if (child.pid !== undefined) killProcessGroup(child.pid)
   }
-  const timer = setTimeout(stop, caps.buildMs)
+  const timer = setTimeout(stop, limits.buildMs)
   signal.addEventListener('abort', stop, { once: true })
   try {
     const code = await new Promise((resolve, reject) => child.once('close', resolve).once('error', reject))
@@ -176,7 +176,7 @@ async function finish(
   definition: BuiltIn,
   rootfs: string,
   begunMs: number,
-  { caps, signal }: BuildOptions,
+  { limits, signal }: BuildOptions,
 ): Promise<void> {
   const script = await readScript(definition)
   if (script !== null) await writeInTree(rootfs, entrypointPath, script, 0o755)
@@ -192,9 +192,9 @@ async function finish(
     readOnly: {},
     writable: { '/image': dirname(rootfs) },
     account: null,
-    maxFileBytes: caps.unpackedBytes,
-    maxCpuS: caps.unpackCpuS,
+    maxFileBytes: limits.unpackedBytes,
+    maxCpuS: limits.unpackCpuS,
   }
-  const cleaned = await runJailed(jail, { timeoutMs: caps.unpackMs, maxOutputBytes: 64 * 1024, signal })
+  const cleaned = await runJailed(jail, { timeoutMs: limits.unpackMs, maxOutputBytes: 64 * 1024, signal })
   if (cleaned.exitCode !== 0) throw new Error(`cleaning a built image failed: ${cleaned.stderr.slice(-2000)}`)
 }

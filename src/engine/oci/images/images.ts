@@ -43,13 +43,13 @@ export type ImagesOptions = {
   upstreamProxy: HostPort | null
   /** Called with a line for a person, because building an image takes a while. */
   onProgress: (line: string) => void
-  caps?: Partial<ImageLimits>
+  limits?: Partial<ImageLimits>
   /** The charge of a pull for the network group of the team that asked first. Default: the service's own. */
   chargeTo?: (group: number) => Charge
   /** The instance whose machines use these images, which are then never removed. Null: it has no machines. */
   instance: InstanceOnHost | null
   /** Null: no automatic builds and removals. */
-  upkeep: MaintenanceSettings | null
+  maintenance: MaintenanceSettings | null
   log: Log
   clock: Clock
 }
@@ -101,13 +101,13 @@ export async function openImages(options: ImagesOptions): Promise<Images> {
       authFile: options.registryAuthFile,
       upstreamProxy: options.upstreamProxy,
       account: await getAccount('berth-images'),
-      caps: { ...imageLimits, ...options.caps },
+      limits: { ...imageLimits, ...options.limits },
     },
     options,
     closing: closing.signal,
   }
   const pulls = createPullQueue({ ...options, closing: closing.signal })
-  const upkeep = startUpkeep(parts)
+  const maintenance = startMaintenance(parts)
 
   return {
     find: (digest) => store.find(digest),
@@ -124,7 +124,7 @@ export async function openImages(options: ImagesOptions): Promise<Images> {
     close: async ({ isEmpty } = { isEmpty: false }) => {
       closing.abort(new Error('images are closing'))
       await pulls.drain()
-      await upkeep
+      await maintenance
       await removeTree(runDir)
       if (instance && isEmpty) await unregisterInstance(imagesDir, instance)
     },
@@ -132,12 +132,19 @@ export async function openImages(options: ImagesOptions): Promise<Images> {
 }
 
 /** If it throws, it is stuck: the error is not caught, so the engine ends and is restarted. */
-async function startUpkeep({ store, builds, references, registry, options, closing }: Parts): Promise<void> {
-  const { imagesDir, upkeep: settings, instance, clock, log } = options
+async function startMaintenance({
+  store,
+  builds,
+  references,
+  registry,
+  options,
+  closing,
+}: Parts): Promise<void> {
+  const { imagesDir, maintenance: settings, instance, clock, log } = options
   if (!settings || !instance) return
   const reserveBytes = options.reserveGb * GB
   const shared = { imagesDir, store, builds, definitions: builtIns, clock, log }
-  const building = { onProgress: () => {}, caps: registry.caps, signal: closing }
+  const building = { onProgress: () => {}, limits: registry.limits, signal: closing }
   const findUpdates = updatesBy(join(options.runDir, 'updates'))
   await runMaintenance(
     { instance, settings, reserveBytes, clock, log },
@@ -192,7 +199,12 @@ async function getBuiltIn(parts: Parts, reference: ImageReference): Promise<Imag
   if (!definition) throw imageError('image_not_found', reference.canonical)
   const there = await builds.use(definition)
   if (there) return there.image
-  const building = { onProgress: options.onProgress, caps: registry.caps, background: false, signal: closing }
+  const building = {
+    onProgress: options.onProgress,
+    limits: registry.limits,
+    background: false,
+    signal: closing,
+  }
   const { image } = await builds.build(definition, null, building)
   return (await use(store, image.digest)) ? image : await getBuiltIn(parts, reference)
 }

@@ -72,7 +72,7 @@ export async function openInventory(options: InventoryOptions): Promise<Inventor
   const { builder = buildImage, definitions = builtIns } = options
   const store = await openStore(imagesDir, clock)
   const builds = await openBuilds(imagesDir, { store, builder, clock })
-  const building = { onProgress, caps: imageLimits, signal }
+  const building = { onProgress, limits: imageLimits, signal }
   const shared = { imagesDir, store, builds, definitions, findUpdates, clock, log }
   // A build that is requested explicitly is always made.
   const refresher: Refresher = { ...shared, building, reserveBytes: 0 }

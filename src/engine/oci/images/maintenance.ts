@@ -34,17 +34,17 @@ export type Maintenance = {
 
 /** Runs until the signal of the refresher's builds aborts; resolves when the iterations in progress have ended. */
 export async function runMaintenance(
-  upkeep: Maintenance,
+  maintenance: Maintenance,
   { collector, refresher }: { collector: GarbageCollector; refresher: Refresher },
 ): Promise<void> {
-  const { clock, log, settings } = upkeep
+  const { clock, log, settings } = maintenance
   const { signal } = refresher.building
   const loops: Promise<void>[] = []
   if (settings.keepMs !== null) {
-    const limits = { keepMs: settings.keepMs, reserveBytes: upkeep.reserveBytes }
+    const limits = { keepMs: settings.keepMs, reserveBytes: maintenance.reserveBytes }
     let told = ''
     const run = async () => {
-      const { unknown } = await collectRound(upkeep, collector, limits)
+      const { unknown } = await collectRound(maintenance, collector, limits)
       const why = unknown.join(' ')
       if (why !== told && why !== '')
         log.warn({ why }, 'no image is removed, because not all machines are known')
@@ -65,13 +65,13 @@ export async function runMaintenance(
 }
 
 async function collectRound(
-  upkeep: Maintenance,
+  maintenance: Maintenance,
   collector: GarbageCollector,
   limits: Limits,
 ): Promise<Collected> {
-  await registerInstance(collector.imagesDir, upkeep.instance, upkeep.clock)
+  await registerInstance(collector.imagesDir, maintenance.instance, maintenance.clock)
   const collected = await collectImages(collector, limits)
   for (const { image } of collected.removed)
-    upkeep.log.info({ image: image.reference, digest: image.digest }, 'unused image removed')
+    maintenance.log.info({ image: image.reference, digest: image.digest }, 'unused image removed')
   return collected
 }

@@ -67,17 +67,17 @@ export function pickFromIndex(text: string, architecture: string): string | null
 }
 
 /** Throws ManifestRefused for anything that is not an image, or exceeds the limits. */
-export function readManifest(text: string, caps: ImageLimits): ImageManifest {
+export function readManifest(text: string, limits: ImageLimits): ImageManifest {
   const document = parseDocument(text)
   if ('manifests' in document) throw new ManifestRefused('its manifest is ambiguous')
   const { config, layers } = readAs(manifestSchema, document)
-  if (layers.length > caps.layers) {
-    throw new ManifestRefused(`it has ${layers.length} layers, and ${caps.layers} are allowed`)
+  if (layers.length > limits.layers) {
+    throw new ManifestRefused(`it has ${layers.length} layers, and ${limits.layers} are allowed`)
   }
-  if (config.size > caps.documentBytes) throw new ManifestRefused('its configuration is too large')
+  if (config.size > limits.documentBytes) throw new ManifestRefused('its configuration is too large')
   const bytes = layers.reduce((sum, layer) => sum + layer.size, 0)
-  if (bytes > caps.compressedBytes) {
-    throw new ManifestRefused(`its layers have ${bytes} bytes, and ${caps.compressedBytes} are allowed`)
+  if (bytes > limits.compressedBytes) {
+    throw new ManifestRefused(`its layers have ${bytes} bytes, and ${limits.compressedBytes} are allowed`)
   }
   return { digest: digestOf(text), config, layers: layers.map(readLayer) }
 }

@@ -26,7 +26,7 @@ export type PullOptions = {
 export async function pullImage(reference: ImageReference, options: PullOptions): Promise<Image> {
   const session = await openRegistry(options.registry, reference, options)
   try {
-    const manifest = await resolveManifest(session, reference, options.registry.caps)
+    const manifest = await resolveManifest(session, reference, options.registry.limits)
     // A pull of the same image from elsewhere does not wait for this registry, which may be slow on purpose.
     const of = { digest: manifest.digest, maker: `${reference.registry}/${reference.repository}` }
     const stored = await options.store.make(
@@ -54,6 +54,6 @@ async function fill(
   const layout = join(scratch, 'layout')
   await download(session, reference, manifest, blobs, registry)
   const config = readImageConfig(await makeLayout(manifest, blobs, layout))
-  await unpack(reference.canonical, { layout, rootfs }, { caps: registry.caps, ...options })
+  await unpack(reference.canonical, { layout, rootfs }, { limits: registry.limits, ...options })
   return { reference: reference.canonical, config }
 }

@@ -22,7 +22,7 @@ export type RegistryOptions = {
   authFile: string | null
   upstreamProxy: HostPort | null
   account: Account
-  caps: ImageLimits
+  limits: ImageLimits
 }
 
 export type RegistrySession = {
@@ -45,7 +45,7 @@ export async function openRegistry(
   reference: ImageReference,
   { charge, signal }: { charge: Charge; signal: AbortSignal },
 ): Promise<RegistrySession> {
-  const { account, caps } = options
+  const { account, limits } = options
   const directory = join(options.runDir, `pull-${randomUUID()}`)
   const settings = join(directory, 'settings')
   const socketPath = join(directory, 'proxy.sock')
@@ -58,8 +58,8 @@ export async function openRegistry(
       socketPath,
       mirror: endpoint.mirror,
       upstreamProxy: options.upstreamProxy,
-      maxBytes: caps.compressedBytes + OVERHEAD_BYTES,
-      stallMs: caps.stallMs,
+      maxBytes: limits.compressedBytes + OVERHEAD_BYTES,
+      stallMs: limits.stallMs,
     })
     await chown(socketPath, account.uid, account.gid)
     return {
@@ -73,10 +73,10 @@ export async function openRegistry(
             readOnly,
             writable,
             account,
-            maxFileBytes: caps.compressedBytes,
-            maxCpuS: caps.fetchCpuS,
+            maxFileBytes: limits.compressedBytes,
+            maxCpuS: limits.fetchCpuS,
           },
-          { timeoutMs, maxOutputBytes: caps.documentBytes + 1, charge, signal },
+          { timeoutMs, maxOutputBytes: limits.documentBytes + 1, charge, signal },
         )
         if (result.exitCode !== 0) throw fetchFailed(reference, result, proxy.verdict())
         return result.stdout

@@ -14,21 +14,21 @@ const architectures: Record<string, string> = { x64: 'amd64', arm64: 'arm64' }
 export async function resolveManifest(
   session: RegistrySession,
   reference: ImageReference,
-  caps: ImageLimits,
+  limits: ImageLimits,
 ): Promise<ImageManifest> {
   const inspect = async (suffix: string) =>
     await session.skopeo(
       ['inspect', '--raw', '--authfile=/settings/auth.json', nameOf(reference) + suffix],
-      caps.resolveMs,
+      limits.resolveMs,
     )
   const text = await inspect(reference.digest === null ? `:${reference.tag}` : `@${reference.digest}`)
   // A pinned digest must match the answer itself, whatever the registry calls it.
   if (reference.digest !== null) checkDigest(text, reference.digest)
   const digest = pickFromIndex(text, architectures[process.arch] ?? process.arch)
-  if (digest === null) return readManifest(text, caps)
+  if (digest === null) return readManifest(text, limits)
   const variant = await inspect(`@${digest}`)
   checkDigest(variant, digest)
-  return readManifest(variant, caps)
+  return readManifest(variant, limits)
 }
 
 /** Downloads into a new directory: `manifest.json`, and every blob, named by the hex of its digest. */
@@ -37,7 +37,7 @@ export async function download(
   reference: ImageReference,
   manifest: ImageManifest,
   directory: string,
-  { account, caps }: { account: Account; caps: ImageLimits },
+  { account, limits }: { account: Account; limits: ImageLimits },
 ): Promise<void> {
   await mkdir(directory, { recursive: true, mode: 0o700 })
   await chown(directory, account.uid, account.gid)
@@ -50,7 +50,7 @@ export async function download(
       `${nameOf(reference)}@${manifest.digest}`,
       'dir:/download',
     ],
-    caps.downloadMs,
+    limits.downloadMs,
     { '/download': directory },
   )
 }

@@ -13,7 +13,7 @@ const outcomeSchema = z.object({
   kind: z.enum(['unpacked', 'failed', 'too-large', 'too-many-files', 'too-deep', 'too-slow', 'host-full']),
 })
 
-export type UnpackOptions = { caps: ImageLimits; reserveBytes: number; charge: Charge; signal: AbortSignal }
+export type UnpackOptions = { limits: ImageLimits; reserveBytes: number; charge: Charge; signal: AbortSignal }
 
 const tooSlow = 'unpacking it takes too long'
 
@@ -21,21 +21,21 @@ const tooSlow = 'unpacking it takes too long'
 export async function unpack(
   reference: string,
   paths: { layout: string; rootfs: string },
-  { caps, reserveBytes, charge, signal }: UnpackOptions,
+  { limits, reserveBytes, charge, signal }: UnpackOptions,
 ): Promise<void> {
   await mkdir(dirname(paths.rootfs), { recursive: true })
-  const limits = { bytes: caps.unpackedBytes, files: caps.files, depth: caps.depth, reserveBytes }
+  const treeLimits = { bytes: limits.unpackedBytes, files: limits.files, depth: limits.depth, reserveBytes }
   const result = await runJailed(
     {
       program: 'unpack',
-      args: [JSON.stringify(limits)],
+      args: [JSON.stringify(treeLimits)],
       readOnly: { '/layout': paths.layout },
       writable: { '/image': dirname(paths.rootfs) },
       account: null,
-      maxFileBytes: caps.unpackedBytes,
-      maxCpuS: caps.unpackCpuS,
+      maxFileBytes: limits.unpackedBytes,
+      maxCpuS: limits.unpackCpuS,
     },
-    { timeoutMs: caps.unpackMs, maxOutputBytes: 64 * 1024, charge, signal },
+    { timeoutMs: limits.unpackMs, maxOutputBytes: 64 * 1024, charge, signal },
   )
   if (result.timedOut) throw imageError('image_invalid', reference, tooSlow)
   const outcome = outcomeSchema.safeParse(parseJson(result.stdout)).data?.kind ?? 'failed'

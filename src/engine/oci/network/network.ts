@@ -109,7 +109,7 @@ type Machine = { group: number; address: string; slot: Slot | null; restricted: 
 export async function openNetwork(options: NetworkOptions): Promise<Network> {
   const { log, dnsPort } = options
   const names = namesOf(options.instance)
-  const notebook = await openStateFile(options.stateDir)
+  const stateFile = await openStateFile(options.stateDir)
   const pullers = options.pullers ?? { gids: [], allowed: [] }
   const netfilter = openNetfilter()
   const { ports: egressPorts, gid: egressGid } = options.egress
@@ -119,8 +119,8 @@ export async function openNetwork(options: NetworkOptions): Promise<Network> {
   const otherFirewalls = createOtherFirewalls(names, dnsPort, netfilter.generation, log)
   const addresses = createAddresses({
     subnet: names.subnet,
-    turn: notebook.read().turn,
-    onTurn: notebook.reserveTurn,
+    turn: stateFile.read().turn,
+    onTurn: stateFile.reserveTurn,
   })
   const machines = new Map<string, Machine>()
   const inTurn = createKeyedLock()
@@ -187,9 +187,9 @@ export async function openNetwork(options: NetworkOptions): Promise<Network> {
   }
 
   const syncUplinks = async () => {
-    const before = notebook.read().opened
+    const before = stateFile.read().opened
     const { opened, toOpen } = await planUplinks(before)
-    if (opened.join() !== before.join()) notebook.write({ opened })
+    if (opened.join() !== before.join()) stateFile.write({ opened })
     await firewall.setOpened(opened)
     for (const name of toOpen) await setForwarding(name, true)
   }
@@ -336,8 +336,8 @@ export async function openNetwork(options: NetworkOptions): Promise<Network> {
       await firewall.remove()
       await traffic.remove()
       await releaseSubnet(names)
-      await closeUplinks(notebook.read().opened)
-      notebook.write({ opened: [] })
+      await closeUplinks(stateFile.read().opened)
+      stateFile.write({ opened: [] })
     },
   }
 }

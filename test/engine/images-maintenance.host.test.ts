@@ -28,7 +28,7 @@ let imagesDir: string
 let old: string
 
 beforeAll(async () => {
-  directory = await mkdtemp('/var/tmp/berth-upkeep-')
+  directory = await mkdtemp('/var/tmp/berth-maintenance-')
   imagesDir = join(directory, 'images')
   if (!debian) throw new Error('there is no Debian image')
   old = await definitionDigest(debian)
@@ -113,8 +113,14 @@ test('an outdated image is listed, rebuilt by the engine, and its old build is r
   const clock = createTestClock()
   const dataDir = join(directory, 'data')
   const instance = { id: (await loadInstance(dataDir)).id, dataDir }
-  const upkeep = { updatesEveryMs: DAY, keepMs: DAY }
-  const images = await open({ imagesDir, runDir: join(directory, 'run-upkeep'), clock, instance, upkeep })
+  const maintenance = { updatesEveryMs: DAY, keepMs: DAY }
+  const images = await open({
+    imagesDir,
+    runDir: join(directory, 'run-maintenance'),
+    clock,
+    instance,
+    maintenance,
+  })
   try {
     expect((await images.pull(IMAGE)).digest).toBe(old)
     // The engine first checks for outdated images some minutes after its start.
