@@ -10,24 +10,16 @@ import { partOf } from '../support/part-of.ts'
 import { runtimeDefaults } from '../../src/engine/oci/runtime/runtime.ts'
 import { openEngineProcess } from './engine-process.ts'
 import { after, createScenario, stepOf } from './failpoint-steps.ts'
-import { IMAGE, openHostEngine } from './host-engine.ts'
-import { createSuite, kindOf } from './suite.ts'
+import { createHostSuite, type HostEngine, openHostEngine } from './host-engine.ts'
+import { kindOf } from './suite.ts'
 
 /** One class is enough: the classes differ only in the runtime, which does not die with the engine. */
 const isolation = 'runc'
 const runtimes = { ...runtimeDefaults, runsc: '/nowhere/runsc' }
 
 let wishes: string
-let host: Awaited<ReturnType<typeof openHostEngine>>
-const suite = createSuite(
-  async () => ({
-    engine: host.engine(),
-    configuredImage: '',
-    reopen: host.reopen,
-    close: async () => await host.close(),
-  }),
-  { isolation, image: IMAGE, imageEnv: { name: 'LANG', value: 'C.UTF-8' } },
-)
+let host: HostEngine
+const suite = createHostSuite(isolation, () => host)
 
 beforeAll(async () => {
   wishes = await mkdtemp('/var/tmp/berth-wishes-')

@@ -9,8 +9,8 @@ import { isEngineError } from '../../src/engine/errors.ts'
 import { processesIn } from '../../src/engine/oci/kernel/cgroups.ts'
 import { processesOf } from '../support/host-state.ts'
 import { kernelTellsDeaths } from '../support/kill.ts'
-import { IMAGE, openHostEngine } from './host-engine.ts'
-import { createSuite, eventually, kindOf } from './suite.ts'
+import { createHostSuite, type HostEngine, openHostEngine } from './host-engine.ts'
+import { eventually, kindOf } from './suite.ts'
 
 /** The limit of reliability F7. */
 const TOLD_WITHIN_MS = 5000
@@ -19,16 +19,8 @@ const parts = { runc: ['init', 'monitor'], gvisor: ['sandbox', 'gofer', 'monitor
 type Part = (typeof parts)['runc' | 'gvisor'][number]
 
 describe.each(['runc', 'gvisor'] as const)('with %s', (isolation) => {
-  let host: Awaited<ReturnType<typeof openHostEngine>>
-  const suite = createSuite(
-    async () => ({
-      engine: host.engine(),
-      configuredImage: '',
-      reopen: host.reopen,
-      close: async () => await host.close(),
-    }),
-    { isolation, image: IMAGE, imageEnv: { name: 'LANG', value: 'C.UTF-8' } },
-  )
+  let host: HostEngine
+  const suite = createHostSuite(isolation, () => host)
 
   beforeAll(async () => {
     host = await openHostEngine({ isolation })

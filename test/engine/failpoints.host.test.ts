@@ -8,8 +8,7 @@ import { createFailpoints, FailpointError, type Fault } from '../../src/lib/fail
 import { reachedFailpoints } from '../support/criu.ts'
 import { partOf } from '../support/part-of.ts'
 import { after, createScenario, stepOf } from './failpoint-steps.ts'
-import { IMAGE, openHostEngine } from './host-engine.ts'
-import { createSuite } from './suite.ts'
+import { createHostSuite, type HostEngine, openHostEngine } from './host-engine.ts'
 
 /** Effects that differ between gVisor and runc. */
 const throughRuntime = [
@@ -30,11 +29,8 @@ describe.each(['runc', 'gvisor'] as const)('with %s', (isolation) => {
     },
     async () => await new Promise<never>(() => {}),
   )
-  let host: Awaited<ReturnType<typeof openHostEngine>>
-  const suite = createSuite(
-    async () => ({ engine: host.engine(), configuredImage: '', close: async () => await host.close() }),
-    { isolation, image: IMAGE, imageEnv: { name: 'LANG', value: 'C.UTF-8' } },
-  )
+  let host: HostEngine
+  const suite = createHostSuite(isolation, () => host)
   beforeAll(async () => {
     host = await openHostEngine({ isolation, failpoints })
     await suite.open()

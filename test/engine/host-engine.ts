@@ -4,7 +4,7 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { readFileSync } from 'node:fs'
 import { expect, vi } from 'vitest'
-import type { MachineRef, MachineStatus } from '../../src/engine/engine.ts'
+import type { IsolationClass, MachineRef, MachineStatus } from '../../src/engine/engine.ts'
 import type { MachineRecord } from '../../src/engine/oci/lifecycle/record.ts'
 import { cgroupPath, openCgroups } from '../../src/engine/oci/kernel/cgroups.ts'
 import { openOciEngine, type OciEngine, type OciOptions } from '../../src/engine/oci/oci-engine.ts'
@@ -18,6 +18,7 @@ import { cleanHost, hostStateOf } from '../support/host-state.ts'
 import { forgetDataDir, noteDataDir } from '../support/instances.ts'
 import { differencesOf, instanceFacts, machineFacts } from '../support/machine-facts.ts'
 import { withoutWaiting } from '../support/ready-facts.ts'
+import { createSuite, type Suite } from './suite.ts'
 
 /** Images are built once and used by all tests. */
 export const IMAGES_DIR = '/var/lib/berth-test/images'
@@ -145,4 +146,19 @@ async function readHostFiles(): Promise<Record<string, string>> {
     hostFiles.map(async (path) => [path, await readFile(path, 'utf8')] as const),
   )
   return Object.fromEntries(pairs)
+}
+
+export type HostEngine = Awaited<ReturnType<typeof openHostEngine>>
+
+/** The suite of a file's own engine: `host` returns the one that the file has opened when the suite opens. */
+export function createHostSuite(isolation: IsolationClass, host: () => HostEngine): Suite {
+  return createSuite(
+    async () => ({
+      engine: host().engine(),
+      configuredImage: '',
+      reopen: async (between) => await host().reopen(between),
+      close: async () => await host().close(),
+    }),
+    { isolation, image: IMAGE, imageEnv: { name: 'LANG', value: 'C.UTF-8' } },
+  )
 }

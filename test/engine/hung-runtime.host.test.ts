@@ -7,8 +7,8 @@ import type { MachineRef } from '../../src/engine/engine.ts'
 import { processesIn } from '../../src/engine/oci/kernel/cgroups.ts'
 import { processesOf } from '../support/host-state.ts'
 import { type HangingRuntimes, makeHangingRuntimes, type RuntimeVerb } from './hanging-runtime.ts'
-import { IMAGE, openHostEngine } from './host-engine.ts'
-import { createSuite, eventually, kindOf } from './suite.ts'
+import { createHostSuite, type HostEngine, openHostEngine } from './host-engine.ts'
+import { eventually, kindOf } from './suite.ts'
 
 const DEADLINE_MS = 4000
 /** The limit for a destroy in reliability F8, used as the timeout of the test. */
@@ -16,11 +16,8 @@ const DESTROY_MS = 30_000
 
 describe.each(['runc', 'gvisor'] as const)('with %s', (isolation) => {
   let runtimes: HangingRuntimes
-  let host: Awaited<ReturnType<typeof openHostEngine>>
-  const suite = createSuite(
-    async () => ({ engine: host.engine(), configuredImage: '', close: async () => await host.close() }),
-    { isolation, image: IMAGE, imageEnv: { name: 'LANG', value: 'C.UTF-8' } },
-  )
+  let host: HostEngine
+  const suite = createHostSuite(isolation, () => host)
   const engine = suite.engine
   /** Code that both classes share is tested with the faster class only. */
   const verbs: RuntimeVerb[] = isolation === 'runc' ? ['create', 'start'] : ['create']

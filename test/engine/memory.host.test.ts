@@ -17,8 +17,8 @@ import { runOrThrow } from '../../src/lib/process.ts'
 import { hasCriu } from '../support/criu.ts'
 import { memoryClaims } from './claims/memory.ts'
 import { openEngineProcess } from './engine-process.ts'
-import { IMAGE, IMAGES_DIR, openHostEngine } from './host-engine.ts'
-import { createSuite, eventually, kindOf } from './suite.ts'
+import { createHostSuite, type HostEngine, IMAGES_DIR, openHostEngine } from './host-engine.ts'
+import { eventually, kindOf } from './suite.ts'
 
 /** Counts in memory and prints each number; `MB` sets the amount of memory to save. */
 const counting = {
@@ -57,16 +57,8 @@ function withEngine(
   overrides: () => Partial<OciOptions> = () => ({}),
   open?: (options: OciOptions) => Promise<OciEngine>,
 ) {
-  let host: Awaited<ReturnType<typeof openHostEngine>>
-  const suite = createSuite(
-    async () => ({
-      engine: host.engine(),
-      configuredImage: '',
-      reopen: host.reopen,
-      close: async () => await host.close(),
-    }),
-    { isolation: 'runc', image: IMAGE, imageEnv: { name: 'LANG', value: 'C.UTF-8' } },
-  )
+  let host: HostEngine
+  const suite = createHostSuite('runc', () => host)
   beforeAll(async () => {
     host = await openHostEngine({ isolation: 'runc', ...overrides() }, open)
     await suite.open()

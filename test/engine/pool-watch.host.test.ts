@@ -3,16 +3,13 @@
 import { open, stat } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { runOrThrow } from '../../src/lib/process.ts'
-import { IMAGE, openHostEngine } from './host-engine.ts'
-import { createSuite, eventually } from './suite.ts'
+import { createHostSuite, type HostEngine, openHostEngine } from './host-engine.ts'
+import { eventually } from './suite.ts'
 
 const readyMachines = { perKind: 1, memoryReserveMb: 0 }
 
-let host: Awaited<ReturnType<typeof openHostEngine>>
-const suite = createSuite(
-  async () => ({ engine: host.engine(), configuredImage: '', close: async () => await host.close() }),
-  { isolation: 'runc', image: IMAGE, imageEnv: { name: 'LANG', value: 'C.UTF-8' } },
-)
+let host: HostEngine
+const suite = createHostSuite('runc', () => host)
 beforeAll(async () => {
   host = await openHostEngine({ isolation: 'runc', poolGb: 4, poolSpace: 'allocated', readyMachines })
   await suite.open()

@@ -17,23 +17,15 @@ import { mountOverlay } from '../../src/engine/oci/kernel/syscalls.ts'
 import { runOrThrow } from '../../src/lib/process.ts'
 import { clearHost } from '../support/power-cut.ts'
 import { openEngineProcess } from './engine-process.ts'
-import { IMAGE, openHostEngine } from './host-engine.ts'
-import { createSuite, eventually, kindOf } from './suite.ts'
+import { createHostSuite, type HostEngine, openHostEngine } from './host-engine.ts'
+import { eventually, kindOf } from './suite.ts'
 
 let wishes: string
 let withoutInotify = false
 /** Small enough for an unattended log to fill up within a second. */
 const runtimes = { ...runtimeDefaults, logFileBytes: 8 * 1024 * 1024 }
-let host: Awaited<ReturnType<typeof openHostEngine>>
-const suite = createSuite(
-  async () => ({
-    engine: host.engine(),
-    configuredImage: '',
-    reopen: host.reopen,
-    close: async () => await host.close(),
-  }),
-  { isolation: 'runc', image: IMAGE, imageEnv: { name: 'LANG', value: 'C.UTF-8' } },
-)
+let host: HostEngine
+const suite = createHostSuite('runc', () => host)
 
 beforeAll(async () => {
   wishes = await mkdtemp('/var/tmp/berth-wishes-')

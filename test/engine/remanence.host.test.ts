@@ -11,17 +11,13 @@ import type { Paths } from '../../src/engine/oci/paths.ts'
 import { poolDevice } from '../../src/engine/oci/storage/pool.ts'
 import { run, runOrThrow } from '../../src/lib/process.ts'
 import { hasCriu } from '../support/criu.ts'
-import { IMAGE, openHostEngine } from './host-engine.ts'
-import { createSuite } from './suite.ts'
+import { createHostSuite, type HostEngine, openHostEngine } from './host-engine.ts'
 
 const TIMEOUT_MS = 60_000
 
 describe.each(isolationClasses)('in a %s machine', (isolation) => {
-  let host: Awaited<ReturnType<typeof openHostEngine>>
-  const suite = createSuite(
-    async () => ({ engine: host.engine(), configuredImage: '', close: async () => await host.close() }),
-    { isolation, image: IMAGE, imageEnv: { name: 'LANG', value: 'C.UTF-8' } },
-  )
+  let host: HostEngine
+  const suite = createHostSuite(isolation, () => host)
   beforeAll(async () => {
     host = await openHostEngine({ isolation, poolGb: 4 })
     await suite.open()

@@ -4,19 +4,10 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { poolState } from '../../src/engine/oci/storage/pool.ts'
-import { IMAGE, openHostEngine } from './host-engine.ts'
-import { createSuite } from './suite.ts'
+import { createHostSuite, type HostEngine, openHostEngine } from './host-engine.ts'
 
-let host: Awaited<ReturnType<typeof openHostEngine>>
-const suite = createSuite(
-  async () => ({
-    engine: host.engine(),
-    configuredImage: '',
-    reopen: async () => await host.reopen(),
-    close: async () => await host.close(),
-  }),
-  { isolation: 'runc', image: IMAGE, imageEnv: { name: 'LANG', value: 'C.UTF-8' } },
-)
+let host: HostEngine
+const suite = createHostSuite('runc', () => host)
 beforeAll(async () => {
   host = await openHostEngine({ isolation: 'runc', poolGb: 6, teamDiskPercent: 50 })
   await suite.open()
