@@ -7,7 +7,7 @@ import { killAll, listChildren, removeChild } from '../kernel/cgroups.ts'
 import type { RunPaths } from '../paths.ts'
 import { reapOrphans } from './children.ts'
 import { filesOf, loadProcess, markerOf, removeFiles } from './command.ts'
-import { signalInsideGvisor } from './kill.ts'
+import { signalInsideGvisor } from './signal-in-gvisor.ts'
 
 /**
  * Kills the commands of an earlier engine, whose output and deadlines are no longer handled. A child that a finished
