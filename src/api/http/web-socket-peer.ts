@@ -3,6 +3,7 @@
 // a pause: `{"pause":true}`, and `{"pause":false}` to go on.
 
 import type { RawData, WebSocket } from 'ws'
+import { createByteQueue } from '../../lib/concurrency/byte-queue.ts'
 import { callerGone } from './errors.ts'
 import type { WebSocketMessage, WebSocketPeer } from './web-socket-answer.ts'
 
@@ -10,20 +11,14 @@ import type { WebSocketMessage, WebSocketPeer } from './web-socket-answer.ts'
 const WAITING_BYTES = 256 * 1024
 
 export function openPeer(client: WebSocket): WebSocketPeer & { end: () => void } {
-  const waiting: WebSocketMessage[] = []
-  let bytes = 0
+  const messages = createByteQueue<WebSocketMessage>(WAITING_BYTES, ({ data }) => data.length)
   let isOver = false
-  let changed = Promise.withResolvers<void>()
   let flowing = Promise.resolve()
   let flow = () => {}
-  const wake = () => {
-    changed.resolve()
-    changed = Promise.withResolvers<void>()
-  }
   const end = () => {
     isOver = true
     flow()
-    wake()
+    messages.end()
   }
   client.on('message', (raw: RawData, isBinary: boolean) => {
     const data = Array.isArray(raw) ? Buffer.concat(raw) : Buffer.from(raw as Buffer)
@@ -33,30 +28,17 @@ export function openPeer(client: WebSocket): WebSocketPeer & { end: () => void }
       if (pause && !isOver) ({ promise: flowing, resolve: flow } = Promise.withResolvers<void>())
       return
     }
-    waiting.push({ isText: !isBinary, data })
-    bytes += data.length
-    if (bytes > WAITING_BYTES) {
-      client.pause()
-      // Its wish to go on could not be read any more.
-      flow()
-    }
-    wake()
+    const taken = messages.push({ isText: !isBinary, data })
+    if (!messages.isFull() || client.isPaused) return
+    client.pause()
+    // Its request to continue could not be read any more.
+    flow()
+    void taken.then(() => client.resume())
   })
   client.once('close', end)
   // A connection that breaks is closed as well.
   client.on('error', () => {})
 
-  async function* messages(): AsyncGenerator<WebSocketMessage> {
-    for (;;) {
-      const message = waiting.shift()
-      if (message) {
-        bytes -= message.data.length
-        if (bytes <= WAITING_BYTES && client.isPaused) client.resume()
-        yield message
-      } else if (isOver) return
-      else await changed.promise
-    }
-  }
   const send = async (data: Buffer | string) =>
     await new Promise<void>((resolve, reject) => {
       client.send(data, { binary: typeof data !== 'string' }, (error) =>
@@ -64,7 +46,7 @@ export function openPeer(client: WebSocket): WebSocketPeer & { end: () => void }
       )
     })
   return {
-    messages: messages(),
+    messages,
     sendBinary: async (data) => {
       await flowing
       await send(data)

@@ -1,7 +1,6 @@
 // Interactive commands in a terminal or on pipes. They have the same limits as other commands and end with their caller.
 
 import { expect, onTestFinished, test } from 'vitest'
-import { createPieces } from '../../../src/engine/oci/exec/pieces.ts'
 import type { MachineRef } from '../../../src/engine/engine.ts'
 import type { ExecExit, TerminalRequest } from '../../../src/engine/exec.ts'
 import type { TerminalInput } from '../../../src/engine/terminal.ts'
@@ -185,19 +184,5 @@ export function terminalClaims(suite: Suite): void {
     const kind = kindOf(terminal.exit)
     await suite.engine().stop(ref, 1000)
     expect(await kind).toBe('run_ended')
-  })
-
-  test('the buffer between two sides is bounded, and end() releases waiting writers', async () => {
-    const pieces = createPieces(10)
-    await pieces.push(Buffer.alloc(10))
-    let isIn = false
-    const more = pieces.push(Buffer.alloc(1)).then(() => (isIn = true))
-    await new Promise(setImmediate)
-    expect(isIn).toBe(false)
-    pieces.end()
-    await more
-    const taken: number[] = []
-    for await (const piece of pieces) taken.push(piece.length)
-    expect(taken).toEqual([10, 1])
   })
 }

@@ -1,6 +1,7 @@
 // An interactive command in a running machine: exec with an input that comes while it runs. Bytes wait for the command, but
 // only so many; a signal or a new size does not wait behind them.
 
+import { type ByteQueue, createByteQueue } from '../../../lib/concurrency/byte-queue.ts'
 import type { MachineRef } from '../../engine.ts'
 import type { ExecExit, TerminalRequest } from '../../exec.ts'
 import type { TerminalInput } from '../../terminal.ts'
@@ -8,7 +9,6 @@ import type { EngineContext } from '../context.ts'
 import { execInMachine } from './exec.ts'
 import type { Attempt } from './launch.ts'
 import type { OnOutput } from './pipes.ts'
-import { createPieces, type Pieces } from './pieces.ts'
 
 /** How much may wait for a command that does not read. */
 const WAITING_BYTES = 256 * 1024
@@ -23,7 +23,7 @@ export async function terminalInMachine(
   onOutput: OnOutput,
   signal: AbortSignal,
 ): Promise<ExecExit> {
-  const pieces = createPieces(WAITING_BYTES)
+  const pieces = createByteQueue<Buffer>(WAITING_BYTES, ({ length }) => length)
   const launched = Promise.withResolvers<void>()
   let attempt: Attempt | null = null
   const onLaunched = (begun: Attempt) => {
@@ -44,7 +44,7 @@ export async function terminalInMachine(
   }
 }
 
-type Taking = { pieces: Pieces; isTerminal: boolean; attempt: () => Attempt | null }
+type Taking = { pieces: ByteQueue<Buffer>; isTerminal: boolean; attempt: () => Attempt | null }
 
 /** Until the input ends; it is the caller who ends it once the command has ended. */
 async function take(
@@ -53,7 +53,7 @@ async function take(
 ): Promise<void> {
   const endInput = () => (isTerminal ? pieces.push(END_OF_TRANSMISSION) : pieces.end())
   for await (const each of input) {
-    if (each.kind === 'bytes') await pieces.push(each.data)
+    if (each.kind === 'bytes') await (each.data.length > 0 ? pieces.push(each.data) : null)
     else if (each.kind === 'resize') attempt()?.resize(each.size)
     else if (each.kind === 'signal') attempt()?.signal(each.signal)
     else await endInput()
