@@ -1,4 +1,4 @@
-// What a machine may reach, as the engine is told it and enforces it.
+// What a machine may reach, as the engine enforces it.
 
 import type { EgressRules } from '../lib/egress/rules.ts'
 import type { BrokeredSecret } from '../lib/egress/secrets.ts'

@@ -1,4 +1,4 @@
-// What a command in a machine is given, what it prints and how it ends.
+// The input, output and result of a command in a machine.
 
 import type { TerminalSize } from './terminal.ts'
 

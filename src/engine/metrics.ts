@@ -1,4 +1,4 @@
-// What a machine uses, as its control group, its disk and its wire count it.
+// The resource usage of a machine, from its control group, its disk and its network interface.
 
 /** Of one run, since it began. The counters of a frozen run do not change. */
 export type RunMetrics = {

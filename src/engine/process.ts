@@ -1,4 +1,4 @@
-// Commands that run on after the call that started them.
+// Commands that continue after the call that started them.
 
 import type { ExecOutput } from './exec.ts'
 

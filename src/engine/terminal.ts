@@ -1,4 +1,4 @@
-// What a command is told while it runs: bytes, the size of its terminal, signals, and that no more comes.
+// Input of an interactive command while it runs: bytes, the size of its terminal, signals, and the end of the input.
 
 export type TerminalSize = { columns: number; rows: number }
 

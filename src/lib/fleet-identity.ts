@@ -1,6 +1,6 @@
-// Who is who among the machines of one Berth. Each process that calls another over the network has a certificate of
-// the fleet's authority with one name, `<host>.<role>.berth.internal`: the role says what it may do, the host which
-// machine it is on.
+// Identities of the processes of one Berth across machines. A process that calls another one over the network has a
+// certificate of the fleet's authority with one name, `<host>.<role>.berth.internal`: the role says what it may do,
+// the host on which machine it runs.
 
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 

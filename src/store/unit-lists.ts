@@ -1,6 +1,6 @@
-// The units of a team, filtered, in an order, and page by page. A page begins after the last unit of the one before it:
-// after its value in the order, and among equal values after its id. A cost grows while somebody reads, so the pages
-// of one list compare what units had cost at one moment.
+// The units of a team, filtered, sorted and paginated. A page begins after the last unit of the previous one: after
+// its sort value, and among equal values after its id. Costs grow between two pages, so all pages of a list compare
+// the costs of one moment.
 
 import { type Kysely, type RawBuilder, type SelectQueryBuilder, sql } from 'kysely'
 import type { UnitOrder } from '../contract/unit.ts'

@@ -1,5 +1,5 @@
-// The pages of the documentation in the order of its navigation. A page is a Markdown file of the project, or is written
-// from what the program knows of itself. Pages below docs/ that are not listed here are served too (decisions).
+// The pages of the documentation, in the order of the navigation. A page is a Markdown file of the project, or is
+// generated from the program's own data. Pages below docs/ that are not listed here are served too (decisions).
 
 import { existsSync } from 'node:fs'
 

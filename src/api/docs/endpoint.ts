@@ -1,5 +1,5 @@
-// /docs, /llms.txt and /llms-full.txt: for everybody, without credentials and without audit rows. What they need is loaded
-// with the first request for it, so a start does not wait for it.
+// /docs, /llms.txt and /llms-full.txt: public, without credentials and without audit rows. Their data is loaded with
+// the first request, so a start does not wait for it.
 
 import { createHash } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'

@@ -1,4 +1,5 @@
-// Code with its words marked by classes, which a strict content policy allows; colours are in docs.css.
+// Highlights code: marks words by classes, which a strict content security policy allows; the colours are in
+// docs.css.
 
 import { createRequire } from 'node:module'
 import { escapeHtml } from '../web/html.ts'

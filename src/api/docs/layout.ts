@@ -1,4 +1,4 @@
-// The HTML around a page of the documentation: navigation, search, contents of the page. Nothing in it needs script.
+// The HTML around a page of the documentation: navigation, search, contents of the page. None of it needs scripts.
 
 import { escapeHtml } from '../web/html.ts'
 import { addressOf, contents, listed, markdownAddressOf } from './contents.ts'

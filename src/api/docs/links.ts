@@ -1,5 +1,5 @@
-// Links between Markdown files are links between files, so that they work in a repository too; here they become links
-// between pages.
+// Converts links between Markdown files into links between pages. In the repository they are links between files, so
+// that they work there too.
 
 import { posix } from 'node:path'
 import { addressOf, listed } from './contents.ts'

@@ -1,4 +1,5 @@
-// Markdown as HTML without script or inline style. The Markdown is ours: HTML in it is shown as text all the same.
+// Renders Markdown as HTML without scripts or inline styles. The Markdown is our own; HTML in it is still shown as
+// text.
 
 import { Marked, type Token, type Tokens } from 'marked'
 import { escapeHtml } from '../web/html.ts'

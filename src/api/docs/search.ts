@@ -1,5 +1,5 @@
-// Finds passages of the documentation by words. It runs here and not in the browser, so that it needs no script and no
-// index to load: all of the text is a few hundred kilobytes.
+// Full-text search of the documentation. It runs on the server, so that the browser needs no script and loads no
+// index: the whole text is a few hundred kilobytes.
 
 export type Searchable = { path: string; title: string; heading: string; anchor: string; text: string }
 

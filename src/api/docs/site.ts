@@ -1,5 +1,5 @@
-// The documentation as a program and its files have it. It is read once, with the first request for it; a page becomes
-// HTML when it is first asked for. The address of this installation stands in for the one of the examples.
+// The documentation, read once from the program's files, with the first request; each page is rendered when it is
+// first requested. The address of this installation replaces the one in the examples.
 
 import { glob, readFile } from 'node:fs/promises'
 import { setImmediate } from 'node:timers/promises'

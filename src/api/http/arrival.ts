@@ -1,4 +1,4 @@
-// How long a request may take to arrive: a minute, but for one whose body its operation takes piece by piece.
+// Limits how long a request may take to arrive: a minute, unless its operation reads the body piece by piece.
 
 import type { IncomingMessage } from 'node:http'
 import { limits } from '../../contract/limits.ts'

@@ -1,5 +1,6 @@
-// An answer of bytes as they come: a caller that reads slowly holds the producer back, and one that goes away ends it. Once
-// it has begun, a failure can only break it off, which the caller sees as an answer that is not whole.
+// A streamed response of bytes: a client that reads slowly holds the producer back, and a client that disconnects
+// ends it. After the first byte, a failure can only close the connection, and the client sees an incomplete
+// response.
 
 import type { ServerResponse } from 'node:http'
 import { callerGone } from './errors.ts'

@@ -1,5 +1,5 @@
-// WebSockets of the API: a request for one goes through the same operation as any other, and is only answered with a
-// WebSocket once that has begun. Until then it is refused as every call is, in JSON.
+// WebSockets of the API: the request goes through the same operation as any other, and the WebSocket opens once the
+// operation has begun. Until then, errors are JSON responses like those of every call.
 
 import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'

@@ -1,4 +1,4 @@
-// An answer that is a WebSocket: the route gets the client as a stream of messages each way.
+// The result of a route that answers with a WebSocket: a stream of messages in each direction.
 
 export type WebSocketMessage = { isText: boolean; data: Buffer }
 

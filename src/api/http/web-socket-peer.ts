@@ -1,6 +1,6 @@
-// The client of a WebSocket, which cannot flood this process: it is read no further while its messages wait to be taken,
-// and each message to it waits until the one before is with the kernel. Browsers read whatever comes, so a client may ask for
-// a pause: `{"pause":true}`, and `{"pause":false}` to go on.
+// The client of a WebSocket. It cannot flood this process: its socket is read no further while its messages wait to
+// be processed, and each message to it waits until the kernel has taken the previous one. Browsers read without
+// limit, so a client may request a pause: `{"pause":true}`, and `{"pause":false}` to continue.
 
 import type { RawData, WebSocket } from 'ws'
 import { createByteQueue } from '../../lib/concurrency/byte-queue.ts'

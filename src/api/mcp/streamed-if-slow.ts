@@ -1,6 +1,6 @@
-// A call that is answered soon is answered as it is, with the status that its outcome has: a status can no longer be told once
-// a stream has begun. One that takes longer becomes a stream of events with comments in it, so that neither the client nor
-// a proxy takes the silence for a lost connection.
+// A call that ends soon gets a plain response with its own status. A slower call gets a stream of events with
+// comments, so that neither the client nor a proxy takes the silence for a lost connection. Once the stream has
+// begun, its status cannot change.
 
 import type { Clock } from '../../lib/clock.ts'
 import { readText, type WebAnswer } from './bridge.ts'

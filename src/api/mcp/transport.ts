@@ -1,4 +1,5 @@
-// How messages of either revision get to a server of the MCP SDK and its answers back. What the server then offers is protocol.ts.
+// Passes messages of either protocol revision to a server of the MCP SDK, and its answers back. protocol.ts defines
+// what that server offers.
 
 import type * as sdk from '@modelcontextprotocol/server'
 import type { SendProgress } from './progress.ts'

@@ -1,4 +1,4 @@
-// What the OpenAPI document tells of each operation, by its `operationId`.
+// The texts and examples of each operation in the OpenAPI document, by `operationId`.
 
 import { accountDocs } from './accounts.ts'
 import type { OperationDoc } from './doc.ts'

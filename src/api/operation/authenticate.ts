@@ -1,4 +1,5 @@
-// Who calls. Addresses that show wrong credentials again and again are refused before anything is looked up.
+// Authenticates the caller. Addresses that send wrong credentials too often are refused before anything is looked
+// up.
 
 import { toAppError } from '../http/errors.ts'
 import { isOurBearer } from '../../domain/credentials/authenticate.ts'

@@ -1,5 +1,5 @@
-// The steps of a call, one function each; their order is the list in api/operation.ts. A step throws what the caller is
-// told, and returns what the later ones need.
+// The steps of a call, one function each; their order is the list in api/operation.ts. A step throws the error for
+// the caller, and returns what later steps need.
 
 import type { Answered, Prepared, RawInput, Route } from '../route.ts'
 import { forbidden } from '../../contract/errors.ts'

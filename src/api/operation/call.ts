@@ -1,4 +1,4 @@
-// What a call brings, how its answer leaves, and what all calls share.
+// The types of a call: its request, its response, and what all calls share.
 
 import type { App } from '../../app.ts'
 import type { AppError } from '../../contract/errors.ts'

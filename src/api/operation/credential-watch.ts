@@ -1,5 +1,5 @@
-// A stream can outlive its credential, or a membership, and a command what a policy allows: it ends within seconds of it
-// (reliability S5, S26).
+// A stream can outlive its credential or its caller's membership, and a command can outlive a change of policy. Each
+// then ends within seconds (reliability S5, S26).
 
 import type { Caller } from '../../domain/credentials/caller.ts'
 import { refuseStoppedByLimit } from '../../domain/units/admission/stop-beyond-limits.ts'

@@ -1,5 +1,5 @@
-// What becomes of a call of which a step failed: a creation that made nothing is given back, the row that was begun is
-// closed with the refusal, and a team that goes on beyond its limits is answered late.
+// Handles a call of which a step failed: gives back the rate of a creation that made nothing, closes the audit row
+// with the error, and returns the error; a team that keeps calling beyond its limits gets it late.
 
 import type { AppError } from '../../contract/errors.ts'
 import { toAppError } from '../http/errors.ts'

@@ -1,4 +1,4 @@
-// /v1/units/{id}/processes: commands that run on after the call that started them.
+// /v1/units/{id}/processes: commands that continue after the call that started them.
 
 import { z } from 'zod'
 import type { App } from '../../app.ts'

@@ -1,4 +1,4 @@
-// Directories of a unit: listing and deleting, and the whole of one as an archive in the format of tar.
+// Directories of a unit: list, delete, and read or write a whole directory as a tar archive.
 
 import { z } from 'zod'
 import {

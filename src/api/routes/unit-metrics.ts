@@ -1,4 +1,5 @@
-// What a unit uses, once or as a stream: a screen that follows it is one call, with one row in the audit log.
+// The resource usage of a unit, once or as a stream. A page that follows it makes one call, with one row in the
+// audit log.
 
 import type { App } from '../../app.ts'
 import { metricsEndSchema, metricsQuerySchema, unitMetricsSchema } from '../../contract/metrics.ts'

@@ -1,4 +1,5 @@
-// The page of a person who is signed in: how programs are connected, and which are, each with a button that ends it.
+// The page of a signed-in person: how to connect programs, and which programs are connected, each with a button that
+// revokes it.
 
 import { findLiveSession } from '../../domain/credentials/sessions.ts'
 import { listConnected } from '../../domain/oauth/list-connected.ts'

@@ -1,5 +1,5 @@
-// How a person connects a program, and what is connected: on the account page, until the dashboard shows it. Without script, so
-// what is to be copied is selected by one click.
+// Shows how to connect a program, and the connected programs, on the account page. It works without scripts, so a
+// text to copy is selected by one click.
 
 import type { Agent } from '../../contract/agent.ts'
 import { escapeHtml } from './html.ts'

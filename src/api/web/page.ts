@@ -1,4 +1,4 @@
-// A page is a path and the HTML that answers it.
+// The type of a page: a path and the HTML that answers it.
 
 import type { App } from '../../app.ts'
 import { forbidden } from '../../contract/errors.ts'

@@ -1,4 +1,5 @@
-// What a change of a policy would stop: the change is made, the units beyond its limits are read, and both are undone.
+// Computes what a change of a policy would stop: makes the change in a transaction, reads the units beyond the new
+// limits, and rolls back.
 
 import type { App } from '../../app.ts'
 import type { AgentDryRun, AgentDryRunAsked } from '../../contract/agent.ts'

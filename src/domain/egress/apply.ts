@@ -1,5 +1,5 @@
-// Tells the engine what a unit may reach. The row is written first, and says which version of the rules the engine has:
-// what a crash left out is told by the background job. A start states the rules of its row by itself.
+// Sends the egress rules of a unit to the engine. The row is written first and records which version the engine has
+// applied; a background job repeats what a crash interrupted. A start passes the rules of the row itself.
 
 import type { App } from '../../app.ts'
 import { isTransitional } from '../../contract/states.ts'

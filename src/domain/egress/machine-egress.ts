@@ -1,4 +1,4 @@
-// What the engine is told of a unit's rules.
+// Converts the rules of a unit into what the engine enforces.
 
 import type { MachineEgress } from '../../engine/egress.ts'
 import { storedEgress } from '../../store/egress.ts'

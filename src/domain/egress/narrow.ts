@@ -1,5 +1,5 @@
-// A bound that becomes narrower narrows the units under it at once, as it would not let them be made (decisions 130 and
-// 138). They run on.
+// When a bound becomes narrower, the rules of running units under it are narrowed at once, so that they match what a
+// create would now allow (decisions 130 and 138). The units keep running.
 
 import type { Kysely } from 'kysely'
 import type { App } from '../../app.ts'

@@ -1,6 +1,7 @@
-// The events of a team, for all who follow them: one look at the team serves every stream. A look comes at once after a
-// change that this process tells of (domain/transactions/changes.ts), and every ten seconds for what else there may be: use, money, and what
-// another process has written. Those who were cut off for a moment go on where they were; others are told to begin anew.
+// The events of a team, for all its streams: one query of the team serves every stream. The query runs at once after
+// a change of this process (domain/transactions/changes.ts), and every ten seconds for everything else: use, money,
+// and changes by other processes. A stream that was interrupted briefly resumes where it was; after a longer time it
+// is told to read the lists again.
 
 import { randomBytes } from 'node:crypto'
 import type { App } from '../../app.ts'

@@ -1,4 +1,4 @@
-// Rules are only taken where the engine enforces them: a rule that nothing holds would be worse than none.
+// Accepts rules only if the engine enforces them: an unenforced rule would be worse than none.
 
 import type { App } from '../../app.ts'
 import { validation } from '../../contract/errors.ts'

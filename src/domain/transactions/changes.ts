@@ -1,5 +1,6 @@
-// Changes of what a team sees, told within this process after they are committed. One server leads at a time (decision 57),
-// so all of them happen here; what nobody tells of is found by those who look from time to time (domain/events/team-events.ts).
+// Announces committed changes of what a team sees, within this process. One server leads at a time (decision 57), so
+// all changes happen here; changes that are not announced are found by the periodic query
+// (domain/events/team-events.ts).
 
 import type { Kysely } from 'kysely'
 import type { App } from '../../app.ts'

@@ -1,5 +1,5 @@
-// Directories of a unit: what lies in them, deleting, and the whole of one as an archive, both ways. As with its files, all
-// of it happens within the unit, which is woken for it and stays awake meanwhile.
+// Directories of a unit: lists them, deletes them, and reads or writes a whole one as an archive. As with files, all
+// of it happens inside the unit, which wakes for it and stays awake meanwhile.
 
 import type { App } from '../../app.ts'
 import { validation } from '../../contract/errors.ts'

@@ -1,4 +1,5 @@
-// What one unit may reach: read, set, and tried without a packet (design 5).
+// The egress rules of one unit: reads them, sets them, and checks a host against them without sending a packet
+// (design 5).
 
 import { isIPv4 } from 'node:net'
 import type { App } from '../../app.ts'

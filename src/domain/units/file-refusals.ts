@@ -1,4 +1,4 @@
-// What can be wrong with a path in a unit, in the words of the contract.
+// Translates errors of a path in a unit into errors of the contract.
 
 import { type AppError, invalidState, notFound, validation } from '../../contract/errors.ts'
 import { limits } from '../../contract/limits.ts'

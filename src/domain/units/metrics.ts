@@ -1,4 +1,5 @@
-// What a unit uses now. Reading it is not a use of the unit: it wakes nothing, and no process of ours runs in it.
+// The current resource usage of a unit. Reading it is not a use of the unit: it wakes nothing, and no process of
+// ours runs in the unit.
 
 import type { App } from '../../app.ts'
 import type { UnitMetrics } from '../../contract/metrics.ts'

@@ -1,5 +1,5 @@
-// An interactive command of a unit. The unit is woken for it. From then on bytes in either direction are a use of the unit.
-// An open terminal alone is none: the unit falls asleep under it, and the next input wakes it. When the unit's run ends, the
+// An interactive command of a unit, which wakes for it. Bytes in either direction are a use of the unit; an open
+// terminal alone is not: the unit falls asleep under it, and the next input wakes it. When the unit's run ends, the
 // terminal ends too.
 
 import type { App } from '../../app.ts'

@@ -1,5 +1,5 @@
-// Answers a request of the engine's socket, whichever way it arrived: it is validated against protocol.ts first, and
-// errors reveal nothing of the engine's insides.
+// Answers a request of the engine's sockets and its TLS listener: validates it against protocol.ts first. Errors
+// reveal nothing of the engine's internals.
 
 import { z } from 'zod'
 import type { Log } from '../../lib/log.ts'

@@ -1,4 +1,4 @@
-// What the engine's sockets and its TLS listener are served with.
+// The options of the engine's sockets and its TLS listener.
 
 import type { Log } from '../../lib/log.ts'
 import type { Engine } from '../engine.ts'

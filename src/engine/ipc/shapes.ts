@@ -1,4 +1,4 @@
-// Shapes of what the engine's socket carries about processes and directories (protocol.ts).
+// The schemas of processes and directories in the engine's protocol (protocol.ts).
 
 import { z } from 'zod'
 import { limits } from '../../contract/limits.ts'

@@ -1,6 +1,6 @@
-// The engine's TLS listener, for a server on another machine: TLS 1.3 with certificates of the fleet on both sides, and on
-// it the same two protocols as on the unix sockets, told apart by ALPN. Nothing that a caller says is read before its
-// certificate has shown who it is.
+// The engine's TLS listener, for a server on another machine: TLS 1.3 with certificates of the fleet on both sides.
+// It carries the same two protocols as the unix sockets, selected by ALPN. No request is read before the client's
+// certificate was verified.
 
 import { createServer, type TLSSocket } from 'node:tls'
 import type { Socket } from 'node:net'

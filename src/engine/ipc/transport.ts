@@ -1,5 +1,5 @@
-// How calls reach an engine: over its unix sockets on this host, or over TLS on another one (tls-listener.ts), where both sides show a
-// certificate of the fleet. What goes over it is the same.
+// How calls reach an engine: over its unix sockets on this host, or over mutual TLS on another host
+// (tls-listener.ts). The protocols are the same.
 
 import { Agent, type ClientRequest, type IncomingMessage, request, type RequestOptions } from 'node:http'
 import { Agent as TlsAgent, request as requestByTls } from 'node:https'

@@ -1,4 +1,4 @@
-// What a machine may reach: kept in its record, so that the next engine knows it without the server.
+// What a machine may reach: stored in the machine's record, so that the next engine knows it without the server.
 
 import type { MachineEgress } from '../egress.ts'
 import type { MachineRef } from '../engine.ts'

@@ -1,4 +1,4 @@
-// Says what rules make of one connection, and why, in the words of the person who wrote them. Pure.
+// Explains what the rules decide about one connection, in the words of their author. Pure.
 
 import { isIP, isIPv4 } from 'node:net'
 import { isPublicAddress } from '../address-ranges.ts'

@@ -1,5 +1,5 @@
-// Follows what machines may reach, as the engine says it, across its restarts. While the engine is away nothing can
-// change, so what is known stays known; `isWhole` says whether it is known to be all.
+// The client of the engine's egress link: follows the rules of machines across restarts of the engine. While the
+// engine is unavailable nothing can change, so the known rules stay valid; `isWhole` says whether they are complete.
 
 import { connect } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'

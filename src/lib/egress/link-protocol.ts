@@ -1,7 +1,7 @@
-// What the engine says to those who decide by name what machines may reach: the egress process, and the resolver for
-// restricted machines. JSON lines (lib/ipc/json-lines-rpc.ts) over a unix socket of each. They parse what machines and
-// strangers send, so all they can ask of the engine is to let a machine reach the addresses of a name that its rules
-// allow, and only the resolver can. The egress process alone is told the values of secrets.
+// The protocol between the engine and the two processes that decide by name: the egress process, and the gateway
+// with the resolver for restricted machines. JSON lines (lib/ipc/json-lines-rpc.ts), over one unix socket for each.
+// Both processes parse untrusted bytes, so their only request is to let a machine reach the addresses of a name that
+// its rules allow, and only the resolver may send it. Only the egress process receives the values of secrets.
 
 import { isIPv4 } from 'node:net'
 import { z } from 'zod'

@@ -1,5 +1,5 @@
-// Names under which well-known services are reached, so that a list of rules can say `preset:npm`. Redirects and
-// content networks are part of a service: what an ordinary client of it is sent to is here too.
+// Presets: the names of well-known services, so that rules can say `preset:npm`. A preset includes the redirect
+// targets and content networks that an ordinary client of the service needs.
 
 export const egressPresets = {
   npm: ['registry.npmjs.org'],

@@ -1,4 +1,4 @@
-// One connection that the next use opens anew after it broke.
+// One connection that reopens with the next use after it broke.
 
 /** Returns the connection in use, or a new one if there is none or the last one has ended. */
 export function createReconnecting<C extends { isOver: () => boolean }>(open: () => C): () => C {

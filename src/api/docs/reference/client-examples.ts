@@ -1,5 +1,5 @@
-// Each operation by the CLI and by the TypeScript SDK, by its `operationId`. `unit`, `stack` and `job` are what an earlier
-// call answered. An operation without a name there is `berth.request(METHOD, PATH)`.
+// Examples of each operation with the CLI and the TypeScript SDK, by `operationId`. `unit`, `stack` and `job` are
+// results of an earlier call. An operation without an SDK method uses `berth.request(METHOD, PATH)`.
 
 export type ClientExample = { cli?: string; ts?: string }
 

@@ -1,4 +1,4 @@
-// Tools for commands that go on in the background: run_command begins them.
+// Tools for background commands, which run_command starts.
 
 import { z } from 'zod'
 import { strict, text } from '../../../contract/fields.ts'

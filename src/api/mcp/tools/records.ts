@@ -1,4 +1,4 @@
-// The records that tools answer with: what an agent needs of a unit to go on, without what it can look up.
+// The records that tools return: what an agent needs of a unit to continue, without what it can look up.
 
 import { z } from 'zod'
 import type { Unit } from '../../../contract/unit.ts'

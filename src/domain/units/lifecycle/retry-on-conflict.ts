@@ -1,5 +1,5 @@
-// Operations read a unit, decide, and change it only if nobody has changed it meanwhile. Where somebody has, they read it
-// anew; not many times in a row.
+// Operations read a unit, decide, and write only if the unit has not changed since. If it has, they read and decide
+// again, a limited number of times.
 
 const ATTEMPTS = 5
 

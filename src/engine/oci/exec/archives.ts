@@ -1,6 +1,6 @@
-// A directory of a running machine as one stream in the format of tar, both ways: read and written by the helper inside of
-// the machine (file-helper.ts), so that what lies in it, and what an archive holds, concerns the machine alone. The bytes
-// pass through here as they are, no faster than the other side takes them.
+// Reads and writes a directory of a running machine as a tar stream. The helper inside the machine does it
+// (file-helper.ts), so the content of the directory and of the archive can affect only that machine. Bytes pass
+// through unchanged, no faster than the receiver takes them.
 
 import { limits } from '../../../contract/limits.ts'
 import type { MachineRef } from '../../engine.ts'

@@ -1,4 +1,4 @@
-// What one command has on the host: two files, a control group, and how it is found in a sandbox.
+// The host's part of one command: two files, a control group, and how the command is found in a sandbox.
 
 import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
-// Finds out whether this host's runsc understands the control socket as control.ts speaks it, by commands in a sandbox
-// made for that: as whom they run, where, with what, and what they say must be what was asked for.
+// Finds out whether this host's runsc supports the control socket as control.ts uses it: runs commands in a sandbox
+// made for that, and compares their user, directory, environment and output with what was requested.
 
 import { randomInt } from 'node:crypto'
 import { chmod, mkdir, rm, writeFile } from 'node:fs/promises'

@@ -1,8 +1,8 @@
-// The control socket of a gVisor sandbox: what `runsc exec` would say to it, said by the engine itself, without a process
-// of its own for each command (decision 127). The socket lies in a directory that is root's alone. Its format belongs to
-// one runsc: only sandboxes that run the very file that was probed (control-probe.ts) are asked.
+// The client of the control socket of a gVisor sandbox. The engine sends what `runsc exec` would send, without a
+// process for each command (decision 127). The socket is in a directory that only root can open. Its format is
+// internal to runsc: only sandboxes that run exactly the probed file (control-probe.ts) are called.
 //
-// A sandbox is a stranger's once it is broken out of: what it answers is bounded, and used for nothing but its own commands.
+// A compromised sandbox controls its answers: they are bounded, and used only for its own commands.
 
 import { statSync } from 'node:fs'
 import { Socket } from 'node:net'

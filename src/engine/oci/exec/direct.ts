@@ -1,5 +1,5 @@
-// One command in a gVisor sandbox that is asked for it over its control socket. Its pipes go to the sandbox beside the
-// call; what becomes of it is as with `runsc exec` (launch.ts).
+// Runs one command in a gVisor sandbox over its control socket. The pipes are passed to the sandbox with the call;
+// the rest is as with `runsc exec` (launch.ts).
 
 import { closeSync, fchownSync, openSync } from 'node:fs'
 import { closeFd, createPipe } from '../kernel/syscalls.ts'

@@ -1,4 +1,4 @@
-// Ends and signals commands: through their control group where they have one, else through the sandbox.
+// Ends and signals commands: through their control group if they have one, otherwise through the sandbox.
 
 import { readdir } from 'node:fs/promises'
 import type { TerminalSignal } from '../../terminal.ts'

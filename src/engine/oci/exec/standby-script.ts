@@ -1,8 +1,8 @@
-// What a standby is told when it becomes a command (standby.ts): a script for the helper's shell, which gives itself the
-// command's environment, goes to its directory, looks for its program, and executes that in its own place. Pure.
+// The script with which a standby becomes a command (standby.ts). The helper's shell reads it, sets the command's
+// environment, changes to its directory, finds its program, and executes that in its own place. Pure.
 //
-// The command must not be able to tell that it was not started by the runtime. What a shell would do differently has no
-// script: then the runtime starts the command.
+// The command must not be able to tell that the runtime did not start it. Where a shell would behave differently
+// there is no script, and the runtime starts the command.
 
 import { FIND_COMMAND } from './find-command.ts'
 

@@ -1,4 +1,4 @@
-// What a machine knows of its standbys (standby.ts).
+// The standbys of a machine (standby.ts).
 
 import type { ExecFiles, StartedExec } from './start-exec.ts'
 

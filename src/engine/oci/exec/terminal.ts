@@ -1,5 +1,5 @@
-// An interactive command in a running machine: exec with an input that comes while it runs. Bytes wait for the command, but
-// only so many; a signal or a new size does not wait behind them.
+// Runs an interactive command in a running machine: an exec with input while it runs. Input waits for the command in
+// a bounded queue; a signal or a new size does not wait behind it.
 
 import { type ByteQueue, createByteQueue } from '../../../lib/concurrency/byte-queue.ts'
 import type { MachineRef } from '../../engine.ts'

@@ -1,5 +1,5 @@
-// What the processes of a control group use, as the kernel counts it, in both versions (cgroups.ts). Read from outside:
-// nothing of ours runs in the machine, and a frozen one stays frozen.
+// The resource usage of a control group, as the kernel counts it, in both versions (cgroups.ts). It is read from
+// outside: nothing of ours runs in the machine, and a frozen machine stays frozen.
 
 import type { RunMetrics } from '../../metrics.ts'
 import { type Cgroups, groupDirectory, tryRead } from './cgroups.ts'

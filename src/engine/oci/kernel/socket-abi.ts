@@ -1,4 +1,4 @@
-// Numbers and shapes of the kernel's socket calls, for those that Node has no function for.
+// Constants and structures of the kernel's socket calls for which Node has no function.
 
 import koffi from 'koffi'
 

@@ -1,5 +1,5 @@
-// A team's own control group (decision 0107): its machines, and what works for it outside of them, compete with other
-// teams' as one, however many they are. All teams together yield to the service.
+// Control groups of teams (decision 0107). A team's machines, and the service's work for them, compete with those of
+// other teams as one group, however many there are. All teams together yield to the service.
 
 import { mkdirSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'

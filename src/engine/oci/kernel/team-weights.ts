@@ -1,6 +1,6 @@
-// Who has used the processors much of late has less of them where others want them too (decision 0107), as Unix has
-// always done with its processes: every second each team's group gets a weight by what the team has used in the last
-// seconds. It holds back nobody while nobody else is there.
+// Gives teams that used the processors much lately a smaller share while others need them (decision 0107), as Unix
+// does with processes: every second each team's group gets a weight by its use in the last seconds. Without
+// competition a weight limits nothing.
 
 import { availableParallelism } from 'node:os'
 import { type Clock, SECOND } from '../../../lib/clock.ts'

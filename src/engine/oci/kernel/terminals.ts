@@ -1,5 +1,5 @@
-// Terminals as the kernel hands them out: a runtime makes one inside of a machine and passes its master on over a unix
-// socket, for which Node has no function. What comes is believed to be a master only once the kernel says so.
+// Receives terminals: a runtime creates one inside of a machine and sends its master over a unix socket, for which
+// Node has no function. The descriptor is used only once the kernel confirms that it is a master.
 
 import koffi from 'koffi'
 import { constants } from 'node:os'

@@ -1,5 +1,5 @@
-// Makes what a run consists of, up to a container that waits to be started: a root from image and disk, the boot files,
-// the configuration, conmon with the runtime. A start does this when it is asked to, the warm pool ahead of it.
+// Creates the parts of a run, up to a container that waits to be started: a root from image and disk, the boot
+// files, the configuration, conmon with the runtime. A start calls it on request, the warm pool ahead of one.
 
 import { writeFile } from 'node:fs/promises'
 import type { RunSpec } from '../../engine.ts'

@@ -1,5 +1,5 @@
-// What a machine uses: of its run from the control group and the host's end of its wire, of its disks from the accounts
-// of the pool.
+// The resource usage of a machine: of its run from the control group and the host's end of its network interface, of
+// its disks from the pool's accounting.
 
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,4 +1,5 @@
-// Says what machines may reach to those who decide by name (lib/egress/link-protocol.ts), and waits until they go by it.
+// Sends the egress rules of machines to the egress process and the resolver (lib/egress/link-protocol.ts), and waits
+// until they have applied them.
 
 import { X509Certificate } from 'node:crypto'
 import { createServer, type Server, type Socket } from 'node:net'

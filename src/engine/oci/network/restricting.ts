@@ -1,5 +1,5 @@
-// Puts in force what machines may reach: in the firewall first, then with those who decide by name, and at last on
-// connections that are open. A machine that is not restricted costs nothing here.
+// Applies what machines may reach: first to the firewall, then to the egress process and the resolver, last to open
+// connections. A machine without restrictions costs nothing here.
 
 import { isDeepStrictEqual } from 'node:util'
 import { isPublicAddress } from '../../../lib/address-ranges.ts'

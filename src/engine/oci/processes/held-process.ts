@@ -1,4 +1,4 @@
-// What this engine has of a background process; held.ts says how it is used.
+// The state that this engine has of a background process (held.ts).
 
 import type { Socket } from 'node:net'
 import type { Keeper } from './keeper.ts'

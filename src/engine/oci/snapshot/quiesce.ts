@@ -1,6 +1,6 @@
-// Pauses machines for an instant, so that what is copied of all of them is of that instant. They are always resumed,
-// also by the next engine when this one dies: a marker file beside the run, written before the freeze, tells a paused
-// machine from a sleeping one. Machines that sleep are left asleep. Call it with the machines locked.
+// Pauses machines briefly, so that the copies of all of them are of one instant. They are always resumed, also by
+// the next engine if this one dies: a marker file beside the run, written before the freeze, tells a paused machine
+// from a sleeping one. Sleeping machines stay asleep. Call it with the machines locked.
 
 import { existsSync } from 'node:fs'
 import { rm, writeFile } from 'node:fs/promises'

@@ -1,5 +1,6 @@
-// How a machine made ahead becomes somebody's: at its create it gets an id, at its start everything that its caller says.
-// Until its waiting program has read what to become, nothing but that program has run in it.
+// Turns a ready machine into the machine of a create: it gets an id at the create, and everything else that the
+// caller specifies at its start. Until its first process has read the command, nothing but that process has run in
+// it.
 
 import { closeSync, existsSync, openSync, writeSync } from 'node:fs'
 import { mkdir, rename, rm, symlink } from 'node:fs/promises'

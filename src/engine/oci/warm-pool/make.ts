@@ -1,5 +1,5 @@
-// Makes a machine ahead: disk, network, sandbox, and in it a program that waits. What only its caller can say comes later
-// (claim.ts).
+// Makes a ready machine: disk, network, sandbox, and in it a process that waits for its command. Everything that
+// only the caller can specify comes later (claim.ts).
 
 import { closeSync, constants, openSync, statSync } from 'node:fs'
 import { mkdir, symlink, unlink } from 'node:fs/promises'
