@@ -42,6 +42,8 @@ export const bannedWords: readonly BannedWord[] = [
   { pattern: /\brefuseCrowd\b|\blacksRoom\b/, instead: 'shedLoad, isOverloaded' },
   { pattern: /\btakeOn(?:InTurn)?\b|\bcheckLastHolder\b/, instead: 'admitUnit, checkLastCredential' },
   { pattern: /\bwidePolicy\b/, instead: 'unrestrictedPolicy' },
+  { pattern: /\bweighsOnMs\b/, instead: 'releaseDelayMs' },
+  { pattern: /\bcreateShare\b/, instead: 'createConcurrencyLimit' },
   { pattern: /\b[Ff]reshFlights?\b/, instead: 'TrailingFlight' },
   { pattern: /\bdoneWithin\b/, instead: 'completesWithin' },
   // Gateway
@@ -50,6 +52,8 @@ export const bannedWords: readonly BannedWord[] = [
   { pattern: /\bUnitUse\b/, instead: 'WakeLeases' },
   { pattern: /\bWakeServer\b|\bDepartureWatcher\b/, instead: 'ServerClient, RunEndWatcher' },
   { pattern: /\blabelMeant\b/, instead: 'requestedLabel' },
+  { pattern: /\b[Ss]peaksFirst\b/, instead: 'client-first protocol' },
+  { pattern: /\bTLS greeting\b|\bgreeting of TLS\b/, instead: 'ClientHello' },
   {
     pattern: /\b(?:open|with)NamesOnDemand\b|\bKeptCertificates\b/,
     instead: 'on-demand TLS, CertificateCache',
@@ -65,12 +69,21 @@ export const bannedWords: readonly BannedWord[] = [
   { pattern: /\bbeginningOf\b/, instead: 'startFingerprintOf' },
   { pattern: /\bimageCaps\b|\bImageCaps\b/, instead: 'imageLimits' },
   { pattern: /\bUpkeep(?:Settings)?\b|\bkeepUp\b/, instead: 'Maintenance, runMaintenance' },
-  { pattern: /\bNotebook\b|\bopenNotebook\b/, instead: 'StateFile' },
+  { pattern: /\b(?:open)?[Nn]otebook\b/, instead: 'StateFile' },
+  { pattern: /\b(?:image|start)Upkeep\b|\bupkeep\b/, instead: 'maintenance' },
+  { pattern: /\buntilClean\b|\bremoveTraces\b/, instead: 'waitForCleanup, cleanUpRun' },
+  { pattern: /\b(?:create)?(?:Pull)?Turns\b(?=\()/, instead: 'createPullQueue, createConcurrencyLimit' },
   { pattern: /\bquick[- ]calls?\b|\bconnectQuickly\b/i, instead: 'low-latency RPC' },
   // The rest
   { pattern: /\bMOST_[A-Z]/, instead: 'MAX_' },
   { pattern: /\b(?:startRole|runRole|RoleName|StartedRole)\b/, instead: 'process: startProcess, runProcess' },
   { pattern: /\bkeepRunning\b/, instead: 'superviseService' },
+  { pattern: /\bmustHaves\b|\bmust-haves\b/, instead: 'preflight' },
+  { pattern: /\btakeOver(?:Lead)?\(/, instead: 'acquireLeadership' },
+  { pattern: /\b(?:actIn|mailLink)\b/, instead: 'actingTeam, magicLink' },
+  { pattern: /\bstackFor\b|\bfreeName\b/, instead: 'resolveStack, firstFreeName' },
+  { pattern: /\bshow(?:Unit|Stack|Team|Agent|Payment|Invite)\b/, instead: 'toUnit, toStack …: a presenter' },
+  { pattern: /\bdomain\.troubles\b/, instead: 'domain.faults, Fault' },
   {
     pattern: /\bhearOfPayment\b|\bsettlePayments\b|\bnextLook\b/,
     instead: 'handlePaymentEvent, reconcilePayments, nextPollAt',
@@ -88,16 +101,32 @@ const vaguePersons: readonly BannedWord[] = [
   { pattern: /\b(?:[Hh]e|[Hh]im|[Hh]is|[Hh]imself)\b/, instead: 'the person, they, their' },
 ]
 
+/** In comments of the program. The subject is what acts, and a thing that happens again happens again. */
+const vagueInComments: BannedWord = {
+  pattern: /\b(?:nobody|somebody|anew)\b/i,
+  instead: 'no one who …: name the caller, the client, the process; again',
+}
+
 /** Where such words stay: the contract itself, past decisions, files that never change, and the rule with its test. */
 const mayBeVague =
   /^docs\/(?:spec\.md|decisions\/)|^src\/store\/migrations\/|^test\/(?:tidy\.test|support\/vocabulary)\.ts$/
 
 function vagueFaults(path: string, text: string): string[] {
   if (mayBeVague.test(path)) return []
-  return vaguePersons.flatMap(({ pattern, instead }) => {
-    const found = pattern.exec(text)
-    return found ? [`${path}: says "${found[0]}"; write: ${instead}`] : []
-  })
+  const faults = vaguePersons.flatMap((word) => faultOf(path, text, word))
+  if (!path.startsWith('src/') || path.endsWith('.test.ts')) return faults
+  return [...faults, ...faultOf(path, commentsOf(text), vagueInComments)]
+}
+
+/** Names of the program, in backticks, are no prose. */
+function commentsOf(text: string): string {
+  const lines = text.split('\n').filter((line) => /^\s*(?:\/\/|\/?\*)/.test(line))
+  return lines.join('\n').replaceAll(/`[^`]*`/g, '')
+}
+
+function faultOf(path: string, text: string, { pattern, instead }: BannedWord): string[] {
+  const found = pattern.exec(text)
+  return found ? [`${path}: says "${found[0]}"; write: ${instead}`] : []
 }
 
 /** One line per word that came back in a file, with what to write instead. */

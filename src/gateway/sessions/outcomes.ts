@@ -126,7 +126,7 @@ export function errorMessageOf(outcome: Outcome): ErrorMessage {
         code: 'nameless',
         title: 'This connection names no unit',
         text:
-          'Its client sends no server name (SNI) in its TLS greeting. Let it send the host of the URL (redis-cli: ' +
+          'Its client sends no server name (SNI) in its TLS handshake. Let it send the host of the URL (redis-cli: ' +
           '--sni), or use the port of the endpoint, where it has a portWithoutSni.',
         closes: true,
       }

@@ -8,7 +8,7 @@ import { type Cgroups, LOGS, teamGroup, tryRead, tryWrite, WORK } from './cgroup
 /** In the unit of version 1: the default weight of a group. */
 export const FULL_WEIGHT = 1024
 /**
- * Of all machines together, beside the full weight of the service's own group. Where nobody else wants the processors
+ * Of all machines together, beside the full weight of the service's own group. While no other process needs the processors
  * they have all of them.
  */
 const MACHINES_WEIGHT = 512
