@@ -1,3 +1,5 @@
+// Image references in every spelling (reliability Z4).
+
 import fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
 import { imagePattern, InvalidImageReference, parseImageReference } from './image-reference.ts'

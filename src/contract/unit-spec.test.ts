@@ -1,4 +1,4 @@
-// Every limit of spec 8 at its bound and one beyond it, and the text of a refusal.
+// Every limit of spec 8 at its bound and one beyond it, and the text of a refusal (reliability Z4).
 
 import { describe, expect, it } from 'vitest'
 import { createFormOf, createFromSpecSchema } from './create.ts'

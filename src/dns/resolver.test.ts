@@ -1,4 +1,4 @@
-// The resolver of units, over real sockets and with arbitrary packets (reliability Z5).
+// The resolver of units, over real sockets and with arbitrary packets (reliability Z5, I8).
 
 import { createSocket } from 'node:dgram'
 import { connect, createServer } from 'node:net'

@@ -1,3 +1,5 @@
+// The doctor's findings about the host (reliability S35).
+
 import { describe, expect, it } from 'vitest'
 import { coreFinding, mitigationsFinding, pathFinding, swapFinding } from './host.ts'
 import { memoryFinding } from './isolation.ts'

@@ -1,5 +1,5 @@
-// Requests that two servers could parse differently (reliability S17, L6). Each is refused and its connection closed, or
-// exactly one request reaches exactly the unit it names. Both units record what they receive.
+// Requests that two servers could parse differently (reliability S17, L6, I27). Each is refused and its connection
+// closed, or exactly one request reaches exactly the unit it names. Both units record what they receive.
 
 import { connect as connectTcp } from 'node:net'
 import { connect as connectTls } from 'node:tls'

@@ -1,5 +1,5 @@
-// A database that is down, read-only, out of connections or restored to an earlier second (reliability F15): callers
-// are told when to retry, nothing happens twice, and the ledger stays exact.
+// A database that is down, read-only, out of connections or restored to an earlier second (reliability F15, F30):
+// callers are told when to retry, nothing happens twice, and the ledger stays exact.
 
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'

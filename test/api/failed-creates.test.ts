@@ -1,4 +1,4 @@
-// F31: a unit whose create failed holds nothing, costs nothing, and is destroyed when it says so.
+// F31: a unit whose create failed holds nothing, costs nothing, and is destroyed when it says so (reliability B3).
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createApp } from '../../src/app.ts'

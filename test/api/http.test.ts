@@ -1,4 +1,4 @@
-// What holds for every request: ids, methods, paths, media types and malformed input (reliability L6).
+// What holds for every request: ids, methods, paths, media types and malformed input (reliability L6, Z2).
 
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'

@@ -1,5 +1,5 @@
-// Which clients may ask to be connected, and what of their description is trusted: clients that register (reliability
-// S9), and clients that are described by a document which the server fetches (reliability S10).
+// Which clients may ask to be connected, and what of their description is trusted: clients that register
+// (reliability S9, S24), and clients that are described by a document which the server fetches (reliability S10).
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { DAY, HOUR, MINUTE } from '../../src/lib/clock.ts'

@@ -1,4 +1,4 @@
-// Spec 6 and design 5: every event stream, frame by frame.
+// Spec 6 and design 5: every event stream, frame by frame (reliability Z7).
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { execExitEventSchema, execOutputEventSchema } from '../../src/contract/exec.ts'

@@ -1,5 +1,5 @@
-// Runs every code block marked `run` in the documentation against the real service, page by page. All other blocks are
-// listed below with the reason why they are not run.
+// Runs every code block marked `run` in the documentation against the real service, page by page. All other blocks
+// are listed below with the reason why they are not run. See reliability Z9.
 
 import { execFile } from 'node:child_process'
 import { glob, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'

@@ -1,4 +1,5 @@
-// Every snippet of docs/sdk.md compiles and runs against the real service, as does every command of docs/cli.md.
+// Every snippet of docs/sdk.md compiles and runs against the real service, as does every command of docs/cli.md
+// (reliability Z9).
 
 import { execFile } from 'node:child_process'
 import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'

@@ -1,4 +1,4 @@
-// The agents page: a key from its making to its end, and two people at one policy.
+// The agents page: a key from its making to its end, and two people at one policy (reliability S24).
 
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { AgentList } from '../../src/contract/agent.ts'

@@ -1,4 +1,4 @@
-// The tabs of a unit: a person works in it as an agent does, and what it prints stays text.
+// The tabs of a unit: a person works in it as an agent does, and what it prints stays text (reliability S24).
 
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Unit } from '../../src/contract/unit.ts'

@@ -1,3 +1,5 @@
+// JSON that two parsers could read differently is refused (reliability Z2).
+
 import fc from 'fast-check'
 import { expect, test, vi } from 'vitest'
 import { AppError } from '../../contract/errors.ts'

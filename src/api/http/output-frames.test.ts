@@ -1,3 +1,5 @@
+// Output of commands as JSON events, byte for byte (reliability Z7).
+
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { ExecOutputEvent } from '../../contract/exec.ts'

@@ -1,3 +1,5 @@
+// Server-Sent Events to slow and disconnected clients (reliability Z7).
+
 import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'

@@ -1,4 +1,4 @@
-// Publishing: which URL a unit gets, when the URL changes, and when the unit restarts for it.
+// Publishing: which URL a unit gets, when the URL changes, and when the unit restarts for it (reliability I26).
 
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'

@@ -1,4 +1,5 @@
 // What happens to a unit after it was created: stop, start, exits and destroy (spec 3). Sleep has a file of its own.
+// See reliability B3.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestDomain, eventually, makeUnit, type TestDomain } from '../../../test/support/domain.ts'

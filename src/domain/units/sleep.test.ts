@@ -1,4 +1,4 @@
-// Falling asleep and waking, for a frozen machine and for one that was stopped.
+// Falling asleep and waking, for a frozen machine and for one that was stopped (reliability B3).
 
 import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'

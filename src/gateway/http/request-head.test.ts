@@ -1,3 +1,5 @@
+// The head of a request, as the unit gets it (reliability I27).
+
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type RawHead, headersForUnit, readHead, trailersForOther } from './request-head.ts'

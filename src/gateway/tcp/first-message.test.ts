@@ -1,3 +1,5 @@
+// The first message of each protocol's client (reliability S33).
+
 import { describe, expect, it } from 'vitest'
 import { MAX_FIRST_BYTES, readFirstMessage, type ClientFirstProtocol } from './first-message.ts'
 

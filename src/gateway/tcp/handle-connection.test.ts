@@ -1,4 +1,5 @@
-// Connections to TCP endpoints, with fake servers as units and clients that send what real clients send.
+// Connections to TCP endpoints, with fake servers as units and clients that send what real clients send (reliability
+// S33).
 
 import { once } from 'node:events'
 import { connect as connectHttp2 } from 'node:http2'

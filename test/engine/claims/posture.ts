@@ -1,3 +1,5 @@
+// What a machine is allowed to do on the host (reliability I2).
+
 import { arch } from 'node:os'
 import { expect, test } from 'vitest'
 import type { Suite } from '../suite.ts'

@@ -1,4 +1,5 @@
-// The server dies at any step and restarts: every unit ends in a stable state, and nothing is left on the host.
+// The server dies at any step and restarts: every unit ends in a stable state, and nothing is left on the host
+// (reliability F30).
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createTestDomain, eventually, makeUnit, type TestDomain } from '../../../../test/support/domain.ts'

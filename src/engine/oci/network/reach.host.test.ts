@@ -1,4 +1,4 @@
-// Which hosts and machines can reach each other (design 3 "Network"; reliability I3 to I7, I9, I21), with real packets.
+// Which hosts and machines can reach each other (design 3 "Network"; reliability I3, I4, I5, I6, I7, I9, I21), with real packets.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {

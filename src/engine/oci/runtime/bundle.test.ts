@@ -1,3 +1,5 @@
+// The whole OCI configuration of machines, compared with approved files (reliability I2).
+
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import type { ImageConfig, IsolationClass, RunSpec } from '../../engine.ts'

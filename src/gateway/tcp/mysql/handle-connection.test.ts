@@ -1,4 +1,5 @@
-// Connections to MySQL endpoints, with fake servers as units and a client that sends what real clients send.
+// Connections to MySQL endpoints, with fake servers as units and a client that sends what real clients send
+// (reliability S33).
 
 import { once } from 'node:events'
 import { connect as connectTcp, type Socket } from 'node:net'

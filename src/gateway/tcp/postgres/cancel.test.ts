@@ -1,4 +1,4 @@
-// Cancel requests in plain text, which identify the session only by its key.
+// Cancel requests in plain text, which identify the session only by its key (reliability S33).
 
 import { once } from 'node:events'
 import { connect as connectTcp, type Socket } from 'node:net'
