@@ -1,4 +1,4 @@
-// Files of a unit: up to 1 MB each by `read` and `write`, directories of any size as tar archives.
+// Files of a unit: up to 1 MB each by `read` and `write`, directories of up to 2 GB as tar archives.
 
 import { bytesOfBase64 } from './command.ts'
 import type {

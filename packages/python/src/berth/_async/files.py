@@ -1,4 +1,4 @@
-"""Files of a unit: up to 1 MB each by `read` and `write`, directories of any size as tar archives."""
+"""Files of a unit: up to 1 MB each by `read` and `write`, directories of up to 2 GB as tar archives."""
 
 from __future__ import annotations
 
@@ -97,15 +97,15 @@ class AsyncFiles:
     async def upload(
         self, local: str | os.PathLike[str], path: RemotePath, *, timeout: float | None = None
     ) -> t.ArchiveWritten:
-        """What is in a directory here, into a directory of the unit."""
+        """Upload the content of a local directory into a directory of the unit."""
         with await async_in_thread(lambda: packed(local)) as file:
             return await self._unpack(path, file, timeout)
 
     async def download(
         self, path: RemotePath, local: str | os.PathLike[str], *, timeout: float | None = None
     ) -> List[str]:
-        """What is in a directory of the unit, into a directory here, which is made if it is not there. Returns the names of
-        what was left out: links and devices, which are the unit's word on where to read and write."""
+        """Download the content of a directory of the unit into a local directory, which is created if it is missing. Return
+        the names of what was left out: links and devices, which could lead anywhere on this machine."""
         import tempfile
 
         with tempfile.TemporaryFile() as file:
