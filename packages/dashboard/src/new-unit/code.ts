@@ -1,7 +1,7 @@
-// The same call by other means. What is in it is quoted as each language quotes, so it can be pasted as it is.
+// The create of a unit in each language, quoted as that language quotes, so that it can be pasted unchanged.
 
 import type { Contract } from '@berth/sdk'
-import { shellQuote } from '../recipes/params.ts'
+import { curlCreate, shellLines, shellQuote, typescriptProgram } from '../ui/code-snippets.ts'
 
 export const languages = ['curl', 'CLI', 'TypeScript', 'Python'] as const
 export type Language = (typeof languages)[number]
@@ -12,14 +12,16 @@ export function codeOf(language: Language, url: string, body: Contract.CreateFro
   const options = { ...own, ...rest, ...(exposePort === undefined ? {} : { exposePort }) }
   switch (language) {
     case 'curl':
-      return `curl ${url}/v1/units \\\n  -H "authorization: Bearer $BERTH_API_KEY" \\\n  -H "content-type: application/json" \\\n  -d ${shellQuote(JSON.stringify(body, null, 2))}`
+      return curlCreate(url, body)
     case 'CLI':
       return (
         commandOf(body) ??
         '# The CLI takes no secrets, and publishes the one port of a unit:\n# use another language for this.'
       )
     case 'TypeScript':
-      return `import { Berth } from '@berth/sdk'\n\nconst berth = new Berth()\nconst unit = await berth.units.create(${JSON.stringify({ image, ...options }, null, 2)})`
+      return typescriptProgram(
+        `const unit = await berth.units.create(${JSON.stringify({ image, ...options }, null, 2)})`,
+      )
     case 'Python': {
       const { exposePort: port, ...others } = options
       const named = { ...others, ...(port === undefined ? {} : { expose_port: port }) }
@@ -48,7 +50,7 @@ function commandOf({ spec, stack, expose }: Contract.CreateFromSpec): string | n
     ...flag('expose', expose),
   ]
   const command = cmd === undefined ? [] : [`-- ${cmd.map(shellQuote).join(' ')}`]
-  return ['berth run', ...flags, [shellQuote(image), ...command].join(' ')].join(' \\\n  ')
+  return shellLines(['berth run', ...flags, [shellQuote(image), ...command].join(' ')])
 }
 
 /** JSON, but for its three words, is Python. */

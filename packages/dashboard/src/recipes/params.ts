@@ -1,6 +1,7 @@
 // The parameters of a recipe as fields of a form, and what the fields come to.
 
 import type { Contract } from '@berth/sdk'
+import { curlCreate, shellLines, shellQuote, typescriptProgram } from '../ui/code-snippets.ts'
 
 type Parameter = Contract.RecipeParameter
 
@@ -81,18 +82,19 @@ const compact = (json: string | null) => (json === null ? null : JSON.stringify(
 export const languages = ['curl', 'CLI', 'TypeScript'] as const
 export type Language = (typeof languages)[number]
 
-/** The same call by other means. Nothing in it needs quoting but by JSON and single quotes. */
+/** The create of a recipe in each language. Values need no quoting but by JSON and single quotes. */
 export function codeOf(language: Language, url: string, body: Contract.CreateFromRecipe): string {
   const { recipe, ...rest } = body
-  const json = JSON.stringify(body, null, 2)
   const options = Object.keys(rest).length === 0 ? '' : `, ${JSON.stringify(rest, null, 2)}`
   switch (language) {
     case 'curl':
-      return `curl ${url}/v1/units \\\n  -H "authorization: Bearer $BERTH_API_KEY" \\\n  -H "content-type: application/json" \\\n  -d ${shellQuote(json)}`
+      return curlCreate(url, body)
     case 'CLI':
-      return [`berth recipe run ${shellQuote(recipe)}`, ...flagsOf(rest)].join(' \\\n  ')
+      return shellLines([`berth recipe run ${shellQuote(recipe)}`, ...flagsOf(rest)])
     case 'TypeScript':
-      return `import { Berth } from '@berth/sdk'\n\nconst berth = new Berth()\nconst { units, outputs } = await berth.recipes.run(${JSON.stringify(recipe)}${options})`
+      return typescriptProgram(
+        `const { units, outputs } = await berth.recipes.run(${JSON.stringify(recipe)}${options})`,
+      )
   }
 }
 
@@ -112,6 +114,3 @@ function flagsOf({
   )
   return [...sets, ...given, ...(expose === undefined ? [] : [`--expose ${expose}`])]
 }
-
-export const shellQuote = (text: string) =>
-  /^[\w./:=-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`

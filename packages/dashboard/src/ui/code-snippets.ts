@@ -1,0 +1,15 @@
+// The same call by other means: what curl and shells need. Values are quoted, so that a snippet can be pasted unchanged.
+
+export const shellQuote = (text: string) =>
+  /^[\w./:=-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
+
+/** A create with curl. */
+export const curlCreate = (url: string, body: unknown) =>
+  `curl ${url}/v1/units \\\n  -H "authorization: Bearer $BERTH_API_KEY" \\\n  -H "content-type: application/json" \\\n  -d ${shellQuote(JSON.stringify(body, null, 2))}`
+
+/** A TypeScript program with a client, and a line that uses it. */
+export const typescriptProgram = (line: string) =>
+  `import { Berth } from '@berth/sdk'\n\nconst berth = new Berth()\n${line}`
+
+/** A shell command over several lines. */
+export const shellLines = (words: readonly string[]) => words.join(' \\\n  ')
