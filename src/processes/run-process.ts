@@ -32,7 +32,7 @@ export async function runProcess(name: ProcessName, start: ProcessMain): Promise
   const stopAsked = new Promise<void>((resolve) => process.once('SIGTERM', () => resolve()))
   try {
     const end = (why: string): never => {
-      log.error({ error: why }, 'the role ends')
+      log.error({ error: why }, 'process ends because of an error')
       process.exit(1)
     }
     const started = await start({
@@ -50,7 +50,7 @@ export async function runProcess(name: ProcessName, start: ProcessMain): Promise
     await started.stop()
     process.exit(0)
   } catch (error) {
-    log.error({ error: describe(error) }, 'the role ends')
+    log.error({ error: describe(error) }, 'process ends because of an error')
     report({ kind: 'failed', message: error instanceof Error ? error.message : String(error) })
     process.exit(1)
   }

@@ -199,10 +199,10 @@ async function startNeeded(context: Context, name: ProcessName): Promise<void> {
       { clock: systemClock, log: context.log, signal: context.stop },
     )
     context.kept.push(service)
-    context.log.warn({ why: await service.failed }, 'a process that is needed was given up')
+    context.log.warn({ why: await service.failed }, 'on-demand process was given up')
     context.kept.splice(context.kept.indexOf(service), 1)
   } catch (error) {
-    context.log.error({ part: name, error: String(error) }, 'a process that is needed could not be started')
+    context.log.error({ part: name, error: String(error) }, 'on-demand process could not be started')
   }
   context.needed.delete(name)
 }

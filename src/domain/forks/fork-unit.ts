@@ -103,6 +103,6 @@ async function stackOf(
   if (stack !== undefined)
     return await resolveStack(app, db, teamId, { stack, unitName: name, madeBy: forkId })
   const own = await findStack(db, { teamId, id: stackId })
-  if (!own) throw new Error('a unit is in no stack')
+  if (!own) throw new Error('the stack of a unit does not exist')
   return own
 }

@@ -89,7 +89,7 @@ async function begin<T>(app: App, { name, request }: KeyedCall, make: Work<T>['m
   if (kept) return await firstKept(app, name, claim, ending)
   // Refused before anything was made: the key stays free for another call.
   if (ending.kind === 'refused') return ending
-  throw new Error(`${name.route} made something and kept nothing of it`)
+  throw new Error(`${name.route} created something and stored nothing for its key`)
 }
 
 async function repeat<T>(
@@ -105,7 +105,7 @@ async function repeat<T>(
     )
   }
   if (found.answer) return toEnding(open<StoredEnding<T>>(app, name, 'answer', found.answer))
-  if (!found.kept) throw new Error('a key was claimed and nothing kept for it')
+  if (!found.kept) throw new Error('a key was claimed and nothing was stored for it')
   const kept = open<unknown>(app, name, 'kept', found.kept)
   return await firstKept(app, name, found.claim, await endingOf(() => resume(kept)))
 }

@@ -75,7 +75,10 @@ export async function putDiskAside(host: EngineContext, id: string): Promise<voi
 export async function restoreWanted(host: EngineContext, wanted: Set<string>): Promise<void> {
   const { records, unfinished, damaged } = await loadRecords(host.paths.aside)
   for (const id of [...unfinished, ...damaged].filter((each) => wanted.has(each)))
-    host.log.error({ alarm: 'aside', machine: id }, 'a unit has a disk here, and no record of its machine')
+    host.log.error(
+      { alarm: 'aside', machine: id },
+      'unit has a disk that was put aside, but no record of its machine',
+    )
   for (const record of records) {
     const { id } = record.spec
     if (!wanted.has(id) || host.machines.has(id)) continue

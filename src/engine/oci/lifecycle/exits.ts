@@ -31,7 +31,7 @@ const SIGKILL_CODE = 137
 
 export function watchRuns(host: EngineContext): { close(): void } {
   const bury = (work: Promise<void>) =>
-    work.catch((error: unknown) => host.log.error({ err: error }, 'machine not looked after'))
+    work.catch((error: unknown) => host.log.error({ err: error }, 'end of a machine could not be handled'))
   const settle = (container: string | null) => {
     const machine = machineOf(host, container ?? '')
     if (machine) void bury(recordEndIfExited(host, machine))
@@ -70,7 +70,7 @@ function watchExitFiles(host: EngineContext, settle: (container: string | null) 
   try {
     const watcher = watch(host.paths.exits, (_, name) => settle(name))
     watcher.on('error', (error) =>
-      host.log.warn({ err: error }, 'exit files are looked for, not notified of'),
+      host.log.warn({ err: error }, 'exit files are polled, because file notifications failed'),
     )
     return watcher
   } catch {

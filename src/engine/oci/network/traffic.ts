@@ -78,10 +78,10 @@ export function createTraffic(names: Names, rulesGeneration: () => number, log: 
       const since = performance.now()
       try {
         await readOnce(names, netfilter, [...watchers])
-        if (isFailing) log.info('packets between machines are told again')
+        if (isFailing) log.info('packets between machines are counted again')
         isFailing = false
       } catch (error) {
-        if (!isFailing) log.warn({ err: error }, 'packets between machines are not told')
+        if (!isFailing) log.warn({ err: error }, 'packets between machines cannot be counted')
         isFailing = true
       }
       const pauseMs = PAUSE_FACTOR * (performance.now() - since)

@@ -50,7 +50,7 @@ function readOn(host: EngineContext, machine: Machine, held: Held): boolean {
     follow(host, machine, held, readers)
     return true
   } catch (error) {
-    host.log.warn({ err: error, process: held.record.id }, 'the output of a process could not be read on')
+    host.log.warn({ err: error, process: held.record.id }, 'output of a process can no longer be read')
     return false
   }
 }

@@ -240,7 +240,7 @@ async function undo(host: EngineContext, machine: Machine, held: Held): Promise<
   const forget = async () => removeChild(host.cgroups, paths.container, record.id)
   if (machine.record.state === 'running')
     await killExec(host, machine, paths, record.id, forget).catch((error: unknown) =>
-      host.log.warn({ err: error, machine: id }, 'a process that was not to be was not killed'),
+      host.log.warn({ err: error, machine: id }, 'process of a start that failed was not killed'),
     )
   await retry(host, id, () => removeProcess(host.paths, id, record.id))
   Object.assign(record, { state: 'lost' })

@@ -74,7 +74,8 @@ async function copySources(
   } catch (error) {
     const removed = await Promise.allSettled(ids.map((id) => removeMachineState(host, id)))
     for (const each of removed)
-      if (each.status === 'rejected') host.log.error({ err: each.reason }, 'a copy was not taken back')
+      if (each.status === 'rejected')
+        host.log.error({ err: each.reason }, 'copy of a failed fork was not removed')
     await forgetFork(host.paths, ids)
     throw error
   }

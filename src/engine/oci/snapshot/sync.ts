@@ -33,7 +33,7 @@ async function flushInside(host: EngineContext, { record }: Machine): Promise<vo
   const request = { argv: [HELPER, 'sync'], stdin: null, timeoutMs: INSIDE_TIMEOUT_MS }
   const asRoot = { asRoot: true }
   await execInMachine(host, { id: spec.id, generation }, request, () => {}, undefined, asRoot).catch(
-    (error: unknown) => host.log.warn({ err: error, machine: spec.id }, 'a machine is copied unflushed'),
+    (error: unknown) => host.log.warn({ err: error, machine: spec.id }, 'machine is copied without a sync'),
   )
 }
 
