@@ -67,7 +67,7 @@ async function openAuthority(directory: string, team: number, now: Date): Promis
   await mkdir(directory, { recursive: true, mode: 0o700 })
   const key = await makeKey()
   const certificate = authorityCertificate(name, { key, now })
-  // The certificate last: without one, what an interrupted attempt has left is made anew.
+  // The certificate last: without one, what an interrupted attempt has left is made again.
   await writeDurably(paths.key, toPem(key), 0o600)
   await writeDurably(paths.certificate, certificate, 0o600)
   return { name, key, certificate }

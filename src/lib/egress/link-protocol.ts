@@ -42,7 +42,7 @@ export const linkEvents = z.discriminatedUnion('event', [
     team: team.optional(),
     secrets: z.array(secret).default([]),
   }),
-  /** The machine's run has ended: what is open for it is for nobody. */
+  /** The machine's run has ended: its open connections must be closed. */
   z.object({ event: z.literal('ended'), version, address }),
   /** All that there is has been said. */
   z.object({ event: z.literal('whole'), version }),

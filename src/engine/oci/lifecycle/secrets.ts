@@ -1,5 +1,5 @@
 // The secrets of what machines may reach (decision 144). Records, which are on the disk, have none; they are in files of the run
-// directory, for the next engine, and are lost with the power. Each start states them anew.
+// directory, for the next engine, and are lost at a reboot. Each start states them again.
 
 import { mkdir, readFile, rename, unlink, writeFile } from 'node:fs/promises'
 import type { BrokeredSecret, MachineEgress } from '../../egress.ts'

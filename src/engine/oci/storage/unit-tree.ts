@@ -80,7 +80,7 @@ export function fileInTree(root: string, path: string): string | null {
   }
 }
 
-/** Whether there is a file that somebody may execute. */
+/** Whether there is a file that any user may execute. */
 export function isProgramInTree(root: string, path: string): boolean {
   const rootFd = openRoot(root)
   let fd: number | null = null
