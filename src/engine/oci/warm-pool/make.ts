@@ -148,7 +148,7 @@ async function makeLasting(host: EngineContext, spec: MachineSpec, paths: RunPat
   return attachment
 }
 
-/** Removes everything of a machine that nobody has taken. Its ends must be closed. */
+/** Removes everything of a machine that no create has taken. Its ends must be closed. */
 export async function removeReady(
   host: EngineContext,
   { name, paths }: Pick<Ready, 'name' | 'paths'>,

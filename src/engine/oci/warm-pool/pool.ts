@@ -187,7 +187,7 @@ function canBeReady(host: EngineContext, { isolation }: MachineSpec): boolean {
   return isolation === 'runc' || getRuntime(host, isolation).commands.program !== null
 }
 
-/** It lives, and what it was made of is still there: the image was not removed or fetched anew, the runtime not replaced. */
+/** It lives, and what it was made of is still there: the image was not removed or fetched again, the runtime not replaced. */
 function isUsable(host: EngineContext, ready: Ready): boolean {
   return isAlive(ready) && ready.identity === identityOf(host, ready.spec, ready.imageRoot)
 }

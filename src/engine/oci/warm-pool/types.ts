@@ -39,7 +39,7 @@ export type ReadyMachines = {
   count(outcome: 'hit' | 'miss'): void
   /** Before a start that needs so much memory: those who wait go first. */
   makeRoom(memoryMb: number): Promise<void>
-  /** Removes those that nobody has started: before the pool, which they have open, is mounted again. */
+  /** Removes those that no create has started: before the pool, which they have open, is mounted again. */
   clear(): Promise<void>
   stats(): ReadyMachinesStatus
   begin(): void
