@@ -76,6 +76,7 @@ export const nouns: Record<string, string> = {
     'Commands that run on after the call that started them has ended: their state, output, signals and end.',
   stack: 'Groups of units that share a private network and can be put to sleep, copied and deleted together.',
   recipe: 'Templates that create one or more units, such as a database, and return its connection strings.',
+  secret: 'Secrets of a team that units use and do not hold.',
   agent: 'The credentials of a team: API keys and connected agents.',
   key: 'API keys and their policies.',
   'audit event': 'Every authenticated call of the team.',

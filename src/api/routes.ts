@@ -16,6 +16,7 @@ import { defineOpenRoute, noParams, noQuery, type Route } from './route.ts'
 import { paymentRoutes } from './routes/payments.ts'
 import { processRoutes } from './routes/processes.ts'
 import { recipeRoutes } from './routes/recipes.ts'
+import { secretRoutes } from './routes/secrets.ts'
 import { stackRoutes } from './routes/stacks.ts'
 import { supportRoutes } from './routes/support.ts'
 import { teamRoutes } from './routes/teams.ts'
@@ -55,6 +56,7 @@ export const routes: readonly Route[] = [
   ...stackRoutes,
   ...forkRoutes,
   ...recipeRoutes,
+  ...secretRoutes,
   ...agentRoutes,
   ...eventRoutes,
   ...auditRoutes,

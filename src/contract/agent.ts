@@ -96,7 +96,9 @@ export const agentDryRunSchema = strict({
     ),
   narrows: z
     .array(strict({ id: z.string(), name: z.string() }))
-    .describe('The units whose rules of egress the change would narrow, oldest first. They run on.'),
+    .describe(
+      'The units whose rules of egress the change would narrow, or whose secrets it would take, oldest first. They run on.',
+    ),
 }).meta({ id: 'AgentDryRun' })
 export type AgentDryRun = z.infer<typeof agentDryRunSchema>
 

@@ -80,7 +80,9 @@ export const egressSchema = strict({
 /** The rules of a unit, as the unit shows them. */
 export const unitEgressSchema = strict({
   ...egressSchema.shape,
-  version: z.int().describe('Counts the changes of the rules; 0 for a unit that never had any.'),
+  version: z
+    .int()
+    .describe('Counts the changes of the rules and of brokered secrets; 0 for a unit without any.'),
 }).meta({ id: 'UnitEgress' })
 
 /** GET /v1/units/{id}/egress. */

@@ -1,29 +1,41 @@
-// A unit's environment: plain values, generated secrets, and credentials that the caller provides (spec 2.3).
+// A unit's environment: plain values, generated secrets, and credentials that the caller provides (spec 2.3). A
+// brokered secret is one whose value the unit never has (secret.ts).
 
 import { z } from 'zod'
 import { strict, text, variablePattern } from './fields.ts'
 import { limits } from './limits.ts'
+import { brokeredValueSchema, placeholderSchema, secretHostsSchema, secretNameSchema } from './secret.ts'
 
 const variableName = text(limits.envNameLength).regex(
   variablePattern,
   'a name must begin with a letter or _ and hold only letters, digits, and _ . -',
 )
 
-const secretName = z
-  .string()
-  .min(1)
-  .max(limits.secretNameLength, `must be at most ${limits.secretNameLength} characters`)
-  .regex(variablePattern, 'must begin with a letter or _ and hold only letters, digits, and _ . -')
-
 const plainValue = text(limits.envValueLength)
 
+const ownSecret = strict({
+  secret: secretNameSchema,
+  value: plainValue.optional(),
+  hosts: secretHostsSchema
+    .optional()
+    .describe(
+      'With hosts the unit gets a placeholder, and the value goes into its requests to these hosts alone.',
+    ),
+  placeholder: placeholderSchema.optional().describe('Default: random.'),
+}).superRefine(checkBrokered)
+
+const teamSecret = strict({
+  teamSecret: secretNameSchema.describe('A secret of the team; the unit gets its placeholder.'),
+})
+
+const secretForms = '{ "secret": NAME }, { "secret": NAME, "value": VALUE } or { "teamSecret": NAME }'
+
+const inputEntry = z.union([plainValue, ownSecret, teamSecret], { error: `must be a string, ${secretForms}` })
+type InputEntry = z.infer<typeof inputEntry>
+export type EnvInput = Record<string, InputEntry>
+
 export const envInputSchema = z
-  .record(
-    variableName,
-    z.union([plainValue, strict({ secret: secretName, value: plainValue.optional() })], {
-      error: 'must be a string, { "secret": NAME } or { "secret": NAME, "value": VALUE }',
-    }),
-  )
+  .record(variableName, inputEntry)
   .refine((env) => Object.keys(env).length <= limits.envEntries, {
     error: `must have at most ${limits.envEntries} entries`,
     abort: true,
@@ -31,7 +43,10 @@ export const envInputSchema = z
   .refine((env) => envBytes(env) <= limits.envBytes, {
     error: `must be at most ${limits.envBytes} bytes in all, names and values`,
   })
-  .refine((env) => !hasTwoValues(env), { error: 'one secret is given two different values' })
+  .refine((env) => !hasTwoValues(env), { error: 'one secret is given two different values, or hosts' })
+  .refine((env) => brokeredNames(env).size <= limits.unitSecrets, {
+    error: `must have at most ${limits.unitSecrets} secrets with hosts or of the team`,
+  })
 
 /** The environment of one process: plain values only, which are not stored. */
 export const processEnvSchema = z
@@ -44,25 +59,73 @@ export const processEnvSchema = z
     error: `must be at most ${limits.envBytes} bytes in all, names and values`,
   })
 
-export type EnvInput = z.infer<typeof envInputSchema>
-
-/** As an answer shows it: a secret by its name only. */
-export const envSchema = z.record(z.string(), z.union([z.string(), strict({ secret: z.string() })]))
+/** As an answer shows it: a secret by its name only, and a brokered one with its hosts. */
+export const envSchema = z.record(
+  z.string(),
+  z.union([
+    z.string(),
+    strict({ secret: z.string(), hosts: z.array(z.string()).optional() }),
+    strict({ teamSecret: z.string() }),
+  ]),
+)
 export type Env = z.infer<typeof envSchema>
 
-function envBytes(env: Record<string, string | { value?: string | undefined }>): number {
+/** A secret that the unit itself or its stack owns. */
+export function isOwnSecret<T extends object>(entry: string | T): entry is Extract<T, { secret: string }> {
+  return typeof entry !== 'string' && 'secret' in entry
+}
+
+/** Returns the names of the team's secrets that an environment binds. */
+export function teamSecretsOf(env: Env | EnvInput): string[] {
+  const names = Object.values(env).flatMap((entry) =>
+    typeof entry !== 'string' && 'teamSecret' in entry ? [entry.teamSecret] : [],
+  )
+  return [...new Set(names)]
+}
+
+type OwnSecret = {
+  value?: string | undefined
+  hosts?: string[] | undefined
+  placeholder?: string | undefined
+}
+
+function checkBrokered({ value, hosts, placeholder }: OwnSecret, context: z.RefinementCtx): void {
+  const wrong = (field: string, message: string) => {
+    context.addIssue({ code: 'custom', path: [field], message })
+  }
+  if (hosts === undefined) {
+    if (placeholder !== undefined) wrong('placeholder', 'is for a secret with "hosts"')
+    return
+  }
+  if (value === undefined)
+    return wrong('value', 'is required with "hosts": only a given value can be brokered')
+  const [issue] = brokeredValueSchema.safeParse(value).error?.issues ?? []
+  if (issue) wrong('value', issue.message)
+  if (placeholder?.includes(value)) wrong('placeholder', 'must not contain the value')
+}
+
+/** Of the unit's own and of the team's secrets, told apart. */
+function brokeredNames(env: EnvInput): Set<string> {
+  const own = Object.values(env).flatMap((entry) =>
+    isOwnSecret(entry) && entry.hosts !== undefined ? [`own ${entry.secret}`] : [],
+  )
+  return new Set([...own, ...teamSecretsOf(env).map((name) => `team ${name}`)])
+}
+
+function envBytes(env: EnvInput): number {
   return Object.entries(env).reduce((total, [name, entry]) => {
-    const value = typeof entry === 'string' ? entry : (entry.value ?? '')
+    const value = typeof entry === 'string' ? entry : isOwnSecret(entry) ? (entry.value ?? '') : ''
     return total + Buffer.byteLength(name) + Buffer.byteLength(value)
   }, 0)
 }
 
-function hasTwoValues(env: Record<string, string | { secret: string; value?: string | undefined }>): boolean {
-  const values = new Map<string, string>()
+function hasTwoValues(env: EnvInput): boolean {
+  const given = new Map<string, string>()
   return Object.values(env).some((entry) => {
-    if (typeof entry === 'string' || entry.value === undefined) return false
-    const known = values.get(entry.secret)
-    values.set(entry.secret, entry.value)
-    return known !== undefined && known !== entry.value
+    if (!isOwnSecret(entry) || entry.value === undefined) return false
+    const meant = JSON.stringify([entry.value, entry.hosts ?? null, entry.placeholder ?? null])
+    const known = given.get(entry.secret)
+    given.set(entry.secret, meant)
+    return known !== undefined && known !== meant
   })
 }

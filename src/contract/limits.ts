@@ -33,6 +33,10 @@ export const limits = {
   /** Not in spec 8: what a unit may reach. A name has at most 253 characters, and a port follows it. */
   egressEntries: 128,
   egressEntryLength: 300,
+  /** Not in spec 8: brokered secrets of a team, of a unit, and the hosts of each (see lib/egress/secrets.ts). */
+  teamSecrets: 256,
+  unitSecrets: 32,
+  secretHosts: 16,
   volumeGb: { min: 1, max: 500, default: 2 },
   volumeMountLength: 255,
   healthcheckIntervalMs: { min: 500, default: 2000 },

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { openEgress } from '../lib/egress/rules.ts'
 import { egressBoundSchema } from './egress.ts'
 import { text } from './fields.ts'
+import { allowedSecretsSchema } from './secret.ts'
 import { maxSleepSchema } from './sleep.ts'
 
 export const sizes = ['nano', 'small', 'medium', 'large'] as const
@@ -19,6 +20,9 @@ const fields = {
   maxSleep: maxSleepSchema,
   expiresAt: z.iso.datetime({ offset: true }).nullable(),
   egress: egressBoundSchema,
+  allowedSecrets: allowedSecretsSchema.describe(
+    'The secrets of the team that its units may bind; `*` stands for all, and for the right to put and delete them, and only an owner or admin may give it.',
+  ),
 }
 
 export const policySchema = z.strictObject({
@@ -29,6 +33,7 @@ export const policySchema = z.strictObject({
   maxSleep: fields.maxSleep.default('never'),
   expiresAt: fields.expiresAt.default(null),
   egress: fields.egress.default(openEgress),
+  allowedSecrets: fields.allowedSecrets.default([]),
 })
 export type Policy = z.infer<typeof policySchema>
 

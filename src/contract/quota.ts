@@ -24,6 +24,9 @@ export const quotaSchema = strict({
   maxSleep: z.string().describe('The longest idle window that the credential may set.'),
   expiresAt: timestamp.nullable(),
   egress: egressSchema.describe('The most that a unit of the credential may reach.'),
+  allowedSecrets: z
+    .array(z.string())
+    .describe('The secrets of the team that units of the credential may bind; `*` stands for all.'),
   rates: z
     .array(
       strict({

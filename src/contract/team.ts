@@ -45,7 +45,7 @@ export type TeamCreate = z.infer<typeof teamCreateSchema>
 
 export const narrowedSchema = z
   .array(strict({ id: z.string(), name: z.string() }))
-  .describe('The units whose rules of egress became narrower with this change.')
+  .describe('The units whose rules of egress became narrower with this change, or that lost a secret.')
 
 /** The answer to PATCH /v1/teams/{id}. */
 export const teamChangedSchema = strict({ team: teamSchema, narrowed: narrowedSchema }).meta({

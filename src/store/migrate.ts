@@ -35,6 +35,7 @@ import { up as auditFilters } from './migrations/0035-audit-filters.ts'
 import { up as metersOfTeam } from './migrations/0036-meters-of-team.ts'
 import { up as egress } from './migrations/0037-egress.ts'
 import { up as hosts } from './migrations/0038-hosts.ts'
+import { up as brokeredSecrets } from './migrations/0040-brokered-secrets.ts'
 import { applyRepeatableSql } from './repeatable.ts'
 
 const migrations: Record<string, Migration> = {
@@ -70,6 +71,7 @@ const migrations: Record<string, Migration> = {
   '0036-meters-of-team': { up: metersOfTeam },
   '0037-egress': { up: egress },
   '0038-hosts': { up: hosts },
+  '0040-brokered-secrets': { up: brokeredSecrets },
 }
 
 // A lock of this file: the migrator takes its own only after it has looked for its tables.

@@ -24,7 +24,7 @@ import type { OauthFamiliesTable, OauthTokensTable } from './tables/oauth-famili
 import type { OauthCodesTable, OauthRequestsTable } from './tables/oauth-requests.ts'
 import type { PaymentsTable } from './tables/payments.ts'
 import type { RateWindowsTable } from './tables/rate-windows.ts'
-import type { SecretsTable } from './tables/secrets.ts'
+import type { SecretsTable, TeamSecretsTable } from './tables/secrets.ts'
 import type { SessionsTable, SignInLinksTable } from './tables/sessions.ts'
 import type { StacksTable } from './tables/stacks.ts'
 import type { MembershipsTable, TeamsTable, UsersTable } from './tables/teams.ts'
@@ -47,6 +47,7 @@ export type Database = {
   balances: BalancesTable
   credits: CreditsTable
   secrets: SecretsTable
+  team_secrets: TeamSecretsTable
   boot_files: BootFilesTable
   kept_logs: KeptLogsTable
   heartbeats: HeartbeatsTable

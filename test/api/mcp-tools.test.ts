@@ -63,6 +63,9 @@ const withoutTool: Record<string, string> = {
   'PUT /v1/units/{id}/egress':
     'create_unit takes them, and a unit that an agent works in should not be widened by it',
   'POST /v1/units/{id}/egress/check': 'a request that fails says so by itself',
+  'GET /v1/secrets': 'get_limits tells which secrets it may bind',
+  'PUT /v1/secrets/{name}': 'a value that an agent knows is no secret from it',
+  'DELETE /v1/secrets/{name}': 'an agent uses secrets, and people keep them',
   'GET /v1/units/summary': 'list_units says what each unit costs and how it stands',
   'DELETE /v1/units/{id}/processes/{processId}': 'signal_process ends it, and what is over goes by itself',
 }

@@ -105,7 +105,7 @@ it('the SDK has a method for every operation that a key may use', async () => {
     fetch: async (url, init) => {
       called.add(`${init.method} ${new URL(url).pathname}`)
       return new Response(
-        '{"next":null,"state":"x","contentBase64":"","units":[{"id":"u"}],"stacks":[],"keys":[],"recipes":[],"events":[],"processes":[],"copied":{}}',
+        '{"next":null,"state":"x","contentBase64":"","units":[{"id":"u"}],"stacks":[],"keys":[],"recipes":[],"secrets":[],"events":[],"processes":[],"copied":{}}',
       )
     },
   })
@@ -129,6 +129,8 @@ it('the SDK has a method for every operation that a key may use', async () => {
   await Promise.all([stack.fork(), stack.destroy(), berth.recipes.list(), berth.recipes.get('x')])
   await Promise.all([berth.agents(), berth.keys(), berth.audit().page(), berth.pricing(), berth.quota()])
   await Promise.all([berth.usage(), berth.support({ topic: 'idea', message: 'x' }), berth.units.summary()])
+  await Promise.all([berth.secrets.list(), berth.secrets.put('K', { value: 'v', hosts: ['h.example'] })])
+  await berth.secrets.delete('K')
   const { paths } = openApiDocument(routes) as {
     paths: Record<string, Record<string, { operationId?: string }>>
   }

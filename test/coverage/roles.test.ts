@@ -70,6 +70,9 @@ GET    /v1/quota                                            200    200    200   
 GET    /v1/usage                                            200    200    200    200   200    401
 GET    /v1/recipes                                          200    200    200    200   200    401
 GET    /v1/recipes/{name}                                   200    200    200    200   200    401
+GET    /v1/secrets                                          200    200    200    200   200    401
+PUT    /v1/secrets/{name}                                   200    200    403    200   200    401
+DELETE /v1/secrets/{name}                                   200    200    403    200   200    401
 GET    /v1/events                                           200    200    200    200   200    401
 GET    /v1/audit                                            200    200    200    200   200    401
 GET    /v1/agents                                           200    200    200    200   200    401
@@ -118,6 +121,7 @@ const bodies: Record<string, (world: World) => unknown> = {
   'POST /v1/agents/{id}/dry-run': () => ({ policy: { maxConcurrentUnits: 1 } }),
   'POST /v1/keys': () => ({ name: 'another' }),
   'PATCH /v1/keys/{id}': () => ({ name: 'renamed' }),
+  'PUT /v1/secrets/{name}': () => ({ value: 'sk-1', hosts: ['api.example.com'] }),
   'PATCH /v1/me': () => ({ name: 'Renamed' }),
   'POST /v1/support': () => ({ topic: 'idea', message: 'more' }),
   'POST /v1/teams': () => ({ name: 'Another' }),
@@ -146,8 +150,14 @@ const things: Record<
   },
   invites: { token: async (world) => await invitationElsewhere(world) },
   recipes: { name: async () => 'redis' },
+  secrets: { name: async ({ key }) => await newSecret(key) },
 }
 
+const newSecret = async (key: string): Promise<string> => {
+  const body = { value: 'sk-1', hosts: ['api.example.com'] }
+  await service.call('PUT', '/v1/secrets/KEY', { key, body })
+  return 'KEY'
+}
 const newUnit = async ({ key }: World): Promise<Unit> => {
   const unit = await makeUnit(service, { key }, { ports: [8080] })
   await service.fetch('PUT', `/v1/units/${unit.id}/files?path=/a`, { key, body: 'x' })

@@ -84,6 +84,7 @@ const domainOrder = [
   'idempotency',
   'policies',
   'egress',
+  'secrets',
   'billing',
   'teams',
   'payments',

@@ -15,6 +15,7 @@ import type {
 } from './contract.ts'
 import { type List, type ListOptions, listOf } from './list.ts'
 import { type Recipes, recipesOf } from './recipes.ts'
+import { type Secrets, secretsOf } from './secrets.ts'
 import { type BerthOptions, settingsOf } from './settings.ts'
 import { type Stacks, stacksOf } from './stacks.ts'
 import {
@@ -62,6 +63,7 @@ export class Berth {
   readonly units: Units
   readonly stacks: Stacks
   readonly recipes: Recipes
+  readonly secrets: Secrets
   /** Of the service. */
   readonly url: string
   readonly #transport: Transport
@@ -76,6 +78,7 @@ export class Berth {
     this.units = unitsOf(this.#transport)
     this.stacks = stacksOf(this.#transport)
     this.recipes = recipesOf(this.#transport)
+    this.secrets = secretsOf(this.#transport)
   }
 
   /** What this key may still run and spend. */

@@ -70,12 +70,14 @@ export type AgentChange = {
     maxSleep?: string | undefined
     expiresAt?: string | null | undefined
     egress?: EgressBound | undefined
+    /** The secrets of the team that its units may bind; `*` stands for all, and for the right to put and delete them, and only an owner or admin may give it. */
+    allowedSecrets?: string[] | undefined
   } | undefined
 }
 
 export type AgentChanged = {
   agent: Agent
-  /** The units whose rules of egress became narrower with this change. */
+  /** The units whose rules of egress became narrower with this change, or that lost a secret. */
   narrowed: {
     id: string
     name: string
@@ -88,7 +90,7 @@ export type AgentDryRun = {
     id: string
     name: string
   }[]
-  /** The units whose rules of egress the change would narrow, oldest first. They run on. */
+  /** The units whose rules of egress the change would narrow, or whose secrets it would take, oldest first. They run on. */
   narrows: {
     id: string
     name: string
@@ -105,6 +107,8 @@ export type AgentDryRunAsked = {
     maxSleep?: string | undefined
     expiresAt?: string | null | undefined
     egress?: EgressBound | undefined
+    /** The secrets of the team that its units may bind; `*` stands for all, and for the right to put and delete them, and only an owner or admin may give it. */
+    allowedSecrets?: string[] | undefined
   }
 }
 
@@ -262,7 +266,7 @@ export type EgressInForce = {
   allow: string[]
   /** Which units of the team: `team` all, `stack` those of its stack, `none` no unit. */
   siblings: 'team' | 'stack' | 'none'
-  /** Counts the changes of the rules; 0 for a unit that never had any. */
+  /** Counts the changes of the rules and of brokered secrets; 0 for a unit without any. */
   version: number
   /** Since when this version is in force; null until it is. */
   appliedAt: string | null
@@ -275,7 +279,7 @@ export type EgressSet = {
   allow: string[]
   /** Which units of the team: `team` all, `stack` those of its stack, `none` no unit. */
   siblings: 'team' | 'stack' | 'none'
-  /** Counts the changes of the rules; 0 for a unit that never had any. */
+  /** Counts the changes of the rules and of brokered secrets; 0 for a unit without any. */
   version: number
   /** Since when this version is in force; null until it is. */
   appliedAt: string | null
@@ -416,6 +420,8 @@ export type KeyCreate = {
     maxSleep?: string | undefined
     expiresAt?: string | null | undefined
     egress?: EgressBound | undefined
+    /** The secrets of the team that its units may bind; `*` stands for all, and for the right to put and delete them, and only an owner or admin may give it. */
+    allowedSecrets?: string[] | undefined
   } | undefined
 }
 
@@ -532,6 +538,8 @@ export type Policy = {
   maxSleep?: string | undefined
   expiresAt?: string | null | undefined
   egress?: EgressBound | undefined
+  /** The secrets of the team that its units may bind; `*` stands for all, and for the right to put and delete them, and only an owner or admin may give it. */
+  allowedSecrets?: string[] | undefined
 }
 
 export type Pricing = {
@@ -659,6 +667,8 @@ export type Quota = {
     /** Which units of the team: `team` all, `stack` those of its stack, `none` no unit. */
     siblings: 'team' | 'stack' | 'none'
   }
+  /** The secrets of the team that units of the credential may bind; `*` stands for all. */
+  allowedSecrets: string[]
   /** The rate limits of the credential. This call is already counted. */
   rates: ({
     name: 'requests' | 'creations' | 'execs'
@@ -748,6 +758,45 @@ export type RunResult = {
   recipe: string | null
   /** Cost and sleep in words. */
   costLine: string
+}
+
+export type Secret = {
+  name: string
+  /** The hosts to which the value goes, on port 443 alone. */
+  hosts: string[]
+  /** What units have in place of the value. */
+  placeholder: string
+  /** How many units bind it. */
+  units: number
+  createdAt: string
+  updatedAt: string
+}
+
+export type SecretAnswer = {
+  secret: Secret
+}
+
+export type SecretDeleted = {
+  ok: true
+  /** The units that had it. They run on without it. */
+  unbound: {
+    id: string
+    name: string
+  }[]
+}
+
+export type SecretList = {
+  /** By name; never a value. */
+  secrets: Secret[]
+}
+
+export type SecretPut = {
+  /** No answer shows it. */
+  value: string
+  /** Exact names, such as `api.openai.com`. */
+  hosts: string[]
+  /** What units have in place of the value, for programs that check the form of a key. It stays for the life of the secret. Default: random. */
+  placeholder?: string | undefined
 }
 
 export type Sleep = {
@@ -849,7 +898,7 @@ export type TeamChange = {
 
 export type TeamChanged = {
   team: Team
-  /** The units whose rules of egress became narrower with this change. */
+  /** The units whose rules of egress became narrower with this change, or that lost a secret. */
   narrowed: {
     id: string
     name: string
@@ -886,6 +935,9 @@ export type Unit = {
   /** The environment as declared; secrets by name only. */
   env: { [name: string]: string | {
     secret: string
+    hosts?: string[] | undefined
+  } | {
+    teamSecret: string
   } }
   volume: {
     mount: string
@@ -951,7 +1003,7 @@ export type Unit = {
     allow: string[]
     /** Which units of the team: `team` all, `stack` those of its stack, `none` no unit. */
     siblings: 'team' | 'stack' | 'none'
-    /** Counts the changes of the rules; 0 for a unit that never had any. */
+    /** Counts the changes of the rules and of brokered secrets; 0 for a unit without any. */
     version: number
   }
 }
@@ -1033,6 +1085,13 @@ export type UnitSpec = {
   env?: { [name: string]: string | {
     secret: string
     value?: string | undefined
+    /** With hosts the unit gets a placeholder, and the value goes into its requests to these hosts alone. */
+    hosts?: string[] | undefined
+    /** Default: random. */
+    placeholder?: string | undefined
+  } | {
+    /** A secret of the team; the unit gets its placeholder. */
+    teamSecret: string
   } } | undefined
   ports?: number[] | undefined
   size?: 'nano' | 'small' | 'medium' | 'large' | undefined

@@ -36,6 +36,7 @@ const sections = {
     ['guides/team-with-caps', 'A team with caps'],
     ['guides/security', 'Running untrusted code'],
     ['guides/egress', 'What a unit may reach'],
+    ['guides/secrets', 'Secrets that a unit never holds'],
     ['processes', 'Background processes'],
     ['endpoints', 'Clients of databases'],
     ['oauth', 'Sign in programs'],

@@ -118,6 +118,7 @@ export const accountDocs: Record<string, OperationDoc> = {
       maxSleep: 'never',
       expiresAt: null,
       egress: policy.egress,
+      allowedSecrets: policy.allowedSecrets,
       rates: [{ name: 'requests', limit: 300, remaining: 299, resetsAt: '2026-05-04T09:01:00.000Z' }],
     },
   },

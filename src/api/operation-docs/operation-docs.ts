@@ -3,6 +3,7 @@
 import { accountDocs } from './accounts.ts'
 import type { OperationDoc } from './doc.ts'
 import { processDocs } from './processes.ts'
+import { secretDocs } from './secrets.ts'
 import { terminalDocs } from './terminal.ts'
 import { unitDocs } from './units.ts'
 
@@ -11,4 +12,5 @@ export const operationDocs: Record<string, OperationDoc> = {
   ...processDocs,
   ...terminalDocs,
   ...accountDocs,
+  ...secretDocs,
 }

@@ -86,6 +86,16 @@ export const policy = {
   maxSleep: 'never',
   expiresAt: null,
   egress: openEgress,
+  allowedSecrets: ['OPENAI_API_KEY'],
+}
+
+export const secret = {
+  name: 'OPENAI_API_KEY',
+  hosts: ['api.openai.com'],
+  placeholder: 'berth_secret_5b1c0e7a94d2f38866ab01c4e9d7f25083ca6e1b',
+  units: 2,
+  createdAt,
+  updatedAt: '2026-05-04T11:30:00.000Z',
 }
 
 export const agent = {

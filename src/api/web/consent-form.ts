@@ -22,6 +22,8 @@ export type Fields = {
   /** One per line. */
   egressAllow: string
   egressSiblings: string
+  /** One per line. */
+  allowedSecrets: string
 }
 
 export function fieldsOf({ name, policy }: Pick<Question, 'name' | 'policy'>): Fields {
@@ -36,6 +38,7 @@ export function fieldsOf({ name, policy }: Pick<Question, 'name' | 'policy'>): F
     egressMode: policy.egress.mode,
     egressAllow: policy.egress.allow.join('\n'),
     egressSiblings: policy.egress.siblings,
+    allowedSecrets: policy.allowedSecrets.join('\n'),
   }
 }
 
@@ -52,6 +55,7 @@ export function postedFields(form: URLSearchParams): Fields {
     egressMode: of('egressMode') || openEgress.mode,
     egressAllow: of('egressAllow'),
     egressSiblings: of('egressSiblings') || openEgress.siblings,
+    allowedSecrets: of('allowedSecrets'),
   }
 }
 
@@ -86,6 +90,7 @@ export function policyOf(fields: Fields): { policy: { [Field in keyof Policy]: u
       allow: fields.egressMode === 'listed' ? linesOf(fields.egressAllow) : [],
       siblings: fields.egressSiblings,
     },
+    allowedSecrets: linesOf(fields.allowedSecrets),
   }
   return { policy, issues }
 
@@ -110,6 +115,7 @@ const labels: Record<keyof Policy | 'name', string> = {
   maxSleep: 'Longest time a unit may idle before it sleeps',
   expiresAt: 'Until',
   egress: 'What its units may reach',
+  allowedSecrets: "The team's secrets that its units may use",
 }
 
 /** Writes the fields, each with its faults. */
@@ -167,6 +173,11 @@ export function consentFields(fields: Fields, issues: Issue[]): string {
           ['none', 'no other unit'],
         ]),
       ].join('\n'),
+    ),
+    row(
+      'allowedSecrets',
+      'names, one a line; the units never see the values',
+      `<textarea id="allowedSecrets" name="allowedSecrets" rows="2" spellcheck="false">${escapeHtml(fields.allowedSecrets)}</textarea>`,
     ),
   ].join('\n')
 }

@@ -3,12 +3,12 @@
 import type { App } from '../../app.ts'
 import type { AgentChange, AgentChanged } from '../../contract/agent.ts'
 import { invalidState } from '../../contract/errors.ts'
-import type { EgressRules } from '../../lib/egress/rules.ts'
+import { grantsEverySecret } from '../../contract/secret.ts'
 import { changeCredential, type CredentialChange } from '../../store/credentials.ts'
 import { authorize } from '../authorization/authorize.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { applyAll } from '../egress/apply.ts'
-import { type Narrowed, narrowUnits } from '../egress/narrow.ts'
+import { type Narrowed, type NarrowerBounds, narrowUnits } from '../egress/narrow.ts'
 import { checkEnforced } from '../policies/enforced.ts'
 import { laterExpiry } from '../policies/expiry.ts'
 import { type AgentNoun, getAgent } from './find.ts'
@@ -25,9 +25,13 @@ export async function changeAgent(
   const before = await getAgent(app, caller, noun, id)
   authorize(caller, 'agent.change', { createdBy: before.created_by })
   const set = { ...change, ...withLaterExpiry(change, app.clock.now()), teamId, id }
-  const bound = change.policy?.egress
-  await checkEnforced(app, bound, 'policy.egress')
-  const narrowed = bound === undefined ? await changeAlone(app, set) : await changeBound(app, set, bound)
+  const { egress, allowedSecrets } = change.policy ?? {}
+  await checkEnforced(app, egress, 'policy.egress')
+  if (grantsEverySecret({ allowedSecrets })) authorize(caller, 'secret.grantAll')
+  const isBound = egress !== undefined || allowedSecrets !== undefined
+  const narrowed = isBound
+    ? await changeBounds(app, set, { egress, allowedSecrets })
+    : await changeAlone(app, set)
   const after = await getAgent(app, caller, noun, id)
   if (after.revoked_at) throw invalidState('It was revoked, and cannot be changed any more.', null)
   return { agent: toAgent(after), narrowed }
@@ -39,12 +43,12 @@ async function changeAlone(app: App, change: CredentialChange): Promise<Narrowed
   return []
 }
 
-/** Its units are narrowed in the same transaction, so that none is made or set by the wider bound meanwhile. */
-async function changeBound(app: App, change: CredentialChange, bound: EgressRules): Promise<Narrowed[]> {
+/** Its units are narrowed in the same transaction, so that none is made or set by the wider bounds meanwhile. */
+async function changeBounds(app: App, change: CredentialChange, bounds: NarrowerBounds): Promise<Narrowed[]> {
   const { teamId, id } = change
   const narrowed = await inTeamTransaction(app, teamId, async (db) => {
     await changeCredential(db, change)
-    return await narrowUnits(app, db, { teamId, heldBy: id }, bound)
+    return await narrowUnits(app, db, { teamId, heldBy: id }, bounds)
   })
   await applyAll(
     app,

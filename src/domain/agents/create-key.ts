@@ -3,7 +3,9 @@
 import type { App } from '../../app.ts'
 import type { KeyCreate, KeyCreated } from '../../contract/agent.ts'
 import { quotaExceeded } from '../../contract/errors.ts'
+import { grantsEverySecret } from '../../contract/secret.ts'
 import { countLiveCredentials, findAgent } from '../../store/credentials.ts'
+import { authorize } from '../authorization/authorize.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { createKey } from '../credentials/keys.ts'
 import type { Once } from '../idempotency/once.ts'
@@ -16,11 +18,13 @@ import { toAgent } from './to-agent.ts'
 /** Throws `quota_exceeded` if the plan has no seat left. */
 export async function createKeyOfTeam(
   app: App,
-  { teamId, userId, plan }: Caller,
+  caller: Caller,
   { name, policy: asked }: KeyCreate,
   once: Once | null,
 ): Promise<KeyCreated> {
+  const { teamId, userId, plan } = caller
   await checkEnforced(app, asked.egress, 'policy.egress')
+  if (grantsEverySecret(asked)) authorize(caller, 'secret.grantAll')
   return await inLiveTeamTransaction(app, { teamId, once }, async (db) => {
     const now = app.clock.now()
     const policy = { ...asked, expiresAt: laterExpiry(asked.expiresAt, now) }

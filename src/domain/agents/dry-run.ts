@@ -30,7 +30,7 @@ export async function dryRunAgentChange(
     const units = { teamId, heldBy: id }
     return {
       beyond: await listUnitsBeyondLimits(db, { ...moment, teamId }),
-      wider: policy.egress === undefined ? [] : await listWider(app, db, units, policy.egress),
+      wider: await listWider(app, db, units, policy),
     }
   })
   const stops = beyond.filter(({ unit, reason }) => unit.heldBy === id && reason === 'cap')

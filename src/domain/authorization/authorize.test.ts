@@ -38,6 +38,9 @@ const table: [Action, { owner: boolean; admin: boolean; member: boolean; creator
     ['leader.remove', { owner: true, admin: false, member: false, creator: false, key: false }],
     ['invite.create', { owner: true, admin: true, member: false, creator: false, key: false }],
     ['invite.revoke', { owner: true, admin: true, member: false, creator: false, key: false }],
+    ['secret.put', { owner: true, admin: true, member: false, creator: false, key: true }],
+    ['secret.delete', { owner: true, admin: true, member: false, creator: false, key: true }],
+    ['secret.grantAll', { owner: true, admin: true, member: false, creator: false, key: false }],
     ['invite.accept', { owner: true, admin: true, member: true, creator: true, key: false }],
   ]
 

@@ -2,6 +2,7 @@
 // policy allows, is checked elsewhere.
 
 import { forbidden } from '../../contract/errors.ts'
+import { grantsEverySecret } from '../../contract/secret.ts'
 import type { Role } from '../../store/teams.ts'
 import type { Caller } from '../credentials/caller.ts'
 
@@ -11,6 +12,8 @@ type Rule = {
   roles: readonly Role[]
   /** True: the creator of the resource may too, in any role. */
   creator: boolean
+  /** True: a key or a token may too whose policy has every secret of the team. */
+  everySecret?: boolean
 }
 
 const everyone = ['owner', 'admin', 'member'] as const
@@ -37,6 +40,10 @@ const rules = {
   'payment.list': { session: true, roles: leaders, creator: false },
   'invite.create': { session: true, roles: leaders, creator: false },
   'invite.revoke': { session: true, roles: leaders, creator: false },
+  'secret.put': { session: true, roles: leaders, creator: false, everySecret: true },
+  'secret.delete': { session: true, roles: leaders, creator: false, everySecret: true },
+  /** To give a key or an agent the policy by which it may put and delete secrets too. */
+  'secret.grantAll': { session: true, roles: leaders, creator: false },
   'invite.accept': { session: true, roles: everyone, creator: false },
 } as const satisfies Record<string, Rule>
 
@@ -48,6 +55,12 @@ export type Resource = { createdBy: string | null }
 /** Throws `forbidden`, with the role that is needed. */
 export function authorize(caller: Caller, action: Action, resource?: Resource): void {
   const rule: Rule = rules[action]
+  if (rule.everySecret && caller.kind !== 'session') {
+    if (grantsEverySecret(caller.policy)) return
+    throw forbidden(
+      'Only an owner or admin of the team may do this, or a key to whose policy one of them has given "*" in "allowedSecrets".',
+    )
+  }
   if (rule.session && caller.kind !== 'session') {
     throw forbidden('Only a signed-in person may do this, on the dashboard; a key or a token may not.')
   }

@@ -2,6 +2,7 @@
 // people's sessions, which only their plan limits (design 7).
 
 import { defaultRegistries, type Policy, sizes } from '../../contract/policy.ts'
+import { EVERY_SECRET } from '../../contract/secret.ts'
 import { openEgress } from '../../lib/egress/rules.ts'
 
 export const unrestrictedPolicy: Policy = {
@@ -12,4 +13,5 @@ export const unrestrictedPolicy: Policy = {
   maxSleep: 'never',
   expiresAt: null,
   egress: openEgress,
+  allowedSecrets: [EVERY_SECRET],
 }

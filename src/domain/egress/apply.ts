@@ -1,5 +1,6 @@
-// Sends the egress rules of a unit to the engine. The row is written first and records which version the engine has
-// applied; a background job repeats what a crash interrupted. A start passes the rules of the row itself.
+// Sends the egress rules of a unit and its brokered secrets to the engine. The row is written first and records which
+// version the engine has applied; a background job repeats what a crash interrupted. A start passes those of the row
+// itself.
 
 import type { App } from '../../app.ts'
 import { isTransitional } from '../../contract/states.ts'
@@ -17,7 +18,8 @@ export async function applyEgress(app: App, id: string): Promise<void> {
   await app.egressLocks(id, async () => {
     const unit = await findUnitOfAnyTeam(app.db, { id, now: app.clock.now() })
     if (!unit || isTransitional(unit.state) || isGone(unit) || !isDue(unit)) return
-    await app.fleet.engineOf(unit).restrict({ id, generation: unit.generation }, machineEgress(unit))
+    const rules = await machineEgress(app, unit)
+    await app.fleet.engineOf(unit).restrict({ id, generation: unit.generation }, rules)
     await markEgressApplied(app.db, { id, version: unit.egressVersion, at: app.clock.now() })
   })
 }

@@ -109,7 +109,7 @@ async function reserve(
 /** Applies the checks of a create to the copies, including those of credentials that own the sources. */
 export function checkCopies(
   bounds: EffectivePolicy,
-  copies: { source: Pick<UnitRecord, 'size' | 'image' | 'egress'>; sleep: string }[],
+  copies: { source: Pick<UnitRecord, 'size' | 'image' | 'egress' | 'spec'>; sleep: string }[],
 ): void {
   for (const { source, sleep } of copies) checkExisting(bounds, { ...source, sleep })
 }

@@ -5,6 +5,7 @@ import type { Kysely } from 'kysely'
 import type { App } from '../../app.ts'
 import { invalidState, quotaExceeded } from '../../contract/errors.ts'
 import type { Connect, Connected } from '../../contract/oauth.ts'
+import { grantsEverySecret } from '../../contract/secret.ts'
 import { MINUTE } from '../../lib/clock.ts'
 import { newId } from '../../lib/ids.ts'
 import {
@@ -44,6 +45,7 @@ export async function connectAgent(app: App, caller: Caller, asked: Connect): Pr
   await checkEnforced(app, asked.policy.egress, 'policy.egress')
   const { narrowed, ...connected } = await amongPeople(app, caller, null, async (db, { team, allowed }) => {
     allowed('agent.connect')
+    if (grantsEverySecret(asked.policy)) allowed('secret.grantAll')
     const at = app.clock.now()
     const policy = { ...asked.policy, expiresAt: laterExpiry(asked.policy.expiresAt, at) }
     const request = await findRequest({ ...app, db }, asked.ticket)
@@ -73,7 +75,7 @@ export async function connectAgent(app: App, caller: Caller, asked: Connect): Pr
       expiresAt,
     })
     // One that is connected again may have units, under the bound of before.
-    const narrowed = await narrowUnits(app, db, { teamId, heldBy: agentId }, policy.egress)
+    const narrowed = await narrowUnits(app, db, { teamId, heldBy: agentId }, policy)
     const redirectTo = withAnswer(redirectUri, { code, state, iss: app.config.publicUrl })
     return { agentId, redirectTo, narrowed }
   })

@@ -6,6 +6,7 @@ import type { Policy, Size } from '../../contract/policy.ts'
 import type { EgressRules } from '../../lib/egress/rules.ts'
 import { shortestWindow, sleepWindowMs } from '../../lib/duration.ts'
 import { checkEgress } from './egress.ts'
+import { checkSecrets } from './secrets.ts'
 
 export type EffectivePolicy = {
   policy: Policy
@@ -53,15 +54,25 @@ export function checkSleep({ policy, plan, sleepMax }: EffectivePolicy, sleep: s
   )
 }
 
+type CheckedUnit = {
+  size: Size
+  registry: string
+  sleep: string
+  egress: EgressRules
+  /** Names of the team's secrets that it binds. */
+  teamSecrets: string[]
+}
+
 /** Checks what every unit must meet that runs for a credential: created, copied, started or woken. */
 export function checkUnit(
   bounds: EffectivePolicy,
-  { size, registry, sleep, egress }: { size: Size; registry: string; sleep: string; egress: EgressRules },
+  { size, registry, sleep, egress, teamSecrets }: CheckedUnit,
 ): void {
   checkSize(bounds, size)
   checkRegistry(bounds, registry)
   checkSleep(bounds, sleep)
   checkEgress(bounds, egress)
+  checkSecrets(bounds, teamSecrets)
 }
 
 /** The default idle window of this installation, shortened to the limits. */

@@ -18,8 +18,7 @@ export async function changeTeamOfCaller(app: App, caller: Caller, change: TeamC
     allowed('team.change')
     const egress = bound === undefined ? team.egress : storedEgress(bound)
     await changeTeam(db, { id: team.id, ...plain, egress })
-    const narrowed =
-      bound === undefined ? [] : await narrowUnits(app, db, { teamId: team.id, heldBy: null }, bound)
+    const narrowed = await narrowUnits(app, db, { teamId: team.id, heldBy: null }, { egress: bound })
     const { name = team.name, region = team.region, currency = team.currency } = change
     return { team: await toTeamWithBalance(db, { ...team, name, region, currency, egress }), narrowed }
   })

@@ -9,6 +9,7 @@ import { deleteInvites } from '../../store/invites.ts'
 import { deleteMembers } from '../../store/members.ts'
 import { deleteSecretsOfStacks } from '../../store/secrets.ts'
 import { deleteStacksOfTeam } from '../../store/stacks.ts'
+import { deleteTeamSecrets } from '../../store/team-secrets.ts'
 import { countUnitsOfTeam, deleteTeam } from '../../store/teams.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { amongPeople } from './lock.ts'
@@ -24,6 +25,7 @@ export async function deleteTeamOfCaller(app: App, caller: Caller): Promise<Done
     }
     const at = app.clock.now()
     await deleteSecretsOfStacks(db, id)
+    await deleteTeamSecrets(db, id)
     await deleteStacksOfTeam(db, { teamId: id, at })
     await revokeCredentials(db, { teamId: id, at })
     await deleteInvites(db, id)

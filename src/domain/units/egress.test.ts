@@ -178,7 +178,7 @@ describe('the bound of a key', () => {
     const unit = await makeUnit(domain.app, caller)
     const { teamId, credentialId: heldBy } = caller
     const narrowed = await inTeamTransaction(domain.app, teamId, (db) =>
-      narrowUnits(domain.app, db, { teamId, heldBy }, npm),
+      narrowUnits(domain.app, db, { teamId, heldBy }, { egress: npm }),
     )
     expect(narrowed).toEqual([{ id: unit.id, name: unit.name }])
     await applyDueEgress(domain.app)

@@ -38,6 +38,7 @@ export async function getQuota(app: App, caller: Caller): Promise<Quota> {
     maxSleep: shortestWindow(policy.maxSleep, longestSleep({ plan, sleepMax: app.config.sleepMax })),
     expiresAt: policy.expiresAt,
     egress: egressBound({ policy, teamEgress }),
+    allowedSecrets: policy.allowedSecrets,
     rates,
   }
 }

@@ -56,6 +56,8 @@ export type FakeControls = {
   machines(): MachineStatus[]
   /** What a machine may reach, as its last start or `restrict` said. */
   egressOf(id: string): MachineEgress | null
+  /** The environment with which its last run was started. */
+  envOf(id: string): Record<string, string>
   /** The next calls of an operation fail. */
   fail(operation: Operation, failure: EngineErrorKind | Error, options?: FaultOptions): void
   /** The next calls of an operation wait until the function it returns is called, or the engine crashes. */
@@ -441,6 +443,7 @@ export function createFakeEngine({ clock, subnet = 99 }: { clock: Clock; subnet?
     calls: faults.calls,
     machines: snapshot,
     egressOf: (id) => find(id).egress,
+    envOf: (id) => find(id).run?.spec.env ?? {},
     fail: (operation, failure, options = {}) => faults.add(operation, options, failing(failure)),
     hang: (operation, options = {}) => {
       const released = Promise.withResolvers<void>()

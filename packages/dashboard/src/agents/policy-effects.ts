@@ -49,11 +49,11 @@ export function stopsText(stops: Contract.AgentDryRun['stops']): string {
   return `It stops at once, with ${stops.length === 1 ? 'its' : 'their'} commands: ${which}. ${stops.length === 1 ? 'Its disk is' : 'Their disks are'} kept.`
 }
 
-/** Nothing, where no unit may reach less. */
+/** Nothing, where no unit may reach less or loses a secret. */
 export function narrowsText(narrows: Contract.AgentDryRun['narrows']): string[] {
   if (narrows.length === 0) return []
   const names = narrows.slice(0, NAMED).map(({ name }) => name)
   const others = narrows.length - names.length
   const which = others > 0 ? `${names.join(', ')} and ${others} more` : names.join(', ')
-  return [`These reach less at once, and run on: ${which}.`]
+  return [`These reach less or lose a secret at once, and run on: ${which}.`]
 }

@@ -106,6 +106,22 @@ export function PolicyForm({
         fault={faults.egress}
         onChange={(egress) => set('egress', egress)}
       />
+      <Field
+        label={policyLabels.allowedSecrets}
+        note="Names, one a line. Units never see the values. * for all, and to set and delete them."
+        error={faults.allowedSecrets}
+      >
+        {(props) => (
+          <textarea
+            {...props}
+            className={inputClass}
+            rows={2}
+            spellCheck={false}
+            value={texts.allowedSecrets}
+            onChange={(event) => set('allowedSecrets', event.target.value)}
+          />
+        )}
+      </Field>
     </div>
   )
 }

@@ -26,6 +26,7 @@ export const policyLabels = {
   maxSleep: 'Longest time a unit may idle before it sleeps',
   expiresAt: 'Ends',
   egress: 'What its units may reach',
+  allowedSecrets: "The team's secrets that its units may use",
 } as const satisfies Record<PolicyField, string>
 
 /** What a new key may do unless a person says otherwise: little. */
@@ -37,6 +38,7 @@ export const smallPolicy: Policy = {
   maxSleep: 'never',
   expiresAt: null,
   egress: { mode: 'open', allow: [], siblings: 'team' },
+  allowedSecrets: [],
 }
 
 export type PolicyTexts = {
@@ -50,6 +52,8 @@ export type PolicyTexts = {
   /** In the time of this browser; empty for never. */
   expiresAt: string
   egress: EgressTexts
+  /** One a line. */
+  allowedSecrets: string
 }
 
 export function textsOf(policy: Policy): PolicyTexts {
@@ -61,6 +65,7 @@ export function textsOf(policy: Policy): PolicyTexts {
     maxSleep: policy.maxSleep,
     expiresAt: policy.expiresAt === null ? '' : localTime(new Date(policy.expiresAt)),
     egress: egressTextsOf(policy.egress),
+    allowedSecrets: policy.allowedSecrets.join('\n'),
   }
 }
 
@@ -86,6 +91,7 @@ export function policyOf(texts: PolicyTexts, base: Policy): Read {
   policy.allowedRegistries = texts.allowedRegistries.split(/\s+/).filter(Boolean)
   policy.maxSleep = texts.maxSleep.trim()
   policy.egress = egressOf(texts.egress)
+  policy.allowedSecrets = texts.allowedSecrets.split(/\s+/).filter(Boolean)
   if (texts.expiresAt !== before.expiresAt) {
     const at = new Date(texts.expiresAt)
     if (texts.expiresAt === '') policy.expiresAt = null
@@ -121,6 +127,7 @@ export function shortSentence(policy: Policy): string {
   ]
   if (policy.maxSleep !== 'never') parts.push(`sleeps after ${policy.maxSleep} at most`)
   if (!isOpen(policy.egress)) parts.push(`reaches ${egressText(policy.egress)}`)
+  if (policy.allowedSecrets.length > 0) parts.push(`uses ${secretsText(policy.allowedSecrets)}`)
   if (policy.expiresAt !== null) parts.push(`until ${dayOf(policy.expiresAt)}`)
   return parts.join(', ')
 }
@@ -129,7 +136,7 @@ export function sentence(policy: Policy): string {
   const idle =
     policy.maxSleep === 'never' ? 'may idle for as long as it likes' : `idles for ${policy.maxSleep} at most`
   const until = policy.expiresAt === null ? 'until you revoke it' : `until ${dayOf(policy.expiresAt)}`
-  return `May run ${units(policy.maxConcurrentUnits)} at once and spend ${money(policy.dailySpendCapCents)} a day; ${sizesText(policy.allowedSizes)}; images from ${registriesText(policy.allowedRegistries, 3)}; each unit ${idle} and reaches ${egressText(policy.egress)}; ${until}.`
+  return `May run ${units(policy.maxConcurrentUnits)} at once and spend ${money(policy.dailySpendCapCents)} a day; ${sizesText(policy.allowedSizes)}; images from ${registriesText(policy.allowedRegistries, 3)}; each unit ${idle}, reaches ${egressText(policy.egress)} and uses ${secretsText(policy.allowedSecrets)}; ${until}.`
 }
 
 /** What one field says, to compare two of them. */
@@ -147,6 +154,8 @@ export function fieldText(policy: Policy, field: PolicyField): string {
       return policy.maxSleep
     case 'egress':
       return egressText(policy.egress)
+    case 'allowedSecrets':
+      return secretsText(policy.allowedSecrets)
     case 'expiresAt':
       return policy.expiresAt === null ? 'never' : dayOf(policy.expiresAt)
   }
@@ -168,6 +177,11 @@ function registriesText(registries: readonly string[], named: number): string {
   if (registries.length <= named) return registries.join(', ')
   if (named === 1) return `${registries.length} registries`
   return `${registries.slice(0, named).join(', ')} and ${registries.length - named} more`
+}
+
+function secretsText(names: readonly string[]): string {
+  if (names.length === 0) return 'no secret of the team'
+  return names.includes('*') ? 'every secret of the team' : `the secrets ${names.join(', ')}`
 }
 
 const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })

@@ -8,7 +8,12 @@ import { berthOf } from '../api/client.ts'
 import { partOf, type Policy, type PolicyField } from './policy-text.ts'
 
 /** Only these stop or narrow what runs. */
-const stopping: readonly PolicyField[] = ['maxConcurrentUnits', 'dailySpendCapCents', 'egress']
+const stopping: readonly PolicyField[] = [
+  'maxConcurrentUnits',
+  'dailySpendCapCents',
+  'egress',
+  'allowedSecrets',
+]
 const TYPING_MS = 500
 
 /** Returns the units that the change would stop or narrow at once; null until that is known, or if it concerns none. */

@@ -31,6 +31,8 @@ export function arrowsOf(units: readonly Unit[]): Arrow[] {
         }
         continue
       }
+      // A secret of the team, or one with hosts, is no tie between units.
+      if ('teamSecret' in value || value.hosts !== undefined) continue
       const owner = owners.get(value.secret)
       if (owner === undefined) owners.set(value.secret, unit)
       else if (owner !== unit) add({ from: owner.id, to: unit.id, label: value.secret, kind: 'secret' })

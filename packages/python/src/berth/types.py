@@ -70,6 +70,8 @@ class AgentChangePolicy(TypedDict, total=False):
     maxSleep: str
     expiresAt: str | None
     egress: EgressBound
+    #: The secrets of the team that its units may bind; `*` stands for all, and for the right to put and delete them, and only an owner or admin may give it.
+    allowedSecrets: List[str]
 
 
 class AgentChange(TypedDict, total=False):
@@ -85,7 +87,7 @@ class AgentChangedNarrowed(TypedDict):
 
 class AgentChanged(TypedDict):
     agent: Agent
-    #: The units whose rules of egress became narrower with this change.
+    #: The units whose rules of egress became narrower with this change, or that lost a secret.
     narrowed: List[AgentChangedNarrowed]
 
 
@@ -102,7 +104,7 @@ class AgentDryRunNarrow(TypedDict):
 class AgentDryRun(TypedDict):
     #: The running units that the change would stop at once, oldest first. They could run again once the policy allows it.
     stops: List[AgentDryRunStop]
-    #: The units whose rules of egress the change would narrow, oldest first. They run on.
+    #: The units whose rules of egress the change would narrow, or whose secrets it would take, oldest first. They run on.
     narrows: List[AgentDryRunNarrow]
 
 
@@ -116,6 +118,8 @@ class AgentDryRunAskedPolicy(TypedDict, total=False):
     maxSleep: str
     expiresAt: str | None
     egress: EgressBound
+    #: The secrets of the team that its units may bind; `*` stands for all, and for the right to put and delete them, and only an owner or admin may give it.
+    allowedSecrets: List[str]
 
 
 class AgentDryRunAsked(TypedDict):
@@ -295,7 +299,7 @@ class EgressInForce(TypedDict):
     allow: List[str]
     #: Which units of the team: `team` all, `stack` those of its stack, `none` no unit.
     siblings: Literal["team", "stack", "none"]
-    #: Counts the changes of the rules; 0 for a unit that never had any.
+    #: Counts the changes of the rules and of brokered secrets; 0 for a unit without any.
     version: int
     #: Since when this version is in force; null until it is.
     appliedAt: str | None
@@ -319,7 +323,7 @@ class EgressSet(TypedDict):
     allow: List[str]
     #: Which units of the team: `team` all, `stack` those of its stack, `none` no unit.
     siblings: Literal["team", "stack", "none"]
-    #: Counts the changes of the rules; 0 for a unit that never had any.
+    #: Counts the changes of the rules and of brokered secrets; 0 for a unit without any.
     version: int
     #: Since when this version is in force; null until it is.
     appliedAt: str | None
@@ -469,6 +473,8 @@ class KeyCreatePolicy(TypedDict, total=False):
     maxSleep: str
     expiresAt: str | None
     egress: EgressBound
+    #: The secrets of the team that its units may bind; `*` stands for all, and for the right to put and delete them, and only an owner or admin may give it.
+    allowedSecrets: List[str]
 
 
 class _KeyCreateRequired(TypedDict):
@@ -597,6 +603,8 @@ class Policy(TypedDict, total=False):
     maxSleep: str
     expiresAt: str | None
     egress: EgressBound
+    #: The secrets of the team that its units may bind; `*` stands for all, and for the right to put and delete them, and only an owner or admin may give it.
+    allowedSecrets: List[str]
 
 
 class PricingSize(TypedDict):
@@ -759,6 +767,8 @@ class Quota(TypedDict):
     expiresAt: str | None
     #: The most that a unit of the credential may reach.
     egress: QuotaEgress
+    #: The secrets of the team that units of the credential may bind; `*` stands for all.
+    allowedSecrets: List[str]
     #: The rate limits of the credential. This call is already counted.
     rates: List[QuotaRate]
 
@@ -853,6 +863,50 @@ class RunResult(TypedDict):
     recipe: str | None
     #: Cost and sleep in words.
     costLine: str
+
+
+class Secret(TypedDict):
+    name: str
+    #: The hosts to which the value goes, on port 443 alone.
+    hosts: List[str]
+    #: What units have in place of the value.
+    placeholder: str
+    #: How many units bind it.
+    units: int
+    createdAt: str
+    updatedAt: str
+
+
+class SecretAnswer(TypedDict):
+    secret: Secret
+
+
+class SecretDeletedUnbound(TypedDict):
+    id: str
+    name: str
+
+
+class SecretDeleted(TypedDict):
+    ok: Literal[True]
+    #: The units that had it. They run on without it.
+    unbound: List[SecretDeletedUnbound]
+
+
+class SecretList(TypedDict):
+    #: By name; never a value.
+    secrets: List[Secret]
+
+
+class _SecretPutRequired(TypedDict):
+    #: No answer shows it.
+    value: str
+    #: Exact names, such as `api.openai.com`.
+    hosts: List[str]
+
+
+class SecretPut(_SecretPutRequired, total=False):
+    #: What units have in place of the value, for programs that check the form of a key. It stays for the life of the secret. Default: random.
+    placeholder: str
 
 
 class _SleepRequired(TypedDict):
@@ -970,7 +1024,7 @@ class TeamChangedNarrowed(TypedDict):
 
 class TeamChanged(TypedDict):
     team: Team
-    #: The units whose rules of egress became narrower with this change.
+    #: The units whose rules of egress became narrower with this change, or that lost a secret.
     narrowed: List[TeamChangedNarrowed]
 
 
@@ -988,8 +1042,16 @@ class UnitDatabasePort(TypedDict):
     protocol: Literal["http", "postgres", "mysql", "redis", "mongodb", "amqp", "bolt", "grpc"]
 
 
-class UnitEnv1(TypedDict):
+class _UnitEnv1Required(TypedDict):
     secret: str
+
+
+class UnitEnv1(_UnitEnv1Required, total=False):
+    hosts: List[str]
+
+
+class UnitEnv2(TypedDict):
+    teamSecret: str
 
 
 class UnitVolume(TypedDict):
@@ -1050,7 +1112,7 @@ class UnitEgress(TypedDict):
     allow: List[str]
     #: Which units of the team: `team` all, `stack` those of its stack, `none` no unit.
     siblings: Literal["team", "stack", "none"]
-    #: Counts the changes of the rules; 0 for a unit that never had any.
+    #: Counts the changes of the rules and of brokered secrets; 0 for a unit without any.
     version: int
 
 
@@ -1073,7 +1135,7 @@ class Unit(TypedDict):
     databasePorts: List[UnitDatabasePort]
     expose: int | None
     #: The environment as declared; secrets by name only.
-    env: Dict[str, str | UnitEnv1]
+    env: Dict[str, str | UnitEnv1 | UnitEnv2]
     volume: UnitVolume | None
     healthcheck: UnitHealthcheck | None
     createdAt: str
@@ -1198,6 +1260,15 @@ class _UnitSpecEnv1Required(TypedDict):
 
 class UnitSpecEnv1(_UnitSpecEnv1Required, total=False):
     value: str
+    #: With hosts the unit gets a placeholder, and the value goes into its requests to these hosts alone.
+    hosts: List[str]
+    #: Default: random.
+    placeholder: str
+
+
+class UnitSpecEnv2(TypedDict):
+    #: A secret of the team; the unit gets its placeholder.
+    teamSecret: str
 
 
 class _UnitSpecVolumeRequired(TypedDict):
@@ -1241,7 +1312,7 @@ class _UnitSpecRequired(TypedDict):
 class UnitSpec(_UnitSpecRequired, total=False):
     cmd: List[str]
     entrypoint: List[str]
-    env: Dict[str, str | UnitSpecEnv1]
+    env: Dict[str, str | UnitSpecEnv1 | UnitSpecEnv2]
     ports: List[int]
     size: Literal["nano", "small", "medium", "large"]
     volume: UnitSpecVolume

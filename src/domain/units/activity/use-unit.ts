@@ -2,6 +2,7 @@
 // it turns out to be gone, so that the refusal says how it ended.
 
 import type { App } from '../../../app.ts'
+import { teamSecretsOf } from '../../../contract/env.ts'
 import { type AppError, unavailable } from '../../../contract/errors.ts'
 import { type EngineErrorKind, isEngineError } from '../../../engine/errors.ts'
 import { SECOND } from '../../../lib/clock.ts'
@@ -10,6 +11,7 @@ import type { UnitRecord } from '../../../store/unit-record.ts'
 import { findUnitOfAnyTeam } from '../../../store/units.ts'
 import type { Caller } from '../../credentials/caller.ts'
 import { checkEgress } from '../../policies/egress.ts'
+import { checkSecrets } from '../../policies/secrets.ts'
 import { recordEndOf } from '../lifecycle/exits.ts'
 import { machineRef } from '../model/machine.ts'
 import { engineFailure, notPossibleNow } from '../lifecycle/failures.ts'
@@ -39,8 +41,9 @@ export async function useUnit<T>(
   const leftMs = () => deadlineMs - app.clock.monotonicMs()
   const done = await retryOnConflict(async () => {
     const unit = await waitUntilStable(app, caller, id, leftMs(), CREATING_MS)
-    // A caller must not reach by a unit what it could not reach by one of its own.
+    // A caller must not reach or use by a unit what it could not by one of its own.
     checkEgress({ policy: caller.policy, teamEgress: null }, unit.egress)
+    checkSecrets(caller, teamSecretsOf(unit.spec.env))
     if (unit.state === 'running') return await tryToUse(app, unit, work)
     if (unit.state !== 'sleeping') throw mayWake(unit) ? notAwake() : notPossibleNow(unit, refused)
     if (!(await completesWithin(app.clock, leftMs(), wakeUnit(app, caller, unit)))) throw notAwake()

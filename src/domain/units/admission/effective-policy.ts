@@ -3,6 +3,7 @@
 
 import type { Kysely } from 'kysely'
 import type { App } from '../../../app.ts'
+import { teamSecretsOf } from '../../../contract/env.ts'
 import { unauthorized, validation } from '../../../contract/errors.ts'
 import { InvalidImageReference, parseImageReference } from '../../../contract/image-reference.ts'
 import { policySchema } from '../../../contract/policy.ts'
@@ -39,9 +40,10 @@ export async function readEffectivePolicy(
 /** Checks an existing unit, which another credential may have created. */
 export function checkExisting(
   bounds: EffectivePolicy,
-  unit: Pick<UnitRecord, 'size' | 'image' | 'sleep' | 'egress'>,
+  unit: Pick<UnitRecord, 'size' | 'image' | 'sleep' | 'egress' | 'spec'>,
 ): void {
-  checkUnit(bounds, { ...unit, registry: registryOf(unit.image) })
+  const teamSecrets = teamSecretsOf(unit.spec.env)
+  checkUnit(bounds, { ...unit, registry: registryOf(unit.image), teamSecrets })
 }
 
 export function registryOf(image: string): string {

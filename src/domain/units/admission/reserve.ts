@@ -4,6 +4,7 @@
 import type { Kysely } from 'kysely'
 import { z } from 'zod'
 import type { App } from '../../../app.ts'
+import { teamSecretsOf } from '../../../contract/env.ts'
 import { conflict, validation } from '../../../contract/errors.ts'
 import type { UnitSpec } from '../../../contract/unit-spec.ts'
 import type { IsolationClass } from '../../../engine/engine.ts'
@@ -30,6 +31,7 @@ import {
 } from '../../policies/check.ts'
 import { askedEgress, checkTogether } from '../../policies/egress.ts'
 import { checkEnforced } from '../../policies/enforced.ts'
+import { checkBindings, checkBrokeredEnv } from '../../secrets/bind.ts'
 import { inLiveTeamTransaction } from '../../transactions/transactions.ts'
 import { waitForCapacity } from './cold-starts.ts'
 import { declaredFiles, keepBootFiles } from '../model/boot-files.ts'
@@ -68,6 +70,7 @@ export async function reserveUnits(
   checkPlanned(app, effectivePolicyOf(app, caller), wanted)
   for (const { spec } of wanted) {
     await checkEnforced(app, askedEgress(effectivePolicyOf(app, caller), spec.egress), 'spec.egress')
+    await checkBrokeredEnv(app, spec.env)
   }
   const specs = wanted.map(({ spec }) => spec)
   const host = app.fleet.local()
@@ -155,6 +158,8 @@ async function insertPlanned(
   const { teamId } = caller
   const together = spec.sleep === undefined ? stack.sleep : null
   if (together !== null) checkSleep(bounds, together)
+  const egress = askedEgress(bounds, spec.egress)
+  await checkBindings(db, teamId, { env: spec.env, egress })
   const row = newUnitRow(app, caller, {
     id,
     stack_id: stack.id,
@@ -165,7 +170,7 @@ async function insertPlanned(
     isolation,
     host_id: host.id,
     sleep: together ?? sleepOf(app, bounds, spec),
-    egress: askedEgress(bounds, spec.egress),
+    egress,
     sleeps_together: together !== null,
   })
   await insertUnit(db, { ...row, made_with: madeWith })
@@ -215,7 +220,8 @@ function checkPlanned(app: App, bounds: EffectivePolicy, planned: PlannedUnit[])
   for (const { spec } of planned) {
     const registry = registryOf(spec.image)
     const egress = askedEgress(bounds, spec.egress)
-    checkUnit(bounds, { size: spec.size, registry, sleep: sleepOf(app, bounds, spec), egress })
+    const teamSecrets = teamSecretsOf(spec.env)
+    checkUnit(bounds, { size: spec.size, registry, sleep: sleepOf(app, bounds, spec), egress, teamSecrets })
     if (planned.length > 1) checkTogether(bounds, egress, spec.egress)
   }
 }

@@ -141,7 +141,11 @@ export async function becomeRunning({ app, unit, startedMs, ended }: OperationCo
 
 /** Returns the spec of a start, from the unit's row and its secrets as they are now. */
 export async function runSpec(app: App, unit: UnitRecord): Promise<RunSpec> {
-  const [env, files] = await Promise.all([renderEnv(app, unit), openBootFiles(app, unit)])
+  const [env, files, egress] = await Promise.all([
+    renderEnv(app, unit),
+    openBootFiles(app, unit),
+    machineEgress(app, unit),
+  ])
   return {
     hostname: unit.name,
     entrypoint: unit.spec.entrypoint,
@@ -149,6 +153,6 @@ export async function runSpec(app: App, unit: UnitRecord): Promise<RunSpec> {
     env,
     files,
     searchDomain: searchDomain(unit.stackName),
-    egress: machineEgress(unit),
+    egress,
   }
 }

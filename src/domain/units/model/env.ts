@@ -1,26 +1,43 @@
 // The environment of a unit: stored as declared, with its secrets encrypted separately, and rendered at each start
 // (spec 2.3). A secret value from the caller belongs to the unit; a generated one belongs to the stack and its name,
-// so that an application and its database share it (design 5).
+// so that an application and its database share it (design 5). Of a brokered secret the unit has the placeholder.
 
 import { randomBytes } from 'node:crypto'
 import type { Kysely } from 'kysely'
 import type { App } from '../../../app.ts'
-import type { Env, EnvInput } from '../../../contract/env.ts'
+import { type Env, type EnvInput, isOwnSecret, teamSecretsOf } from '../../../contract/env.ts'
 import type { SecretKey } from '../../../lib/crypto.ts'
 import type { Database } from '../../../store/db.ts'
 import { findUrl } from '../../../store/endpoints.ts'
 import { insertSecrets, listSecrets, type SecretsTable } from '../../../store/secrets.ts'
+import { listTeamSecretsOfUnit } from '../../../store/team-secrets.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
 import { hostOf } from '../../endpoints/address.ts'
+import { newPlaceholder, openSecret, sealSecret } from '../../egress/sealed-secrets.ts'
 import { internalHost } from './names.ts'
 
-/** Returns the environment as answers show it: secrets by name only. */
+/** Returns the environment as answers show it: secrets by name only, brokered ones with their hosts. */
 export function declaredEnv(env: EnvInput): Env {
+  const brokered = brokeredByName(env)
   return Object.fromEntries(
-    Object.entries(env).map(([name, entry]) => [
-      name,
-      typeof entry === 'string' ? entry : { secret: entry.secret },
-    ]),
+    Object.entries(env).map(([name, entry]) => {
+      if (!isOwnSecret(entry)) return [name, entry]
+      const { secret } = entry
+      const hosts = brokered.get(secret)?.hosts
+      return [name, hosts ? { secret, hosts } : { secret }]
+    }),
+  )
+}
+
+type Brokered = { hosts: string[]; placeholder: string | undefined }
+
+/** One secret may be in several variables, of which one gives its value and hosts. */
+function brokeredByName(env: EnvInput): Map<string, Brokered> {
+  const entries = Object.values(env).filter(isOwnSecret)
+  return new Map(
+    entries.flatMap(({ secret, hosts, placeholder }) =>
+      hosts ? [[secret, { hosts, placeholder }] as const] : [],
+    ),
   )
 }
 
@@ -33,7 +50,7 @@ export async function keepSecrets(
   { teamId, stackId, unitId }: Owner,
   env: EnvInput,
 ): Promise<Record<string, string>> {
-  const secrets = Object.values(env).filter((entry) => typeof entry !== 'string')
+  const secrets = Object.values(env).filter(isOwnSecret)
   if (secrets.length === 0) return {}
   const given = new Map(
     secrets.flatMap(({ secret, value }) => (value === undefined ? [] : [[secret, value] as const])),
@@ -41,9 +58,18 @@ export async function keepSecrets(
   const known = new Set((await listSecrets(db, [stackId])).map((row) => row.name))
   const missing = secrets.map(({ secret }) => secret).filter((name) => !given.has(name) && !known.has(name))
   const generated = new Map(missing.map((name) => [name, generateSecret()]))
+  const brokered = brokeredByName(env)
+  const placed = (name: string) => {
+    const { hosts, placeholder = newPlaceholder() } = brokered.get(name) ?? {}
+    return hosts ? { hosts, placeholder } : NOT_BROKERED
+  }
   await insertSecrets(db, [
-    ...[...given].map(([name, value]) => sealSecret(key, teamId, unitId, name, value)),
-    ...[...generated].map(([name, value]) => sealSecret(key, teamId, stackId, name, value)),
+    ...[...given].map(([name, value]) =>
+      sealSecret(key, { teamId, ownerId: unitId, name, value, ...placed(name) }),
+    ),
+    ...[...generated].map(([name, value]) =>
+      sealSecret(key, { teamId, ownerId: stackId, name, value, ...NOT_BROKERED }),
+    ),
   ])
   return Object.fromEntries(generated)
 }
@@ -58,7 +84,9 @@ export async function copySecrets(
   { from, to, env, isShared }: { from: Owner; to: Owner; env: Env; isShared: boolean },
 ): Promise<void> {
   const used = new Set(
-    Object.values(env).flatMap((entry) => (typeof entry === 'string' ? [] : [entry.secret])),
+    Object.values(env)
+      .filter(isOwnSecret)
+      .map(({ secret }) => secret),
   )
   if (used.size === 0) return
   const own = await listSecrets(db, [from.unitId])
@@ -83,18 +111,25 @@ export async function copyStackSecrets(
   )
 }
 
-/** Returns the environment of the machine. Values can be secret: they go to the engine and nowhere else. */
+/**
+ * Returns the environment of the machine, with placeholders for brokered secrets. Values can be secret: they go to the
+ * engine and nowhere else.
+ */
 export async function renderEnv(app: App, unit: UnitRecord): Promise<Record<string, string>> {
   const entries = Object.entries(unit.spec.env)
-  const needsSecrets = entries.some(([, entry]) => typeof entry !== 'string')
-  const secrets = needsSecrets ? await openSecrets(app, unit) : new Map<string, string>()
+  const [secrets, placeholders] = await Promise.all([openSecrets(app, unit), readPlaceholders(app, unit)])
   const ownHost = usesOwnHost(unit.spec.env) ? await findOwnHost(app, unit) : null
   return Object.fromEntries(
-    entries.map(([name, entry]) => {
-      if (typeof entry === 'string') return [name, fillIn(entry, unit.stackName, ownHost)]
-      const value = secrets.get(entry.secret)
-      if (value === undefined) throw new Error(`the secret of ${unit.id} for ${name} is gone`)
-      return [name, value]
+    entries.flatMap(([name, entry]) => {
+      if (typeof entry === 'string') return [[name, fillIn(entry, unit.stackName, ownHost)]]
+      if (isOwnSecret(entry)) {
+        const value = secrets.get(entry.secret)
+        if (value === undefined) throw new Error(`the secret of ${unit.id} for ${name} is gone`)
+        return [[name, value]]
+      }
+      // It may have been deleted since the record was read.
+      const placeholder = placeholders.get(entry.teamSecret)
+      return placeholder === undefined ? [] : [[name, placeholder]]
     }),
   )
 }
@@ -129,38 +164,30 @@ async function findOwnHost(app: App, { id, teamId }: UnitRecord): Promise<string
   return url && hostOf(app, teamId, url)
 }
 
+/** A placeholder stands for the value of a brokered secret. */
 async function openSecrets(app: App, unit: UnitRecord): Promise<Map<string, string>> {
+  if (!Object.values(unit.spec.env).some(isOwnSecret)) return new Map()
   const rows = await listSecrets(app.db, [unit.stackId, unit.id])
   // The unit's own secrets come last and override those of the stack.
   const ordered = rows.toSorted((a, b) => Number(a.owner_id === unit.id) - Number(b.owner_id === unit.id))
   return new Map(
-    ordered.map((row) => [
-      row.name,
-      app.secretKey.open(row.sealed, context(unit.teamId, row.owner_id, row.name)).toString(),
-    ]),
+    ordered.map((row) => [row.name, row.placeholder ?? openSecret(app.secretKey, unit.teamId, row)]),
   )
+}
+
+async function readPlaceholders(app: App, { id, spec }: UnitRecord): Promise<Map<string, string>> {
+  if (teamSecretsOf(spec.env).length === 0) return new Map()
+  const rows = await listTeamSecretsOfUnit(app.db, id)
+  return new Map(rows.map(({ name, placeholder }) => [name, placeholder]))
 }
 
 /** Encrypted values can only be decrypted for their own team, owner and name. */
 function sealAnew(key: SecretKey, teamId: string, row: SecretsTable, ownerId: string): SecretsTable {
-  const value = key.open(row.sealed, context(teamId, row.owner_id, row.name))
-  return sealSecret(key, teamId, ownerId, row.name, value.toString())
+  const { name, hosts, placeholder } = row
+  return sealSecret(key, { teamId, ownerId, name, value: openSecret(key, teamId, row), hosts, placeholder })
 }
 
-function sealSecret(
-  key: SecretKey,
-  teamId: string,
-  ownerId: string,
-  name: string,
-  value: string,
-): SecretsTable {
-  const sealed = key.seal(Buffer.from(value), context(teamId, ownerId, name))
-  return { owner_id: ownerId, name, sealed }
-}
-
-function context(teamId: string, ownerId: string, name: string): string[] {
-  return ['secret', teamId, ownerId, name]
-}
+const NOT_BROKERED = { hosts: null, placeholder: null }
 
 /** Only letters, digits, - and _, so that it can be part of a URL. */
 export function generateSecret(): string {
