@@ -9,12 +9,13 @@ export async function measureBerth(call: Call, rounds: number): Promise<Figures>
   return await measure(rounds, actionsOf(call))
 }
 
-export function actionsOf(call: Call): Actions {
+/** `more`: further fields of the spec. */
+export function actionsOf(call: Call, more: object = {}): Actions {
   return {
     create: () =>
-      call('POST', '/v1/units', { spec: { name: 'bench', image: IMAGE, cmd: ['sleep', 'infinity'] } }).then(
-        (result) => (result as { units: { id: string }[] }).units[0]?.id ?? '',
-      ),
+      call('POST', '/v1/units', {
+        spec: { name: 'bench', image: IMAGE, cmd: ['sleep', 'infinity'], ...more },
+      }).then((result) => (result as { units: { id: string }[] }).units[0]?.id ?? ''),
     exec: (id) => call('POST', `/v1/units/${id}/exec`, { cmd: ['echo', 'hello'] }),
     destroy: (id) => call('DELETE', `/v1/units/${id}`),
   }

@@ -5,6 +5,7 @@ import { chargeMeters } from './domain/billing/charge.ts'
 import { verifyLedger } from './domain/billing/verify-ledger.ts'
 import { forgetOldRates } from './domain/credentials/rate-limit.ts'
 import { applyDueEgress } from './domain/egress/apply.ts'
+import { forgetOldEgressLog, watchEgress } from './domain/egress/keep-log.ts'
 import { resumeForks } from './domain/forks/run.ts'
 import { forgetOldAuditRows } from './domain/audit/forget.ts'
 import { forgetOldKeys } from './domain/idempotency/once.ts'
@@ -47,6 +48,7 @@ const jobs = [
   { name: 'delete old idempotency keys', everyMs: 10 * SECOND, run: forgetOldKeys },
   { name: 'delete old rates', everyMs: 10 * SECOND, run: forgetOldRates },
   { name: 'delete old audit rows', everyMs: 10 * SECOND, run: forgetOldAuditRows },
+  { name: 'delete old lines of egress', everyMs: MINUTE, run: forgetOldEgressLog },
 ]
 
 /** For one run. Statements and engine calls have shorter timeouts, and no run makes many in a row. */
@@ -60,6 +62,7 @@ export function startJobs(app: App): { stop(): Promise<void> } {
   const running = [
     watchExits(app, stopped.signal),
     watchTraffic(app, stopped.signal),
+    watchEgress(app, stopped.signal),
     ...jobs.map(({ name, everyMs, run }) => {
       const loop = { name, everyMs, timeoutMs: JOB_TIMEOUT_MS, run: () => runJob(app, name, run) }
       return runLoop(loop, { clock, log, signal: stopped.signal })

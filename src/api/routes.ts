@@ -22,6 +22,7 @@ import { supportRoutes } from './routes/support.ts'
 import { teamRoutes } from './routes/teams.ts'
 import { unitDirectoryRoutes } from './routes/unit-directories.ts'
 import { unitEgressRoutes } from './routes/unit-egress.ts'
+import { unitEgressLogRoutes } from './routes/unit-egress-log.ts'
 import { unitMetricsRoutes } from './routes/unit-metrics.ts'
 import { unitTerminalRoutes } from './routes/unit-terminal.ts'
 import { unitRoutes } from './routes/units.ts'
@@ -51,6 +52,7 @@ export const routes: readonly Route[] = [
   ...unitDirectoryRoutes,
   ...unitMetricsRoutes,
   ...unitEgressRoutes,
+  ...unitEgressLogRoutes,
   ...unitTerminalRoutes,
   ...processRoutes,
   ...stackRoutes,

@@ -13,6 +13,8 @@ import { isPublicAddress } from '../lib/address-ranges.ts'
 import { createConcurrencyLimit } from '../lib/concurrency/concurrency-limit.ts'
 import { type EgressEntry, portsByName } from '../lib/egress/entry.ts'
 import { type EgressRules, portsForName } from '../lib/egress/rules.ts'
+import type { SeenLine } from '../lib/egress/seen.ts'
+import { lineOfPin, lineOfRefusal } from './noting.ts'
 import { createRate } from './query-limits.ts'
 import { addressesIn, encodeAnswer, encodeBlocked, parseQuery, type Query } from './query.ts'
 import { forward, framed, type Transport, type Upstream } from './upstream.ts'
@@ -38,6 +40,8 @@ export type EgressNames = {
   rulesOf(asker: string): NamedRules | null
   /** Lets a machine reach the addresses of a name. Resolves to false, or rejects, if it cannot. */
   pin(asker: string, name: string, addresses: string[]): Promise<boolean>
+  /** For the log that people read. */
+  note: (asker: string, line: SeenLine) => void
 }
 
 /** `secrets`: of a machine that may reach everything, those whose hosts are reached through the egress process. */
@@ -129,7 +133,7 @@ export function createResponder({
     if (parsed.kind === 'refusal') return parsed.bytes
     const { query } = parsed
     try {
-      const refusal = egress && refuseByRules(egress, asker, query)
+      const refusal = egress && refuseByRules(egress, asker, query, clock)
       if (refusal) return refusal
       if (isOurs(query.name)) return await answerOwn(lookup, asker, query)
       if (isPrivateReverse(query.name)) return encodeAnswer(query, 'noSuchName')
@@ -140,7 +144,7 @@ export function createResponder({
       }
       try {
         const answer = await forward(upstreams, query, transport)
-        return egress === null ? answer : await pinned(egress, asker, query, answer)
+        return egress === null ? answer : await pinned(egress, asker, query, answer, clock)
       } finally {
         forwarding.release(asker)
       }
@@ -152,28 +156,42 @@ export function createResponder({
 }
 
 /** Returns the answer to a restricted machine's query if it is not forwarded; null if it is. */
-function refuseByRules(egress: EgressNames, asker: string, query: Query): Buffer | null {
+function refuseByRules(egress: EgressNames, asker: string, query: Query, clock: Clock): Buffer | null {
   const rules = egress.rulesOf(asker)
   if (rules === null) return encodeAnswer(query, 'serverFailure')
-  if (isOurs(query.name)) return rules.egress.siblings === 'none' ? encodeBlocked(query) : null
+  const blocked = (reason: 'siblings' | 'not_listed') => {
+    const line = lineOfRefusal(query, reason, clock.now())
+    if (line !== null) egress.note(asker, line)
+    return encodeBlocked(query)
+  }
+  if (isOurs(query.name)) return rules.egress.siblings === 'none' ? blocked('siblings') : null
   if (rules.egress.mode === 'open' && !isHostOfSecret(rules, query.name)) return null
   if (rules.egress.mode !== 'open' && portsForName(rules.entries, query.name).length === 0)
-    return encodeBlocked(query)
+    return blocked('not_listed')
   // No IPv6, which leads nowhere, and no records that tell clients of other ways to the host.
   return query.question.type === 'A' ? null : encodeAnswer(query, 'ok')
 }
 
 /** Passes an answer on once the machine can reach the addresses in it. */
-async function pinned(egress: EgressNames, asker: string, query: Query, answer: Buffer): Promise<Buffer> {
+async function pinned(
+  egress: EgressNames,
+  asker: string,
+  query: Query,
+  answer: Buffer,
+  clock: Clock,
+): Promise<Buffer> {
   const rules = egress.rulesOf(asker)
   if (rules === null) return encodeAnswer(query, 'serverFailure')
-  const isPinned =
-    rules.egress.mode === 'open'
-      ? isHostOfSecret(rules, query.name)
-      : portsForName(rules.entries, query.name).some((port) => !portsByName.includes(port))
+  const ports = portsForName(rules.entries, query.name).filter((port) => !portsByName.includes(port))
+  const isPinned = rules.egress.mode === 'open' ? isHostOfSecret(rules, query.name) : ports.length > 0
   if (!isPinned) return answer
   const addresses = addressesIn(answer)
-  if (addresses.length === 0 || (await egress.pin(asker, query.name, addresses))) return answer
+  if (addresses.length === 0) return answer
+  if (await egress.pin(asker, query.name, addresses)) {
+    for (const port of ports)
+      egress.note(asker, lineOfPin(query, rules.entries, port, addresses, clock.now()))
+    return answer
+  }
   return encodeAnswer(query, 'serverFailure')
 }
 

@@ -1,6 +1,6 @@
 // Whether a restricted machine may connect to a name, and where that leads.
 
-import { canonicalHostName } from '../lib/egress/entry.ts'
+import { canonicalHostName, formatEgressEntry } from '../lib/egress/entry.ts'
 import type { EgressLink } from '../lib/egress/link-client.ts'
 import { entryForName } from '../lib/egress/rules.ts'
 import type { BrokeredSecret } from '../lib/egress/secrets.ts'
@@ -9,7 +9,7 @@ import type { ResolveName } from './names.ts'
 export type RefusedReason = 'not_listed' | 'no_name' | 'no_rules' | 'private_address' | 'unknown_name'
 
 export type Decision =
-  | { kind: 'allowed'; name: string; addresses: string[] }
+  | { kind: 'allowed'; name: string; addresses: string[]; rule: string | null }
   | { kind: 'refused'; reason: RefusedReason; name: string | null }
 
 export type Deciding = { link: Pick<EgressLink, 'rulesOf'>; resolve: ResolveName }
@@ -30,7 +30,18 @@ export async function decide(
   if (!isAllowed(link, machine, name, port)) return refused('not_listed')
   if (resolved.kind === 'private') return refused('private_address')
   if (resolved.kind === 'unknown') return refused('unknown_name')
-  return { kind: 'allowed', name, addresses: resolved.addresses }
+  return { kind: 'allowed', name, addresses: resolved.addresses, rule: ruleFor(link, machine, name, port) }
+}
+
+/** The entry that allows it, as people write it; null where none is needed. */
+export function ruleFor(
+  link: Pick<EgressLink, 'rulesOf'>,
+  machine: string,
+  name: string,
+  port: number,
+): string | null {
+  const entry = entryForName(link.rulesOf(machine)?.entries ?? [], name, port)
+  return entry === null ? null : formatEgressEntry(entry)
 }
 
 export function isAllowed(

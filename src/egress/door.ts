@@ -2,6 +2,7 @@
 
 import type { Socket } from 'node:net'
 import type { EgressLink } from '../lib/egress/link-client.ts'
+import type { Telling } from '../lib/egress/telling.ts'
 import type { ResolveName } from './names.ts'
 import type { OpenConnections } from './open-connections.ts'
 
@@ -9,6 +10,7 @@ export type Door = {
   link: EgressLink
   resolve: ResolveName
   open: OpenConnections
+  note: Telling['note']
   /** Returns what ends the share that a connection has; null, with the connection closed, where there is none. */
   enter(socket: Socket): (() => void) | null
 }

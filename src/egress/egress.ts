@@ -9,6 +9,7 @@ import { tellBoundMet } from '../lib/bound-met.ts'
 import type { Clock } from '../lib/clock.ts'
 import { createConcurrencyLimit } from '../lib/concurrency/concurrency-limit.ts'
 import { type EgressLink, followEgressLink } from '../lib/egress/link-client.ts'
+import { createTelling } from '../lib/egress/telling.ts'
 import type { Log } from '../lib/log.ts'
 import { upstreamContext } from './broker/upstream.ts'
 import { openAuthorities } from './broker/authorities.ts'
@@ -46,17 +47,13 @@ export async function startEgress(options: EgressOptions): Promise<Egress> {
   const open = createOpenConnections()
   const share = createConcurrencyLimit(LIMITS.connections, LIMITS.connectionsPerMachine)
   let away: NodeJS.Timeout | undefined
+  const telling = createTelling(() => door.link)
 
   const door: Door = {
-    // Ready before the first listing is read.
-    link: {
-      rulesOf: () => null,
-      isWhole: () => false,
-      pin: async () => false,
-      close: async () => {},
-    },
+    link: notYet,
     resolve: options.resolve,
     open,
+    note: telling.note,
     enter(socket) {
       const machine = socket.remoteAddress ?? ''
       if (door.link.rulesOf(machine) === null) {
@@ -103,7 +100,6 @@ export async function startEgress(options: EgressOptions): Promise<Egress> {
   return {
     async close() {
       clearTimeout(away)
-      await door.link.close()
       for (const machine of open.machines()) open.sift(machine, () => false)
       await Promise.all(
         servers.map(async ([server]) => {
@@ -113,6 +109,8 @@ export async function startEgress(options: EgressOptions): Promise<Egress> {
           await Promise.race([closed, clock.sleep(1000)])
         }),
       )
+      await telling.close()
+      await door.link.close()
     },
   }
 }
@@ -124,6 +122,15 @@ function staysOpen(link: EgressLink, machine: string, { name, port, used }: Open
   // A host with a secret is read from now on, and one without any not any more.
   if (used === undefined) return placeholders.length === 0
   return placeholders.length > 0 && [...used].every((placeholder) => placeholders.includes(placeholder))
+}
+
+/** The ports are ready before the first listing is read. */
+const notYet: EgressLink = {
+  rulesOf: () => null,
+  isWhole: () => false,
+  pin: async () => false,
+  tellSeen: async () => {},
+  close: async () => {},
 }
 
 async function listen(server: Server | HttpServer, host: string, port: number): Promise<void> {

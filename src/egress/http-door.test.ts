@@ -6,6 +6,7 @@ import { type AddressInfo, connect } from 'node:net'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { parseAllowed } from '../lib/egress/rules.ts'
+import { type MachineSeen, seenLine } from '../lib/egress/seen.ts'
 import type { Door } from './door.ts'
 import { createHttpDoor } from './http-door.ts'
 import { createOpenConnections } from './open-connections.ts'
@@ -21,16 +22,22 @@ vi.mock('./dial.ts', () => ({
 let host: Server
 let server: Server
 const seen: string[] = []
+const noted: MachineSeen[] = []
 const egress = { mode: 'listed' as const, allow: ['a.example.com'], siblings: 'none' as const }
 const door: Door = {
   link: {
     rulesOf: () => ({ machine: 'unit_1', egress, entries: parseAllowed(egress.allow), team: 1, secrets: [] }),
     isWhole: () => true,
     pin: async () => false,
+    tellSeen: async () => {},
     close: async () => {},
   },
   resolve: async () => ({ kind: 'addresses', addresses: ['203.0.113.1'] }),
   open: createOpenConnections(),
+  note: (machine, line) => {
+    noted.push({ ...line, machine })
+    return { ...line, bytesIn: 0, bytesOut: 0, count: 0 }
+  },
   enter: () => () => {},
 }
 
@@ -61,6 +68,12 @@ describe('a request', () => {
       'POST /in?x=1 HTTP/1.1\r\nHost: a.example.com\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello'
     expect(await say(body)).toMatch(/200 OK[^]*x-from: host[^]*got hello/)
     expect(seen.at(-1)).toBe('POST a.example.com /in?x=1')
+    await vi.waitFor(() => expect(noted.at(-1)?.bytesOut).toBeGreaterThan(50))
+    const line = { host: 'a.example.com', port: 80, decision: 'allowed', rule: 'a.example.com' }
+    expect(noted.slice(-2)).toMatchObject([
+      { ...line, count: 1, bytesIn: 0 },
+      { ...line, count: 0, bytesIn: expect.any(Number) },
+    ])
   })
 
   test('in chunks arrives whole', async () => {
@@ -94,9 +107,14 @@ describe('a request', () => {
     ['HTTP/2 from the start', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
   ])('to %s never reaches a host', async (_what, bytes) => {
     seen.length = 0
+    noted.length = 0
     const said = await say(bytes)
     expect(said === '' || said.includes('egress_refused') || said.includes('400')).toBe(true)
     expect(seen).toEqual([])
+    // The end of a connection of before may be noted meanwhile, which counts none.
+    const begun = noted.filter(({ count }) => count > 0)
+    expect(begun.filter(({ decision }) => decision === 'allowed')).toEqual([])
+    if (said.includes('egress_refused')) expect(begun).toMatchObject([{ decision: 'refused', count: 1 }])
   })
 })
 
@@ -117,6 +135,7 @@ test('whatever is sent, only requests for listed hosts reach one', async () => {
     { numRuns: 200 },
   )
   expect(seen.filter((each) => !each.includes(' a.example.com '))).toEqual([])
+  for (const { machine: _machine, ...line } of noted) seenLine.parse(line)
 })
 
 /** Sends bytes, and returns all that comes back until the other side closes, or this one after a while. */

@@ -14,6 +14,7 @@ import type { Duplex } from 'node:stream'
 import { decide, isAllowed, type RefusedReason, refusalText } from './decide.ts'
 import { dialName } from './dial.ts'
 import type { Door } from './door.ts'
+import { noteAllowed, noteRefused } from './noting.ts'
 import { pairs, passedHeaders } from './request-headers.ts'
 import { splice } from './splice.ts'
 
@@ -94,10 +95,15 @@ async function begin(door: Door, request: IncomingMessage) {
   const machine = socket.remoteAddress ?? ''
   const host = hostOf(request)
   const decision = await decide(door, machine, host, PORT)
-  if (decision.kind === 'refused') return { reason: decision.reason, name: decision.name }
+  const noting = { door, machine, protocol: 'http', port: PORT } as const
+  if (decision.kind === 'refused') {
+    noteRefused(noting, decision)
+    return { reason: decision.reason, name: decision.name }
+  }
   const gone = new AbortController()
   socket.once('close', () => gone.abort())
   const connection = await dialName(decision.addresses, PORT, gone.signal)
+  noteAllowed(noting, decision, connection)
   if (connection === null) return { reason: 'unknown_name' as const, name: decision.name }
   if (!isAllowed(door.link, machine, decision.name, PORT)) {
     connection.destroy()

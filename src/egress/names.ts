@@ -18,11 +18,20 @@ const TRIES = 2
 const SHORTEST_MS = 1000
 const LONGEST_MS = 30_000
 const MAX_KEPT = 4096
+/** Each machine has an interface: with 800 of them, reading them for each connection took a tenth of a second. */
+const OWN_FOR_MS = 10_000
 
 /** `servers`: null for those of the host. */
 export function createNames({ servers }: { servers: string[] | null }): ResolveName {
   const resolver = new Resolver({ timeout: TRY_MS, tries: TRIES })
   if (servers) resolver.setServers(servers)
+  const ownAddresses = createOwnAddresses()
+  /** One private address among others is no accident either. */
+  const look = (addresses: string[]): Resolved => {
+    const own = ownAddresses()
+    const isRefused = addresses.some((address) => !isPublicAddress(address) || own.has(address))
+    return isRefused ? { kind: 'private' } : { kind: 'addresses', addresses }
+  }
   const kept = new Map<string, { until: number; addresses: string[] }>()
   const asked = new Map<string, Promise<Resolved>>()
 
@@ -47,11 +56,16 @@ export function createNames({ servers }: { servers: string[] | null }): ResolveN
   }
 }
 
-/** One private address among others is no accident either. */
-function look(addresses: string[]): Resolved {
-  const own = new Set(
-    Object.values(networkInterfaces()).flatMap((each) => (each ?? []).map(({ address }) => address)),
-  )
-  const isRefused = addresses.some((address) => !isPublicAddress(address) || own.has(address))
-  return isRefused ? { kind: 'private' } : { kind: 'addresses', addresses }
+/** The firewall refuses connections of this process to this host too, also to an address that is newer than this. */
+function createOwnAddresses(): () => ReadonlySet<string> {
+  let own: ReadonlySet<string> = new Set()
+  let until = -Infinity
+  return () => {
+    if (performance.now() > until) {
+      const interfaces = Object.values(networkInterfaces())
+      own = new Set(interfaces.flatMap((each) => (each ?? []).map(({ address }) => address)))
+      until = performance.now() + OWN_FOR_MS
+    }
+    return own
+  }
 }

@@ -7,6 +7,7 @@ import type { Broker } from './broker/broker.ts'
 import { decide, isAllowed, secretsFor } from './decide.ts'
 import { dialName } from './dial.ts'
 import type { Door } from './door.ts'
+import { noteAllowed, noteRefused } from './noting.ts'
 import { splice } from './splice.ts'
 
 const PORT = 443
@@ -34,6 +35,8 @@ async function serve(door: Door, broker: Broker, machine: Socket): Promise<void>
   const first = await readFirst(machine)
   if (first === null) return void machine.destroy()
   const decision = await decide(door, address, first.name, PORT)
+  const noting = { door, machine: address, protocol: 'tls', port: PORT } as const
+  if (decision.kind === 'refused') noteRefused(noting, decision)
   if (machine.destroyed) return
   if (decision.kind === 'refused') return end(machine, alerts.denied)
 
@@ -45,6 +48,7 @@ async function serve(door: Door, broker: Broker, machine: Socket): Promise<void>
   const gone = new AbortController()
   machine.once('close', () => gone.abort())
   const host = await dialName(decision.addresses, PORT, gone.signal)
+  noteAllowed(noting, decision, host)
   if (host === null) return end(machine, alerts.unreachable)
   if (machine.destroyed || !isAllowed(door.link, address, decision.name, PORT)) {
     host.destroy()

@@ -2,6 +2,10 @@
 
 import type { EgressRules } from '../lib/egress/rules.ts'
 import type { BrokeredSecret } from '../lib/egress/secrets.ts'
+import type { MachineSeen } from '../lib/egress/seen.ts'
+
+/** Is awaited before the next call. */
+export type OnSeen = (lines: MachineSeen[]) => Promise<void>
 
 export type { BrokeredSecret } from '../lib/egress/secrets.ts'
 

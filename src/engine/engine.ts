@@ -6,7 +6,7 @@
 // generation does nothing, so a late caller can never harm a newer run. All operations are idempotent. Failures throw
 // EngineError (errors.ts).
 
-import type { MachineEgress } from './egress.ts'
+import type { MachineEgress, OnSeen } from './egress.ts'
 import type { MachineMetrics } from './metrics.ts'
 import type { ExecExit, ExecOutput, ExecRequest, TerminalRequest } from './exec.ts'
 import type { MachineProcess, ProcessOutput, ProcessRequest, ProcessSignal } from './process.ts'
@@ -355,6 +355,12 @@ export interface Engine {
    * frozen or being stopped do not count, since a sleeping unit must not wake others; nor do TCP keepalives.
    */
   watchTraffic(onTraffic: (ids: string[]) => void, signal: AbortSignal): Promise<void>
+
+  /**
+   * Calls back with what restricted machines reached and were refused, at most once a second. Each line is told once,
+   * to the newest watcher, and is lost if that one fails; what nobody has taken yet is added up.
+   */
+  watchEgress(onSeen: OnSeen, signal: AbortSignal): Promise<void>
 
   /**
    * Keeps the named machines, including those put aside, and removes every other one of this instance with all

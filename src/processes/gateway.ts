@@ -15,6 +15,7 @@ import { createWakeLeases } from '../gateway/server-link/wake-leases.ts'
 import { connectToServer } from '../gateway/server-link/client.ts'
 import { systemClock } from '../lib/clock.ts'
 import { followEgressLink } from '../lib/egress/link-client.ts'
+import { createTelling } from '../lib/egress/telling.ts'
 import { createGatewayMetrics } from '../metrics/gateway-metrics.ts'
 import { serveMetrics } from '../metrics/serve.ts'
 import { openDatabase } from '../store/db.ts'
@@ -43,7 +44,9 @@ export const gatewayProcess: ProcessMain = async ({
   }
   const resolver = await startResolver({ ...resolving, port: RESOLVER_PORT })
   const rules = followEgressLink(egressSocketsOf(runDir).names)
-  const restricted = await startResolver({ ...resolving, port: EGRESS_PORTS.dns, egress: rules })
+  const telling = createTelling(() => rules)
+  const egress = { ...rules, note: telling.note }
+  const restricted = await startResolver({ ...resolving, port: EGRESS_PORTS.dns, egress })
   const server = connectToServer({ socketPath: wakeSocketOf(runDir), clock })
   const use = createWakeLeases({ server, clock, log })
   const routes = createEndpointRoutes({ findAll: (names) => findEndpointRoutes(db, names), clock })
@@ -77,7 +80,8 @@ export const gatewayProcess: ProcessMain = async ({
       await gateway.close()
       await certificates.stop()
       await use.stop()
-      await Promise.all([resolver.close(), restricted.close(), rules.close()])
+      await Promise.all([resolver.close(), restricted.close(), telling.close()])
+      await rules.close()
       await db.destroy()
     },
   }

@@ -36,6 +36,7 @@ import { up as metersOfTeam } from './migrations/0036-meters-of-team.ts'
 import { up as egress } from './migrations/0037-egress.ts'
 import { up as hosts } from './migrations/0038-hosts.ts'
 import { up as brokeredSecrets } from './migrations/0040-brokered-secrets.ts'
+import { up as egressLog } from './migrations/0041-egress-log.ts'
 import { applyRepeatableSql } from './repeatable.ts'
 
 const migrations: Record<string, Migration> = {
@@ -72,6 +73,7 @@ const migrations: Record<string, Migration> = {
   '0037-egress': { up: egress },
   '0038-hosts': { up: hosts },
   '0040-brokered-secrets': { up: brokeredSecrets },
+  '0041-egress-log': { up: egressLog },
 }
 
 // A lock of this file: the migrator takes its own only after it has looked for its tables.

@@ -7,6 +7,7 @@ import type { BalancesTable, ChargesTable, UsageDaysTable } from './tables/charg
 import type { CredentialsTable } from './tables/credentials.ts'
 import type { CreditsTable } from './tables/credits.ts'
 import type { DataKeysTable } from './tables/data-keys.ts'
+import type { EgressLogTable } from './tables/egress-log.ts'
 import type { EndpointsTable } from './tables/endpoints.ts'
 import type { ForksTable } from './tables/forks.ts'
 import type { HeartbeatsTable } from './tables/heartbeats.ts'
@@ -50,6 +51,7 @@ export type Database = {
   team_secrets: TeamSecretsTable
   boot_files: BootFilesTable
   kept_logs: KeptLogsTable
+  egress_log: EgressLogTable
   heartbeats: HeartbeatsTable
   hosts: HostsTable
   idempotency_keys: IdempotencyKeysTable

@@ -80,6 +80,7 @@ test('every operation has a tool, or a reason to have none', () => {
     { stack: 'a' },
     { days: 1 },
     { background: true },
+    { egress: true },
     { process: 'a' },
   ]
   const reached = new Set(

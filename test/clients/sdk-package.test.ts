@@ -116,6 +116,7 @@ it('the SDK has a method for every operation that a key may use', async () => {
   await Promise.all([unit.sleep('1m'), unit.stop(), unit.start(), unit.destroy(), unit.processes.list()])
   await unit.metrics()
   await Promise.all([unit.egress(), unit.setEgress({ mode: 'none' }), unit.checkEgress('example.com')])
+  await unit.egressLogPage()
   await Promise.all([unit.files.read('/x'), unit.files.write('/x', ''), unit.files.delete('/x')])
   await Promise.all([
     unit.files.list('/').page(),

@@ -290,6 +290,10 @@ describe('a background process', () => {
       expect(state).toBe('running')
       break
     }
+    await unit.setEgress({ mode: 'none' })
+    expect((await unit.allowEgress('a.example.com')).allow).toEqual(['a.example.com'])
+    expect(await unit.allowEgress('a.example.com')).toMatchObject({ mode: 'listed', version: 2 })
+    for await (const line of unit.egressLog({ decision: 'refused' })) expect(line).toBe('none')
     await short.delete()
     expect(await thrownBy(unit.processes.get(short.id))).toMatchObject({ code: 'not_found' })
   })

@@ -46,6 +46,7 @@ POST   /v1/units/{id}/processes/{processId}/signal          200    200    200   
 GET    /v1/units/{id}/logs                                  200    200    200    200   200    401
 GET    /v1/units/{id}/metrics                               200    200    200    200   200    401
 GET    /v1/units/{id}/egress                                200    200    200    200   200    401
+GET    /v1/units/{id}/egress/log                            200    200    200    200   200    401
 PUT    /v1/units/{id}/egress                                200    200    200    200   200    401
 POST   /v1/units/{id}/egress/check                          200    200    200    200   200    401
 POST   /v1/units/{id}/files                                 200    200    200    200   200    401

@@ -25,6 +25,7 @@ function pagesOf(team: TestTeam, unit: string): Record<string, (page: Page) => P
     [`units/${unit}/terminal`]: text('Connected.'),
     [`units/${unit}/logs`]: text(/Live|nothing more/),
     [`units/${unit}/metrics`]: heading('Memory'),
+    [`units/${unit}/egress`]: heading('What it was refused'),
     [`units/${unit}/files`]: async (page) => await page.getByRole('link', { name: 'etc' }).waitFor(),
     [`units/${unit}/forks`]: text('Nothing is copied'),
     [`units/${unit}/activity`]: text('unit.create'),

@@ -2,6 +2,7 @@
 
 import { setTimeout as delay } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
+import type { EgressLogPage } from '../../src/contract/egress-log.ts'
 import type { MachineEgress } from '../../src/engine/egress.ts'
 import type { Engine } from '../../src/engine/engine.ts'
 import { askEngineEpoch, connectEngine } from '../../src/engine/ipc/client.ts'
@@ -72,4 +73,40 @@ describe('a restricted unit', () => {
       .poll(printed, { timeout: 20_000, interval: 200 })
       .toMatch(/egress_refused[^]*b\.example\.com/)
   })
+})
+
+describe.each(['gvisor', 'runc'])('the log of a restricted unit in %s', (isolation) => {
+  it('has what was refused and why, and the name that is added is not refused any more', async () => {
+    await berth.start({ BERTH_ISOLATION: isolation })
+    const spec = { name: `logged-${isolation}`, image: 'berth.local/debian:12', size: 'nano' }
+    const egress = { mode: 'listed', allow: ['a.example.com'], siblings: 'none' }
+    const unit = await createUnit(berth, { ...spec, egress })
+    const log = `/v1/units/${unit.id}/egress/log`
+    const script = `getent hosts c.example.com; for host in b.example.com a.example.com; do
+      exec 3<>/dev/tcp/203.0.113.10/80; printf 'GET / HTTP/1.1\\r\\nHost: %s\\r\\n\\r\\n' $host >&3; timeout 20 cat <&3; done`
+    const { stdout } = await exec(berth, unit, ['bash', '-c', script])
+    expect(stdout).toContain(String.raw`Ask the owner of the unit to allow \"b.example.com\"`)
+    const lines = async () =>
+      (await berth.call<EgressLogPage>('GET', log)).body.lines.map(
+        ({ host, port, decision, entry }) => `${decision} ${host} ${port} ${entry}`,
+      )
+    await expect.poll(lines, { timeout: 20_000, interval: 500 }).toEqual(
+      expect.arrayContaining([
+        'refused c.example.com null c.example.com',
+        'refused b.example.com 80 b.example.com',
+        // No nameserver of this host knows it.
+        'refused a.example.com 80 null',
+      ]),
+    )
+    const rules = { ...egress, allow: ['a.example.com', 'b.example.com'] }
+    expect((await berth.call('PUT', `/v1/units/${unit.id}/egress`, rules)).status).toBe(200)
+    const { next } = (await berth.call<EgressLogPage>('GET', log)).body
+    await exec(berth, unit, ['bash', '-c', script])
+    await expect
+      .poll(async () => (await berth.call<EgressLogPage>('GET', `${log}?since=${next}`)).body.lines, {
+        timeout: 20_000,
+        interval: 500,
+      })
+      .toEqual(expect.arrayContaining([expect.objectContaining({ host: 'b.example.com', entry: null })]))
+  }, 240_000)
 })

@@ -172,6 +172,10 @@ export function createSimulatedEngine(
           AbortSignal.any([signal, life.end.signal]),
         )
       },
+      watchEgress: async (onSeen, signal) => {
+        await arrive(life, 'watchEgress', null)
+        await fake.watchEgress(onSeen, AbortSignal.any([signal, life.end.signal]))
+      },
     }
   }
 

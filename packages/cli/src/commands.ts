@@ -17,6 +17,8 @@ export const groups: Record<string, string[]> = {
     'ps',
     'stats',
     'egress',
+    'egress log',
+    'egress allow',
     'exec',
     'shell',
     'logs',

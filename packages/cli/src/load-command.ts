@@ -10,6 +10,8 @@ const loads: Record<string, () => Promise<Handler>> = {
   ls: async () => (await import('./commands/list.ts')).ls,
   ps: async () => (await import('./commands/list.ts')).ps,
   egress: async () => (await import('./commands/egress.ts')).egress,
+  'egress log': async () => (await import('./commands/egress-log.ts')).log,
+  'egress allow': async () => (await import('./commands/egress-log.ts')).allow,
   stats: async () => (await import('./commands/stats.ts')).stats,
   exec: async () => (await import('./commands/exec.ts')).exec,
   shell: async () => (await import('./commands/shell.ts')).shell,

@@ -64,6 +64,12 @@ const metrics = createRoute({
   component: lazyPage(() => import('./unit/metrics-tab.tsx'), 'MetricsTab'),
 })
 
+const egress = createRoute({
+  getParentRoute: () => unit,
+  path: '/egress',
+  component: lazyPage(() => import('./unit/egress-tab.tsx'), 'EgressTab'),
+})
+
 const files = createRoute({
   getParentRoute: () => unit,
   path: '/files',
@@ -176,7 +182,7 @@ const routes = root.addChildren([
     teamStart,
     unitsRoute,
     newUnit,
-    unit.addChildren([overview, terminal, logs, metrics, files, forks, activity, settings]),
+    unit.addChildren([overview, terminal, logs, metrics, egress, files, forks, activity, settings]),
     stacks,
     stack,
     recipes,

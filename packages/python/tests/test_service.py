@@ -186,6 +186,9 @@ def test_a_process_outlives_the_call_that_begins_it(berth: Berth) -> None:
         assert [each.id for each in unit.processes.list()] == [short.id, long.id]
         assert unit.metrics()["run"]["cpu"]["limitCpus"] == 0.5
         assert next(iter(unit.follow_metrics()))["state"] == "running"
+        unit.set_egress(mode="none")
+        assert unit.allow_egress("a.example.com")["allow"] == ["a.example.com"]
+        assert list(unit.egress_log(decision="refused")) == []
         short.delete()
         with pytest.raises(NotFoundError):
             unit.processes.get(short.id)

@@ -272,6 +272,40 @@ export type EgressInForce = {
   appliedAt: string | null
 }
 
+export type EgressLogLine = {
+  /** The minute that the line sums up. */
+  at: string
+  /** In lower-case ASCII. Null where the connection named none, or nothing that can be a public host, and in the line for all beyond those that a minute has lines for. */
+  host: string | null
+  /** Where the newest of these connections led. */
+  address: string | null
+  /** Null for a name that was refused when it was looked up. */
+  port: number | null
+  /** `dns`: its look-ups, of names that are refused or are listed with another port than 80 and 443. */
+  protocol: 'http' | 'tls' | 'dns'
+  decision: 'allowed' | 'refused'
+  /** The entry that allows it. */
+  rule: string | null
+  /** Why, as a sentence. */
+  reason: string
+  /** What to add to `allow` so that it is allowed; null where no entry would do that. */
+  entry: string | null
+  /** The name of the secret that was put into its requests. */
+  secret: string | null
+  /** From the host. Counted when a connection ends, in the minute in which it began. */
+  bytesIn: number
+  /** To the host, likewise. */
+  bytesOut: number
+  /** How many connections, requests on port 80, or look-ups. */
+  count: number
+}
+
+export type EgressLogPage = {
+  lines: EgressLogLine[]
+  /** Send it as `since` to get the lines after these. A line of before comes again if it has grown. */
+  next: string | null
+}
+
 export type EgressSet = {
   /** Which public hosts: `open` all, `listed` those of `allow`, `none` no host. */
   mode: 'open' | 'listed' | 'none'

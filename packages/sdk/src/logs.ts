@@ -1,6 +1,6 @@
-// What a unit's own process printed. Reading wakes nothing.
+// Logs of a unit: what its own process printed, and what it reached. Reading wakes nothing.
 
-import type { LogLine, LogPage } from './contract.ts'
+import type { EgressLogLine, EgressLogPage, LogLine, LogPage } from './contract.ts'
 import { isBerthError } from './errors.ts'
 import { type CallOptions, sleep, type Transport } from './transport.ts'
 
@@ -16,41 +16,54 @@ export type FollowOptions = LogOptions & {
   follow?: boolean | undefined
 }
 
+export type EgressLogOptions = LogOptions & {
+  /** Only lines with this decision. */
+  decision?: EgressLogLine['decision'] | undefined
+}
+
+export type FollowEgressOptions = EgressLogOptions & {
+  /** Goes on with what comes, until the unit is destroyed. A line that has grown comes again. */
+  follow?: boolean | undefined
+}
+
+/** Each log with its place below the unit, and what it answers. */
+type Logs = {
+  logs: { page: LogPage; line: LogLine; options: LogOptions }
+  'egress/log': { page: EgressLogPage; line: EgressLogLine; options: EgressLogOptions }
+}
+
 const RECONNECTIONS = 5
 
-export async function logPage(transport: Transport, unitId: string, options: LogOptions): Promise<LogPage> {
-  const { since, limit, ...rest } = options
-  return await transport.json<LogPage>({
-    method: 'GET',
-    path: logsPath(unitId),
-    query: { since, limit },
-    ...rest,
-  })
+export async function logPage<Log extends keyof Logs>(
+  transport: Transport,
+  unit: string,
+  log: Log,
+  options: Logs[Log]['options'] & { follow?: boolean | undefined },
+): Promise<Logs[Log]['page']> {
+  const { query, rest } = askedOf(options)
+  return await transport.json<Logs[Log]['page']>({ method: 'GET', path: `${unit}/${log}`, query, ...rest })
 }
 
 /** Lines of the log. A followed one that loses its connection goes on behind the last line that came. */
-export async function* logLines(
+export async function* logLines<Log extends keyof Logs>(
   transport: Transport,
-  unitId: string,
-  options: FollowOptions,
-): AsyncGenerator<LogLine> {
-  const { follow, since, limit, ...rest } = options
-  if (!follow) {
-    yield* (await logPage(transport, unitId, options)).lines
+  unit: string,
+  log: Log,
+  options: Logs[Log]['options'] & { follow?: boolean | undefined },
+): AsyncGenerator<Logs[Log]['line']> {
+  if (!options.follow) {
+    yield* (await logPage(transport, unit, log, options)).lines
     return
   }
-  let after = since
+  const { query, rest } = askedOf(options)
+  let after = options.since
   for (let lost = 0; ; ) {
     try {
-      const query = { since: after, limit, follow: true }
-      for await (const { event, data, id } of transport.events({
-        method: 'GET',
-        path: logsPath(unitId),
-        query,
-        ...rest,
-      })) {
+      const asked = { ...query, since: after, follow: true }
+      const call = { method: 'GET' as const, path: `${unit}/${log}`, query: asked, ...rest }
+      for await (const { event, data, id } of transport.events(call)) {
         if (event === 'end') return
-        yield data as LogLine
+        yield data as Logs[Log]['line']
         after = id ?? after
         lost = 0
       }
@@ -64,4 +77,7 @@ export async function* logLines(
   }
 }
 
-const logsPath = (unitId: string) => `/v1/units/${encodeURIComponent(unitId)}/logs`
+function askedOf(options: FollowEgressOptions) {
+  const { follow: _follow, since, limit, decision, ...rest } = options
+  return { query: { since, limit, decision }, rest }
+}

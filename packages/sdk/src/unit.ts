@@ -16,12 +16,21 @@ import type {
   EgressAsked,
   EgressDecision,
   EgressInForce,
+  EgressLogLine,
+  EgressLogPage,
   EgressSet,
   UnitMetrics,
 } from './contract.ts'
 import { BerthError, isBerthError } from './errors.ts'
 import { type Files, filesOf } from './files.ts'
-import { type FollowOptions, logLines, type LogOptions, logPage } from './logs.ts'
+import {
+  type EgressLogOptions,
+  type FollowEgressOptions,
+  type FollowOptions,
+  logLines,
+  type LogOptions,
+  logPage,
+} from './logs.ts'
 import { followMetrics } from './metrics.ts'
 import { type Processes, processesOf } from './processes.ts'
 import { shellLine, type Word } from './shell.ts'
@@ -121,12 +130,12 @@ export class Unit implements AsyncDisposable {
 
   /** Its newest lines, or those after `since`; with `follow` also every line that comes, until its run ends. */
   logs(options: FollowOptions = {}): AsyncGenerator<LogLine> {
-    return logLines(this.#transport, this.id, options)
+    return logLines(this.#transport, this.#path, 'logs', options)
   }
 
   /** One answer of the log, with the cursor to go on from. */
   async logPage(options: LogOptions = {}): Promise<LogPage> {
-    return await logPage(this.#transport, this.id, options)
+    return await logPage(this.#transport, this.#path, 'logs', options)
   }
 
   /** What it uses now: processor, memory, processes, disk and network. Counts go on from the start of its machine. */
@@ -158,6 +167,30 @@ export class Unit implements AsyncDisposable {
   async checkEgress(host: string, port = 443, options: CallOptions = {}): Promise<EgressDecision> {
     const call = { method: 'POST' as const, path: `${this.#path}/egress/check`, body: { host, port } }
     return await this.#transport.json({ ...call, ...options })
+  }
+
+  /**
+   * Adds an entry to what it may reach, such as the `entry` of a refused line of its log. Of a unit that may reach every
+   * host it changes nothing.
+   */
+  async allowEgress(entry: string, options: CallOptions = {}): Promise<EgressInForce> {
+    const rules = await this.egress(options)
+    if (rules.mode === 'open' || rules.allow.includes(entry)) return rules
+    const { siblings, allow } = rules
+    return await this.setEgress({ mode: 'listed', allow: [...allow, entry], siblings }, options)
+  }
+
+  /**
+   * What it reached and was refused, summed up by minute and kept for seven days: the newest lines, or those after
+   * `since`; with `follow` also every line that comes or grows, until it is destroyed.
+   */
+  egressLog(options: FollowEgressOptions = {}): AsyncGenerator<EgressLogLine> {
+    return logLines(this.#transport, this.#path, 'egress/log', options)
+  }
+
+  /** One answer of that log, with the cursor to go on from. */
+  async egressLogPage(options: EgressLogOptions = {}): Promise<EgressLogPage> {
+    return await logPage(this.#transport, this.#path, 'egress/log', options)
   }
 
   /** Publishes a port. A unit has one URL: another port moves it, and restarts the unit. */

@@ -2,6 +2,7 @@
 
 import { accountDocs } from './accounts.ts'
 import type { OperationDoc } from './doc.ts'
+import { egressDocs } from './egress.ts'
 import { processDocs } from './processes.ts'
 import { secretDocs } from './secrets.ts'
 import { terminalDocs } from './terminal.ts'
@@ -9,6 +10,7 @@ import { unitDocs } from './units.ts'
 
 export const operationDocs: Record<string, OperationDoc> = {
   ...unitDocs,
+  ...egressDocs,
   ...processDocs,
   ...terminalDocs,
   ...accountDocs,

@@ -1,22 +1,19 @@
 // Units and stacks, and their copies.
 
-import { openEgress } from '../../lib/egress/rules.ts'
 import { type OperationDoc, sseExample } from './doc.ts'
 import { copyOfUnit, costLine, sleepingUnit, stack, startedAt, stoppedUnit, unit } from './values.ts'
 
 const running =
   'The price of its size for each second that it runs; asleep and stopped it costs nothing but its volume.'
 const wakes = 'Wakes a sleeping unit, which then costs the price of its size until it sleeps again.'
-const free = 'Nothing, and it wakes nothing.'
+export const free = 'Nothing, and it wakes nothing.'
 
 const noCredits =
   'The policy does not allow it, the limit of concurrent units or the daily cap is met, or the team has no credits left. The message says which: GET /v1/quota shows the numbers.'
-const unitBusy =
+export const unitBusy =
   'The state of the unit does not allow it. The message names the state and what to call first.'
 const failedInside =
   'The infrastructure failed. The unit keeps its disk: send the call again, and read `error` of the unit if it fails twice.'
-
-const rules = { mode: 'listed', allow: ['preset:npm', 'api.github.com', 'github.com:22'], siblings: 'stack' }
 
 const metrics = {
   unitId: unit.id,
@@ -145,32 +142,6 @@ export const unitDocs: Record<string, OperationDoc> = {
     cost: free,
     errors: { 409: 'The unit is destroyed.', 502: 'The host did not answer; send the call again.' },
     response: metrics,
-  },
-  unitEgressRead: {
-    answer: 'The rules, and since when they are in force.',
-    cost: free,
-    response: { ...rules, version: 2, appliedAt: startedAt },
-  },
-  unitEgress: {
-    answer: 'The rules that are now in force, with entries in canonical form, and the previous rules.',
-    cost: free,
-    errors: {
-      402: 'The rules allow more than the policy of the credential, the policy of the credential that the unit runs for, or the team. `details` has `asked` and `allowed`: send narrower rules, or ask an owner or admin of the team.',
-      409: unitBusy,
-      502: 'The rules are stored, but the host has not applied them yet. The service tries again by itself: read them until `appliedAt` is set.',
-    },
-    request: { mode: 'listed', allow: ['preset:npm', 'api.github.com', 'github.com:22'], siblings: 'stack' },
-    response: { ...rules, version: 2, appliedAt: startedAt, previous: openEgress },
-  },
-  unitEgressCheck: {
-    answer: 'The decision of the rules. For a refusal, `reason` says which entry would allow it.',
-    cost: free,
-    request: { host: 'registry.npmjs.org', port: 443 },
-    response: {
-      decision: 'allowed',
-      rule: 'registry.npmjs.org',
-      reason: 'The entry registry.npmjs.org allows it.',
-    },
   },
   unitFileWrite: {
     answer: 'What the unit has on its disk now. `verified` says that the unit read the same bytes back.',

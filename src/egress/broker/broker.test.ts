@@ -17,6 +17,7 @@ import { DAY, systemClock } from '../../lib/clock.ts'
 import type { KnownRules } from '../../lib/egress/link-client.ts'
 import { parseAllowed } from '../../lib/egress/rules.ts'
 import type { BrokeredSecret } from '../../lib/egress/secrets.ts'
+import type { MachineSeen } from '../../lib/egress/seen.ts'
 import type { Door } from '../door.ts'
 import { createOpenConnections } from '../open-connections.ts'
 import { createTlsDoor } from '../tls-door.ts'
@@ -49,6 +50,7 @@ let stateDir: string
 let authorities: Authorities
 let trusted: string
 const rules = new Map<string, KnownRules>()
+const noted: MachineSeen[] = []
 const seen: { url: string; headers: Record<string, string | string[] | undefined>; body: string }[] = []
 
 const rulesWith = (...secrets: BrokeredSecret[]): KnownRules => {
@@ -83,10 +85,15 @@ beforeAll(async () => {
       rulesOf: (address) => rules.get(address) ?? null,
       isWhole: () => true,
       pin: async () => false,
+      tellSeen: async () => {},
       close: async () => {},
     },
     resolve: async () => ({ kind: 'addresses', addresses: ['203.0.113.1'] }),
     open: createOpenConnections(),
+    note: (machine, line) => {
+      noted.push({ ...line, machine })
+      return { ...line, bytesIn: 0, bytesOut: 0, count: 0 }
+    },
     enter: () => () => {},
   }
   const broker = createBroker(door, { authorities, trusted: upstreamContext(async () => roots) })
@@ -100,6 +107,7 @@ afterAll(async () => {
 })
 beforeEach(() => {
   seen.length = 0
+  noted.length = 0
   rules.clear()
   rules.set(OWNER, rulesWith(secret))
 })
@@ -149,6 +157,12 @@ describe('a request to the host of a secret', () => {
       'x-other': 'one',
       host: 'api.example.com',
     })
+    await vi.waitFor(() => expect(noted.at(-1)?.bytesIn).toBeGreaterThan(0))
+    expect(noted).toMatchObject([
+      { machine: OWNER, host: 'api.example.com', port: 443, rule: '*.example.com', secret: 'KEY', count: 1 },
+      { secret: 'KEY', count: 0 },
+    ])
+    expect(JSON.stringify(noted)).not.toContain(secret.value)
   })
 
   test('carries the value inside Basic as user or password', async () => {

@@ -4,6 +4,7 @@ import { type ClientRequest, type IncomingMessage, request as httpRequest } from
 import { canonicalHostName } from '../../lib/egress/entry.ts'
 import { isAllowed, refusalText, secretsFor } from '../decide.ts'
 import type { Door } from '../door.ts'
+import { noteBrokered } from '../noting.ts'
 import { pairs, passedHeaders } from '../request-headers.ts'
 import { putSecrets } from './put-secrets.ts'
 import type { Session } from './session.ts'
@@ -33,6 +34,8 @@ export function beginRequest(
   if (put.kind === 'too_large')
     return { status: 431, code: 'egress_refused', message: 'The headers of this request are too large.' }
   for (const placeholder of put.used) session.used.add(placeholder)
+  const names = secrets.filter(({ placeholder }) => put.used.includes(placeholder)).map(({ name }) => name)
+  noteBrokered(door, session, names)
   return send(session, request, put.headers)
 }
 

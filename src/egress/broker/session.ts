@@ -5,7 +5,9 @@ import { Agent } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { SecureContext, TLSSocket } from 'node:tls'
+import type { SeenLine } from '../../lib/egress/seen.ts'
 import type { Door } from '../door.ts'
+import { noteBrokeredEnd } from '../noting.ts'
 import { connectUpstream, type Refused, UpstreamError } from './upstream.ts'
 
 export type Session = {
@@ -14,6 +16,8 @@ export type Session = {
   agent: Agent
   /** The placeholders whose values have been sent on it. */
   used: Set<string>
+  /** The line of the log in which the newest request is counted. */
+  counted: SeenLine | null
   /** A request begins; returns what to call at its end. */
   begin(): () => void
   refusalFor(error: Error): Refused
@@ -36,6 +40,7 @@ export function openSession(door: Door, inside: TLSSocket, { machine, host, trus
     upstream = socket
     socket.on('error', () => {})
     socket.once('close', () => {
+      noteBrokeredEnd(door, session, socket)
       // As the host itself would: a client with more to ask connects again.
       if (requests === 0 && upstream === socket) inside.end()
     })
@@ -67,11 +72,12 @@ export function openSession(door: Door, inside: TLSSocket, { machine, host, trus
     first?.then(destroy, () => {})
   })
 
-  return {
+  const session: Session = {
     machine,
     host,
     agent,
     used,
+    counted: null,
     begin() {
       requests += 1
       return () => {
@@ -84,6 +90,7 @@ export function openSession(door: Door, inside: TLSSocket, { machine, host, trus
         ? { status: error.status, code: error.code, message: error.message }
         : { status: 502, code: 'host_unreachable', message: `${host} did not answer.` },
   }
+  return session
 }
 
 function destroy(socket: Socket): void {

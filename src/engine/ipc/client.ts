@@ -114,12 +114,13 @@ export function connectEngine({ address, epoch, onLost }: Connection): Engine {
 
   /** Reconnects across restarts of the engine, until the signal aborts. */
   async function watch(
-    operation: 'watchExits' | 'watchTraffic',
-    onItem: (item: unknown) => void,
+    operation: 'watchExits' | 'watchTraffic' | 'watchEgress',
+    onItem: (item: unknown) => void | Promise<void>,
     signal: AbortSignal,
   ): Promise<void> {
     const untilAway = async () => {
-      for await (const { data } of stream(operation, {}, signal)) onItem(JSON.parse(data.toString('utf8')))
+      for await (const { data } of stream(operation, {}, signal))
+        await onItem(JSON.parse(data.toString('utf8')))
     }
     while (!signal.aborted) {
       await untilAway().catch(() => {})
@@ -200,6 +201,9 @@ export function connectEngine({ address, epoch, onLost }: Connection): Engine {
         (item) => onTraffic(streamedOperations.watchTraffic.item.parse(item)),
         signal,
       ),
+
+    watchEgress: async (onSeen, signal) =>
+      await watch('watchEgress', (item) => onSeen(streamedOperations.watchEgress.item.parse(item)), signal),
   }
 }
 

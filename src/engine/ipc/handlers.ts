@@ -98,6 +98,12 @@ export const streamedHandlers: StreamedHandlers = {
   watchTraffic: async (engine, _request, stream) => {
     await engine.watchTraffic((ids) => stream.push('message', JSON.stringify(ids)), stream.gone)
   },
+  watchEgress: async (engine, _request, stream) => {
+    await engine.watchEgress(
+      async (lines) => await stream.write('message', JSON.stringify(lines)),
+      stream.gone,
+    )
+  },
 }
 
 type TwoWayHandlers = {

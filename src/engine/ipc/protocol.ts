@@ -21,6 +21,7 @@ import {
   machineEgress,
   machineMetrics,
   machineProcess,
+  machineSeen,
   processEnv,
   processOutput,
   processRequest,
@@ -339,6 +340,7 @@ export const streamedOperations = {
   readArchive: { request: z.strictObject({ ref, path }), item: nothing, maxBodyBytes: 2 * SMALL },
   watchExits: { request: nobody, item: status, maxBodyBytes: SMALL },
   watchTraffic: { request: nobody, item: z.array(z.string()), maxBodyBytes: SMALL },
+  watchEgress: { request: nobody, item: machineSeen, maxBodyBytes: SMALL },
 } satisfies Record<Exclude<keyof Engine, UnaryOperation | TwoWayOperation>, Streamed>
 
 /** Operations whose request goes on after it has begun: a message frame, then frames of input to the end of the body. */

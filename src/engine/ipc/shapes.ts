@@ -5,6 +5,7 @@ import { limits } from '../../contract/limits.ts'
 import { canonicalEgressEntry } from '../../lib/egress/entry.ts'
 import { egressModes, siblingScopes } from '../../lib/egress/rules.ts'
 import { brokeredLimits, isBrokeredHost, isBrokeredValue, isPlaceholder } from '../../lib/egress/secrets.ts'
+import { SEEN_AT_ONCE, seenLine } from '../../lib/egress/seen.ts'
 import { terminalSignals } from '../terminal.ts'
 import { bytes, date, env, id, noNul } from './fields.ts'
 
@@ -105,6 +106,8 @@ export const directory = z.object({
     .max(limits.directoryEntries),
   truncated: z.boolean(),
 })
+
+export const machineSeen = z.array(z.object({ ...seenLine.shape, machine: id })).max(SEEN_AT_ONCE)
 
 const diskMetrics = z.object({ usedBytes: z.number().nullable(), limitBytes: z.number() })
 

@@ -5,9 +5,16 @@ import { connect } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { openJsonLinesClient } from '../ipc/json-lines-rpc.ts'
 import { type EgressEntry } from './entry.ts'
-import { LINK_MAX_BYTES, type LinkEvent, linkMessage, PIN_DEADLINE_MS } from './link-protocol.ts'
+import {
+  LINK_MAX_BYTES,
+  type LinkEvent,
+  linkMessage,
+  PIN_DEADLINE_MS,
+  SEEN_DEADLINE_MS,
+} from './link-protocol.ts'
 import { type EgressRules, parseAllowed } from './rules.ts'
 import type { BrokeredSecret } from './secrets.ts'
+import type { MachineSeen } from './seen.ts'
 
 const AGAIN_MS = 100
 const APPLIED_DEADLINE_MS = 2000
@@ -29,6 +36,8 @@ export type EgressLink = {
   isWhole(): boolean
   /** Lets the machine reach the addresses of a name. Resolves to false, or rejects, if it cannot. */
   pin(machine: string, name: string, addresses: string[]): Promise<boolean>
+  /** Tells what machines reached and were refused, by their addresses. Rejects if the engine may not have it. */
+  tellSeen(lines: MachineSeen[]): Promise<void>
   close(): Promise<void>
 }
 
@@ -134,6 +143,9 @@ export function followEgressLink(socketPath: string, watcher: LinkWatcher = {}):
       if (!current) return false
       const call = { operation: 'pin', request: { machine, name, addresses } }
       return (await current.calls.call(call, PIN_DEADLINE_MS)).answer === true
+    },
+    async tellSeen(lines) {
+      await current?.calls.call({ operation: 'seen', request: { lines } }, SEEN_DEADLINE_MS)
     },
     async close() {
       stopped.abort()

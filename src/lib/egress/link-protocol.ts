@@ -2,12 +2,14 @@
 // with the resolver for restricted machines. JSON lines (lib/ipc/json-lines-rpc.ts), over one unix socket for each.
 // Both processes parse untrusted bytes, so their only request is to let a machine reach the addresses of a name that
 // its rules allow, and only the resolver may send it. Only the egress process receives the values of secrets.
+// What both report of connections and look-ups (seen.ts) is only stored for people to read.
 
 import { isIPv4 } from 'node:net'
 import { z } from 'zod'
 import { SECOND } from '../clock.ts'
 import { answerLine, callLine, failureLine } from '../ipc/call-lines.ts'
 import { egressModes, siblingScopes } from './rules.ts'
+import { SEEN_AT_ONCE, seenLine } from './seen.ts'
 
 export const LINK_MAX_BYTES = 1024 * 1024
 /** A whole listing of rules may wait for a reader. */
@@ -54,11 +56,16 @@ export const linkMessage = z.union([linkEvents, answerLine, failureLine])
 export const linkOperations = {
   /** All events up to this version are in force. */
   applied: z.strictObject({ version }),
-  /** The name has these addresses. Answers whether the machine can reach them now. */
   /** The certificate of a team's authority, in PEM. From the egress process alone. */
   authority: z.strictObject({ team, certificate: z.string().max(8192) }),
+  /** The name has these addresses. Answers whether the machine can reach them now. */
   pin: z.strictObject({ machine: address, name: z.string().max(253), addresses: z.array(address).max(64) }),
+  /** What machines reached and were refused since the last call. */
+  seen: z.strictObject({
+    lines: z.array(z.strictObject({ ...seenLine.shape, machine: address })).max(SEEN_AT_ONCE),
+  }),
 }
-export const linkCall = callLine.extend({ operation: z.enum(['applied', 'pin', 'authority']) })
+export const linkCall = callLine.extend({ operation: z.enum(['applied', 'pin', 'authority', 'seen']) })
 
 export const PIN_DEADLINE_MS = 2 * SECOND
+export const SEEN_DEADLINE_MS = 10 * SECOND

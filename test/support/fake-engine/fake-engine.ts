@@ -4,7 +4,8 @@
 
 import { createHash } from 'node:crypto'
 import type { Clock } from '../../../src/lib/clock.ts'
-import type { MachineEgress } from '../../../src/engine/egress.ts'
+import type { MachineEgress, OnSeen } from '../../../src/engine/egress.ts'
+import type { MachineSeen } from '../../../src/lib/egress/seen.ts'
 import type { Capacity, Engine, Image, ImageConfig } from '../../../src/engine/engine.ts'
 import type { ExecOutput, ExecRequest } from '../../../src/engine/exec.ts'
 import type { MachineRef, MachineSpec, MachineStatus } from '../../../src/engine/engine.ts'
@@ -74,6 +75,8 @@ export type FakeControls = {
   killMachine(id: string): void
   /** A sibling sends packets to these machines. */
   sendPackets(ids: string[]): void
+  /** Machines reached hosts, or were refused. */
+  seeEgress(lines: MachineSeen[]): void
   /** What the host has from now on. */
   setCapacity(capacity: Partial<Capacity>): void
   /** Whether what machines have in memory can be kept and copied from now on; if not, what was kept is lost. */
@@ -109,6 +112,8 @@ export function createFakeEngine({ clock, subnet = 99 }: { clock: Clock; subnet?
   const configs = new Map<string, Partial<ImageConfig>>()
   const watchers = new Set<(status: MachineStatus) => void>()
   const trafficWatchers = new Set<(ids: string[]) => void>()
+  const egressWatchers = new Set<OnSeen>()
+  const seenByNobody: MachineSeen[] = []
   const capacity: Capacity = { cpus: 2, memoryMb: 65_536, availableMemoryMb: 65_536, teamDiskGb: 10_000 }
   const execHandlers: ExecHandler[] = []
   let addressesGiven = 0
@@ -143,6 +148,21 @@ export function createFakeEngine({ clock, subnet = 99 }: { clock: Clock; subnet?
     state: 'exited',
     exit: { code, oomKilled, byHost, at: clock.now() },
   })
+
+  /** A watcher that gives up ends well; only a crash of the engine is an error. */
+  const watching = async (operation: Operation, signal: AbortSignal, begin: (gone: AbortSignal) => void) => {
+    const watched = faults.run(
+      call(operation),
+      async (gone) => {
+        begin(gone)
+        await new Promise<never>(() => {})
+      },
+      signal,
+    )
+    await watched.catch((error: unknown) => {
+      if (!signal.aborted) throw error
+    })
+  }
 
   const engine: Engine = {
     capabilities: async () =>
@@ -353,42 +373,28 @@ export function createFakeEngine({ clock, subnet = 99 }: { clock: Clock; subnet?
       gone.throwIfAborted()
     },
 
-    watchTraffic: async (onTraffic, signal) => {
-      await faults
-        .run(
-          call('watchTraffic'),
-          async (gone) => {
-            trafficWatchers.add(onTraffic)
-            gone.addEventListener('abort', () => trafficWatchers.delete(onTraffic), { once: true })
-            await new Promise<never>(() => {})
-          },
-          signal,
-        )
-        .catch((error: unknown) => {
-          if (!signal.aborted) throw error
-        })
-    },
+    watchTraffic: (onTraffic, signal) =>
+      watching('watchTraffic', signal, (gone) => {
+        trafficWatchers.add(onTraffic)
+        gone.addEventListener('abort', () => trafficWatchers.delete(onTraffic), { once: true })
+      }),
 
-    watchExits: async (onExit, signal) => {
-      // A watcher that gives up ends well; only a crash of the engine is an error.
-      await faults
-        .run(
-          call('watchExits'),
-          async (gone) => {
-            if (gone.aborted) return
-            watchers.add(onExit)
-            gone.addEventListener('abort', () => watchers.delete(onExit), { once: true })
-            for (const status of snapshot()) {
-              if (status.state === 'exited' || status.state === 'lost') onExit(status)
-            }
-            await new Promise<never>(() => {})
-          },
-          signal,
-        )
-        .catch((error: unknown) => {
-          if (!signal.aborted) throw error
-        })
-    },
+    watchEgress: (onSeen, signal) =>
+      watching('watchEgress', signal, (gone) => {
+        egressWatchers.add(onSeen)
+        gone.addEventListener('abort', () => egressWatchers.delete(onSeen), { once: true })
+        if (seenByNobody.length > 0) void onSeen(seenByNobody.splice(0))
+      }),
+
+    watchExits: (onExit, signal) =>
+      watching('watchExits', signal, (gone) => {
+        if (gone.aborted) return
+        watchers.add(onExit)
+        gone.addEventListener('abort', () => watchers.delete(onExit), { once: true })
+        for (const status of snapshot()) {
+          if (status.state === 'exited' || status.state === 'lost') onExit(status)
+        }
+      }),
 
     recover: async (wanted) =>
       await faults.run(call('recover'), async () => {
@@ -458,6 +464,11 @@ export function createFakeEngine({ clock, subnet = 99 }: { clock: Clock; subnet?
     killMachine: (id) => end(find(id), exited(KILLED_CODE, { byHost: true })),
     sendPackets: (ids) => {
       for (const tell of trafficWatchers) tell(ids)
+    },
+    seeEgress: (lines) => {
+      const newest = [...egressWatchers].at(-1)
+      if (newest) void newest(lines)
+      else seenByNobody.push(...lines)
     },
     setCapacity: (changed) => void Object.assign(capacity, changed),
     setMemory: (available) => {

@@ -14,7 +14,11 @@ export type Step =
   | { dns: string; type: string }
   | { connects: number; tls: string; name: string }
 
-export type Outcome = { said: string } | { error: string } | { ms: number; bytes: number }
+export type Outcome =
+  | { said: string }
+  | { error: string }
+  | { ms: number; bytes: number }
+  | { times: number[] }
 
 const gateway = process.argv[2] ?? ''
 const steps = JSON.parse(process.argv[3] ?? '[]') as Step[]
@@ -31,7 +35,7 @@ function failed(error: NodeJS.ErrnoException): Outcome {
 async function tryStep(step: Step): Promise<Outcome> {
   if ('dns' in step) return { said: await askName(step.dns, step.type) }
   if ('udp' in step) return { said: await overUdp(step.udp, step.port) }
-  if ('connects' in step) return { ms: await timeConnects(step), bytes: 0 }
+  if ('connects' in step) return { times: await timeConnects(step) }
   if ('tcp' in step) return { said: await overTcp(step.tcp, step.port, step.say) }
   return await overTls(step.tls, step.name, step.takeBytes ?? 0)
 }
@@ -60,7 +64,7 @@ function overTls(host: string, name: string, takeBytes: number): Promise<Outcome
   })
 }
 
-/** Returns the median time to a finished handshake. */
+/** Returns the times to the first byte behind a finished handshake, one connection after the other. */
 async function timeConnects({
   connects,
   tls,
@@ -69,14 +73,14 @@ async function timeConnects({
   connects: number
   tls: string
   name: string
-}): Promise<number> {
+}): Promise<number[]> {
   const times: number[] = []
   for (let i = 0; i < connects; i++) {
     const since = performance.now()
     await overTls(tls, name, 0)
     times.push(performance.now() - since)
   }
-  return times.toSorted((a, b) => a - b)[connects >> 1] ?? 0
+  return times
 }
 
 function overTcp(host: string, port: number, say: string): Promise<string> {

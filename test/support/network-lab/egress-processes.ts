@@ -5,6 +5,7 @@ import { createNames } from '../../../src/egress/names.ts'
 import { startEgress } from '../../../src/egress/egress.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { followEgressLink } from '../../../src/lib/egress/link-client.ts'
+import { createTelling } from '../../../src/lib/egress/telling.ts'
 import { createLog } from '../../../src/lib/log.ts'
 
 export type EgressProcesses = {
@@ -31,7 +32,9 @@ const resolving = {
   clock,
 }
 await startResolver({ ...resolving, port: given.dnsPort })
-await startResolver({ ...resolving, port: given.ports.dns, egress: followEgressLink(given.sockets.names) })
+const rules = followEgressLink(given.sockets.names)
+const { note } = createTelling(() => rules)
+await startResolver({ ...resolving, port: given.ports.dns, egress: { ...rules, note } })
 await startEgress({
   address: given.address,
   ports: given.ports,

@@ -19,6 +19,7 @@ import type { MachineEgress } from '../../../src/engine/egress.ts'
 import type { Attachment, KnownMachine, RecoveredNetwork } from '../../../src/engine/oci/network/network.ts'
 import type { LinkSockets } from '../../../src/engine/oci/network/egress-link.ts'
 import type { Pullers } from '../../../src/engine/oci/network/firewall-rules.ts'
+import type { MachineSeen } from '../../../src/lib/egress/seen.ts'
 import type { Pair } from '../../../src/engine/oci/network/traffic.ts'
 import type { Call, Reply, Told } from './network-process.ts'
 
@@ -48,6 +49,7 @@ export type NetworkProcess = {
   restrict: (machineId: string, egress: MachineEgress | null) => Promise<void>
   /** For as long as the process lives. */
   watchTraffic: (onSent: (pairs: Pair[]) => void) => void
+  watchSeen: (onSeen: (lines: MachineSeen[]) => void) => void
   close: (options: { removeAll: boolean }) => Promise<void>
   /** SIGKILL: as a crash of the engine. */
   kill: () => Promise<void>
@@ -259,9 +261,12 @@ function remote(child: ChildProcess, kill: () => Promise<void>): NetworkProcess 
   const waiting = new Map<number, (reply: Reply) => void>()
   let lastId = 0
   let onSent = (_pairs: Pair[]) => {}
+  let onSeen = (_lines: MachineSeen[]) => {}
   child.on('message', (message: Reply | Told) => {
-    if (message.id === null) onSent(message.pairs)
-    else waiting.get(message.id)?.(message)
+    if (message.id === null) {
+      onSent(message.pairs)
+      onSeen(message.seen)
+    } else waiting.get(message.id)?.(message)
   })
   const call = <T>(method: Call['method'], argument: unknown): Promise<T> =>
     new Promise((resolve, reject) => {
@@ -282,6 +287,10 @@ function remote(child: ChildProcess, kill: () => Promise<void>): NetworkProcess 
     watchTraffic: (listener) => {
       onSent = listener
       child.send({ id: 0, method: 'watchTraffic', argument: null } satisfies Call)
+    },
+    watchSeen: (listener) => {
+      onSeen = listener
+      child.send({ id: 0, method: 'watchSeen', argument: null } satisfies Call)
     },
     close: (options) => call('close', options),
     kill,

@@ -88,6 +88,34 @@ export const unitCommands: Command[] = [
     ],
   },
   {
+    name: 'egress log',
+    about: 'What a unit reached and was refused in the last seven days, by minute',
+    usage: 'UNIT [-f] [--refused]',
+    options: {
+      follow: flag('What comes, too, and lines that have grown', { short: 'f' }),
+      refused: flag('Only what was refused'),
+      lines: text('NUMBER', 'How many to begin with (100)', { short: 'n' }),
+      since: text('TIME', 'Since a time, as 2026-05-04T09:00:00Z'),
+    },
+    args: [1, 1],
+    completes: 'units',
+    examples: [
+      ['egress log web --refused', 'Which names were refused, and how to allow one'],
+      ['egress log -f web', 'Until Ctrl-C'],
+    ],
+  },
+  {
+    name: 'egress allow',
+    about: 'Add to what a unit may reach',
+    usage: 'UNIT NAME…',
+    options: {},
+    args: [2, 100],
+    completes: 'units',
+    examples: [
+      ['egress allow web api.github.com', 'In force with the answer; refused beyond the bound of the key'],
+    ],
+  },
+  {
     name: 'stats',
     about: 'What units use: processor, memory, processes, network and disk',
     usage: '[-f] [UNIT…]',

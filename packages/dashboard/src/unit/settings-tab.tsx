@@ -1,4 +1,4 @@
-// What can be changed of a unit: how long it idles, what it may reach, where it is published, and its end. The rest is as it was made.
+// What can be changed of a unit: how long it idles, where it is published, and its end. The rest is as it was made.
 
 import type { Contract } from '@berth/sdk'
 import { useNavigate } from '@tanstack/react-router'
@@ -8,7 +8,6 @@ import { useTeam } from '../shell/team-context.ts'
 import { Button } from '../ui/button.tsx'
 import { Card, KeyValue } from '../ui/page-parts.tsx'
 import { DestroyUnits } from '../units/destroy-units.tsx'
-import { EgressForm } from './egress-form.tsx'
 import { PublishForm } from './publish-form.tsx'
 import { SleepForm } from './sleep-form.tsx'
 import { useUnit } from './unit-context.ts'
@@ -23,9 +22,6 @@ export function SettingsTab() {
     <div className={styles.settings}>
       <Card title="Sleep">
         <SleepForm key={unit.sleep} unit={unit} />
-      </Card>
-      <Card title="What it may reach">
-        <EgressForm key={unit.egress.version} unit={unit} />
       </Card>
       <Card title="Publish a port">
         <PublishForm unit={unit} />

@@ -10,6 +10,7 @@ const tabs = [
   { label: 'Terminal', to: '/t/$team/units/$id/terminal' },
   { label: 'Logs', to: '/t/$team/units/$id/logs' },
   { label: 'Metrics', to: '/t/$team/units/$id/metrics' },
+  { label: 'Egress', to: '/t/$team/units/$id/egress' },
   { label: 'Files', to: '/t/$team/units/$id/files' },
   { label: 'Forks', to: '/t/$team/units/$id/forks' },
   { label: 'Activity', to: '/t/$team/units/$id/activity' },

@@ -305,6 +305,40 @@ class EgressInForce(TypedDict):
     appliedAt: str | None
 
 
+class EgressLogLine(TypedDict):
+    #: The minute that the line sums up.
+    at: str
+    #: In lower-case ASCII. Null where the connection named none, or nothing that can be a public host, and in the line for all beyond those that a minute has lines for.
+    host: str | None
+    #: Where the newest of these connections led.
+    address: str | None
+    #: Null for a name that was refused when it was looked up.
+    port: int | None
+    #: `dns`: its look-ups, of names that are refused or are listed with another port than 80 and 443.
+    protocol: Literal["http", "tls", "dns"]
+    decision: Literal["allowed", "refused"]
+    #: The entry that allows it.
+    rule: str | None
+    #: Why, as a sentence.
+    reason: str
+    #: What to add to `allow` so that it is allowed; null where no entry would do that.
+    entry: str | None
+    #: The name of the secret that was put into its requests.
+    secret: str | None
+    #: From the host. Counted when a connection ends, in the minute in which it began.
+    bytesIn: int
+    #: To the host, likewise.
+    bytesOut: int
+    #: How many connections, requests on port 80, or look-ups.
+    count: int
+
+
+class EgressLogPage(TypedDict):
+    lines: List[EgressLogLine]
+    #: Send it as `since` to get the lines after these. A line of before comes again if it has grown.
+    next: str | None
+
+
 class EgressSetPrevious(TypedDict):
     """The rules before this call."""
 

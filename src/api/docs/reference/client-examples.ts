@@ -35,6 +35,10 @@ export const clientExamples: Record<string, ClientExample> = {
     cli: 'berth egress web --check registry.npmjs.org:443',
     ts: "const { decision, reason } = await unit.checkEgress('registry.npmjs.org', 443)",
   },
+  unitEgressLog: {
+    cli: 'berth egress log web --refused',
+    ts: "for await (const { host, entry } of unit.egressLog({ decision: 'refused' })) lines.push(`${host} ${entry}`)",
+  },
   unitFileWrite: {
     cli: 'berth cp data.txt web:/app/data.txt',
     ts: "await unit.files.write('/app/data.txt', 'hello')",

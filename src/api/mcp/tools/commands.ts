@@ -4,7 +4,8 @@ import { z } from 'zod'
 import { strict, text } from '../../../contract/fields.ts'
 import { limits } from '../../../contract/limits.ts'
 import { validation } from '../../../contract/errors.ts'
-import type { LogPage } from '../../../contract/logs.ts'
+import type { EgressLogLine, EgressLogPage } from '../../../contract/egress-log.ts'
+import type { LogLine, LogPage } from '../../../contract/logs.ts'
 import type { Process } from '../../../contract/process.ts'
 import { locateUnit } from '../../../domain/units/locate.ts'
 import { count, fence, newMark } from '../fence.ts'
@@ -99,29 +100,46 @@ function within(cwd: string | undefined, argv: string[]): string[] {
 const readLogs = defineTool({
   name: 'read_logs',
   title: 'Read logs',
-  description: "What the unit's own process printed, the newest lines. Works in every state.",
+  description:
+    "What the unit's own process printed, the newest lines. With egress, what it reached and was refused instead: for a host that a unit with egress rules does not find. Works in every state.",
   input: strict({
     unit: unitArgument,
     lines: z.int().min(1).max(500).default(100),
     since: text(200).optional().describe('"next" of the answer before, or an ISO time: only lines after it.'),
+    egress: z.boolean().default(false).describe('What it reached and was refused, and whom to ask.'),
   }),
   hints: hints.reads,
-  operation: 'GET /v1/units/{id}/logs',
+  operation: ({ egress }) => (egress === true ? 'GET /v1/units/{id}/egress/log' : 'GET /v1/units/{id}/logs'),
   target: 'unit',
   ask: async (app, caller, { unit, lines, since }) => ({
     params: { id: (await locateUnit(app, caller, unit)).id },
     query: { limit: String(lines), ...(since === undefined ? {} : { since }) },
   }),
-  result: ({ lines, next }: LogPage) => {
-    const shown = lines
-      .map(({ at, stream, text }) => `${at} ${stream === 'stderr' ? 'err ' : ''}${text}`)
-      .join('\n')
+  result: ({ lines, next }: LogPage | EgressLogPage, { unit }) => {
+    const shown = lines.map((line) => ('stream' in line ? printedLine(line) : egressLine(line))).join('\n')
     const head = lines.length === 0 ? 'no lines' : `${count(lines.length)} lines, oldest first`
     const goOn = next === null ? '' : ` · next: ${next} (send it as since for what comes after)`
     if (lines.length === 0) return textResult(`${head}${goOn}`)
     const cut = cutMiddle(shown, LOG_CHARACTERS)
-    return textResult(`${head}${goOn}\n${fence('logs', newMark(), cut, 'ask for fewer lines')}`)
+    const ask = whomToAsk(unit, lines)
+    return textResult(`${head}${goOn}\n${ask}${fence('logs', newMark(), cut, 'ask for fewer lines')}`)
   },
 })
+
+function printedLine({ at, stream, text }: LogLine): string {
+  return `${at} ${stream === 'stderr' ? 'err ' : ''}${text}`
+}
+
+function egressLine({ at, decision, host, port, count: times, reason }: EgressLogLine): string {
+  return `${at} ${decision} ${host ?? 'no name'}${port === null ? '' : `:${port}`} ×${times} ${reason}`
+}
+
+/** No tool widens what a unit may reach: that is for people. The names are in the form in which they are compared. */
+function whomToAsk(unit: string, lines: (LogLine | EgressLogLine)[]): string {
+  const entries = lines.flatMap((line) => ('entry' in line && line.entry !== null ? [line.entry] : []))
+  const newest = [...new Set(entries.toReversed())].slice(0, 5)
+  if (newest.length === 0) return ''
+  return `To be allowed to reach ${newest.join(', ')}, ask the person you work for: the page Egress of the unit in the dashboard, or "berth egress allow ${unit} ${newest[0]}".\n`
+}
 
 export const commandTools: readonly Tool[] = [runCommand, readLogs]

@@ -16,6 +16,7 @@ import {
   linkOperations,
 } from '../../../lib/egress/link-protocol.ts'
 import type { Log } from '../../../lib/log.ts'
+import type { MachineSeen } from '../../../lib/egress/seen.ts'
 import type { MachineEgress } from '../../egress.ts'
 
 /** The socket of the egress process and that of the resolver, each with the group that may connect. */
@@ -53,10 +54,18 @@ type Options = {
   sockets: LinkSockets
   restricted: () => Restricted[]
   pin: (machine: string, name: string, addresses: string[]) => Promise<boolean>
+  /** `lines` are of machines by their addresses. */
+  onSeen: (lines: MachineSeen[]) => void
   log: Log
 }
 
-export async function openEgressLink({ sockets, restricted, pin, log }: Options): Promise<EgressLink> {
+export async function openEgressLink({
+  sockets,
+  restricted,
+  pin,
+  onSeen,
+  log,
+}: Options): Promise<EgressLink> {
   const listeners = { rules: new Set<Listener>(), names: new Set<Listener>() }
   const served = new Set<() => void>()
   const authorities = new Map<number, string>()
@@ -82,6 +91,11 @@ export async function openEgressLink({ sockets, restricted, pin, log }: Options)
         if (!said.success || certificate === null) return null
         authorities.set(said.data.team, certificate)
         return Promise.resolve({ id: call.id, answer: true })
+      }
+      if (call.operation === 'seen') {
+        const seen = linkOperations.seen.safeParse(call.request)
+        if (seen.success) onSeen(seen.data.lines)
+        return seen.success ? Promise.resolve({ id: call.id, answer: true }) : null
       }
       const asked = linkOperations.pin.safeParse(call.request)
       if (!asked.success || kind !== 'names') return null

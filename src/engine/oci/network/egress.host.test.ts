@@ -198,6 +198,50 @@ describe('what is not listed', () => {
   })
 })
 
+test('what was reached and refused is told by machine, with bytes, and each name once a minute', async () => {
+  const told = new Map<string, { count: number; bytesIn: number; bytesOut: number }>()
+  network.watchSeen((lines) => {
+    for (const { machine: of, host, port, protocol, decision, reason, ...sums } of lines) {
+      const key = `${of} ${decision} ${protocol} ${host}${port === null ? '' : `:${port}`} ${reason}`
+      const { count, bytesIn, bytesOut } = told.get(key) ?? { count: 0, bytesIn: 0, bytesOut: 0 }
+      told.set(key, {
+        count: count + sums.count,
+        bytesIn: bytesIn + sums.bytesIn,
+        bytesOut: bytesOut + sums.bytesOut,
+      })
+    }
+  })
+  const many = Array.from({ length: 100 }, (_, at) => ({ dns: `n${at}.b.example.com`, type: 'A' }))
+  await from(
+    'listed',
+    tls('a.example.com'),
+    http('b.example.com'),
+    tls(''),
+    tls('rebind.example.com'),
+    { dns: 'git.example.com', type: 'A' },
+    ...many,
+  )
+  await from('closed', tls('c.example.com'), { dns: 'mate.shop.internal', type: 'A' })
+  await expect
+    .poll(() => [...told.keys()], { timeout: 10_000 })
+    .toEqual(
+      expect.arrayContaining([
+        'listed allowed tls a.example.com:443 listed',
+        'listed refused http b.example.com:80 not_listed',
+        'listed refused tls null:443 no_name',
+        'listed refused tls rebind.example.com:443 private_address',
+        'listed allowed dns git.example.com:22 listed',
+        'listed refused dns n0.b.example.com not_listed',
+        'listed refused dns null others',
+        'closed refused tls c.example.com:443 not_listed',
+        'closed refused dns mate.shop.internal siblings',
+      ]),
+    )
+  expect(told.get('listed allowed tls a.example.com:443 listed')?.bytesIn).toBeGreaterThan(500)
+  // Forty a minute, of which there are two at most.
+  expect([...told.keys()].filter((key) => key.startsWith('listed refused dns n')).length).toBeLessThan(83)
+})
+
 describe('siblings', () => {
   test('are reached by what is stated, and may still connect to a restricted one', async () => {
     const reaches = async (name: string, to: string) =>

@@ -6,6 +6,7 @@
 // what belongs to known machines and removes the rest.
 
 import { createKeyedLock } from '../../../lib/concurrency/keyed-lock.ts'
+import type { MachineSeen } from '../../../lib/egress/seen.ts'
 import type { Log } from '../../../lib/log.ts'
 import type { MachineEgress } from '../../egress.ts'
 import { EngineError } from '../../errors.ts'
@@ -21,6 +22,7 @@ import { claimSubnet, type FoundSlot, findSlots, releaseSubnet } from './host-ro
 import { buildSlots, readdressSlot, removeSlots, type Slot, slotOf } from './slots.ts'
 import { type EgressOptions, openRestricting, type Restricted, type Restricting } from './restricting.ts'
 import type { Pullers } from './firewall-rules.ts'
+import { createSeen, type Seen } from './seen.ts'
 import { createTraffic, type Pair } from './traffic.ts'
 import { closeUplinks, planUplinks, setForwarding } from './uplinks.ts'
 import { startWatchdog, type Watchdog } from './watchdog.ts'
@@ -99,6 +101,9 @@ export type Network = {
    */
   watchTraffic(onSent: (pairs: Pair[]) => void, signal: AbortSignal): Promise<void>
 
+  /** Calls back with what restricted machines reached and were refused, by their ids (seen.ts). */
+  watchSeen: Seen['watch']
+
   /** Running machines keep their network; use `removeAll` when there are none. */
   close(options: { removeAll: boolean }): Promise<void>
 }
@@ -127,6 +132,7 @@ export async function openNetwork(options: NetworkOptions): Promise<Network> {
   let nextNumber = 1
   let watchdog: Watchdog | null = null
   let restricting: Restricting | null = null
+  const seen = createSeen()
 
   const pool = createPool(async (count) => {
     const slots = Array.from({ length: count }, () => slotOf(names, nextNumber++, addresses.allot()))
@@ -225,17 +231,22 @@ export async function openNetwork(options: NetworkOptions): Promise<Network> {
           ),
         ),
       })
-      restricting = await openRestricting(options.egress, firewall, log, () =>
-        [...machines].flatMap(
-          ([
-            machine,
-            {
-              address,
-              group,
-              restricted: { egress },
-            },
-          ]) => (egress === null ? [] : [{ machine, address, group, egress }]),
-        ),
+      restricting = await openRestricting(
+        options.egress,
+        firewall,
+        log,
+        () =>
+          [...machines].flatMap(
+            ([
+              machine,
+              {
+                address,
+                group,
+                restricted: { egress },
+              },
+            ]) => (egress === null ? [] : [{ machine, address, group, egress }]),
+          ),
+        (lines) => seen.add(ofMachines(lines, machines)),
       )
       const leftovers = found.filter((slot) => !kept.some(({ number }) => number === slot.number))
       await removeSlots(leftovers)
@@ -321,6 +332,7 @@ export async function openNetwork(options: NetworkOptions): Promise<Network> {
     interfaceOf: (machineId) => machines.get(machineId)?.slot?.hostInterface ?? null,
 
     watchTraffic: (onSent, signal) => traffic.watch(onSent, signal),
+    watchSeen: seen.watch,
 
     async close({ removeAll }) {
       await watchdog?.stop()
@@ -340,6 +352,15 @@ export async function openNetwork(options: NetworkOptions): Promise<Network> {
       stateFile.write({ opened: [] })
     },
   }
+}
+
+/** Returns the lines with the ids of their machines, and without those of machines that are gone. */
+function ofMachines(lines: MachineSeen[], machines: Map<string, Machine>): MachineSeen[] {
+  const owners = new Map([...machines].map(([id, { address }]) => [address, id]))
+  return lines.flatMap((line) => {
+    const machine = owners.get(line.machine)
+    return machine === undefined ? [] : [{ ...line, machine }]
+  })
 }
 
 /** Returns the slot with this address, if it is still usable for the machine that runs in it. */

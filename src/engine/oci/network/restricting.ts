@@ -5,6 +5,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { isPublicAddress } from '../../../lib/address-ranges.ts'
 import { isWithin } from '../../../lib/egress/rules.ts'
 import type { Log } from '../../../lib/log.ts'
+import type { MachineSeen } from '../../../lib/egress/seen.ts'
 import type { MachineEgress } from '../../egress.ts'
 import { cutConnections, type Flow } from './connections.ts'
 import { decidesByName, type LinkSockets, openEgressLink, type Restricted as Listed } from './egress-link.ts'
@@ -43,6 +44,7 @@ export async function openRestricting(
   firewall: Firewall,
   log: Log,
   restricted: () => Listed[],
+  onSeen: (lines: MachineSeen[]) => void,
 ): Promise<Restricting> {
   const pin = async (address: string, name: string, addresses: string[]) => {
     const egress = firewall.restrictionOf(address)?.egress
@@ -50,7 +52,7 @@ export async function openRestricting(
     await firewall.pin(address, pinsFor(name, addresses.filter(isPublicAddress), egress))
     return true
   }
-  const link = sockets === null ? null : await openEgressLink({ sockets, restricted, pin, log })
+  const link = sockets === null ? null : await openEgressLink({ sockets, restricted, pin, onSeen, log })
   const askForProcess = () => {
     if (link?.isServed() === false && restricted().some(({ egress }) => decidesByName(egress))) onNeeded()
   }

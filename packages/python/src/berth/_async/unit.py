@@ -12,7 +12,7 @@ from .._waiting import async_sleep
 from ..errors import ExecResult, InternalError, NotFoundError, NotReadyError, ProviderError
 from .command import AsyncCommand, exec_call, execute, start_command
 from .files import AsyncFiles
-from .logs import follow_log, log_page
+from .logs import egress_log_page, follow_egress_log, follow_log, log_page
 from .processes import AsyncProcesses
 from .terminal import AsyncTerminal, open_terminal
 from .transport import AsyncTransport
@@ -244,6 +244,46 @@ class AsyncUnit:
         call = Call("POST", f"{self._path}/egress/check", body=body, timeout=timeout)
         decision: t.EgressDecision = await self._transport.json(call)
         return decision
+
+    async def allow_egress(self, entry: str, *, timeout: float | None = None) -> t.EgressInForce:
+        """Adds an entry to what it may reach, such as the `entry` of a refused line of its log. Of a unit that may reach
+        every host it changes nothing."""
+        rules = await self.egress(timeout=timeout)
+        if rules["mode"] == "open" or entry in rules["allow"]:
+            return rules
+        allow = [*rules["allow"], entry]
+        changed = await self.set_egress(mode="listed", allow=allow, siblings=rules["siblings"], timeout=timeout)
+        return changed
+
+    async def egress_log(
+        self,
+        *,
+        follow: bool = False,
+        since: str | None = None,
+        limit: int | None = None,
+        decision: Literal["allowed", "refused"] | None = None,
+        timeout: float | None = None,
+    ) -> AsyncIterator[t.EgressLogLine]:
+        """What it reached and was refused, summed up by minute: the newest lines, or those after `since`; with `follow`
+        also every line that comes or grows, until it is destroyed."""
+        if not follow:
+            page = await self.egress_log_page(since=since, limit=limit, decision=decision, timeout=timeout)
+            for line in page["lines"]:
+                yield line
+            return
+        async for line in follow_egress_log(self._transport, self.id, since, limit, decision, timeout):
+            yield line
+
+    async def egress_log_page(
+        self,
+        *,
+        since: str | None = None,
+        limit: int | None = None,
+        decision: Literal["allowed", "refused"] | None = None,
+        timeout: float | None = None,
+    ) -> t.EgressLogPage:
+        """One answer of that log, with the cursor to go on from."""
+        return await egress_log_page(self._transport, self.id, since, limit, decision, timeout)
 
     async def sleep(
         self, window: str, *, stack: bool | None = None, now: bool | None = None, timeout: float | None = None

@@ -1,9 +1,9 @@
 # Written by `npm run gen` from berth/_async: do not edit.
-"""What a unit's own process printed. Reading wakes nothing."""
+"""Logs of a unit: what its own process printed, and what it reached. Reading wakes nothing."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterator
+from typing import TYPE_CHECKING, Any, Iterator, Mapping
 
 from .._calls import RECONNECTIONS, Call
 from .._waiting import sleep
@@ -25,18 +25,51 @@ def log_page(
 def follow_log(
     transport: Transport, unit_id: str, since: str | None, limit: int | None, timeout: float | None
 ) -> Iterator[t.LogLine]:
+    query = {"since": since, "limit": limit}
+    for line in _followed(transport, f"/v1/units/{unit_id}/logs", query, timeout):
+        yield line
+
+
+def egress_log_page(
+    transport: Transport,
+    unit_id: str,
+    since: str | None,
+    limit: int | None,
+    decision: str | None,
+    timeout: float | None,
+) -> t.EgressLogPage:
+    query = {"since": since, "limit": limit, "decision": decision}
+    call = Call("GET", f"/v1/units/{unit_id}/egress/log", query=query, timeout=timeout)
+    page: t.EgressLogPage = transport.json(call)
+    return page
+
+
+def follow_egress_log(
+    transport: Transport,
+    unit_id: str,
+    since: str | None,
+    limit: int | None,
+    decision: str | None,
+    timeout: float | None,
+) -> Iterator[t.EgressLogLine]:
+    query = {"since": since, "limit": limit, "decision": decision}
+    for line in _followed(transport, f"/v1/units/{unit_id}/egress/log", query, timeout):
+        yield line
+
+
+def _followed(
+    transport: Transport, path: str, query: Mapping[str, Any], timeout: float | None
+) -> Iterator[Any]:
     """One that loses its connection goes on behind the last line that came."""
-    after = since
+    after = query["since"]
     lost = 0
     while True:
-        query = {"since": after, "limit": limit, "follow": True}
+        asked = {**query, "since": after, "follow": True}
         try:
-            call = Call("GET", f"/v1/units/{unit_id}/logs", query=query, timeout=timeout)
-            for event, data, cursor in transport.events(call):
+            for event, data, cursor in transport.events(Call("GET", path, query=asked, timeout=timeout)):
                 if event == "end":
                     return
-                line: t.LogLine = data
-                yield line
+                yield data
                 after = cursor or after
                 lost = 0
             return

@@ -1,0 +1,29 @@
+// What a line of what a unit reached says to the person who reads it. Pure.
+
+import { portsByName } from './entry.ts'
+import type { SeenLine } from './seen.ts'
+
+/** Returns the entry that would allow it; null if none would. */
+export function entryForLine({ host, port, reason }: SeenLine): string | null {
+  if (reason !== 'not_listed' || host === null) return null
+  return port === null || portsByName.includes(port) ? host : `${host}:${port}`
+}
+
+export function reasonOfLine(line: SeenLine): string {
+  const { host, port, rule, reason } = line
+  const sentences = {
+    listed: `${allows(rule)}.`,
+    unreachable: `${allows(rule)}, but the host did not answer.`,
+    not_listed: `No entry of "allow" names ${host}${port === null ? '' : ` at port ${port}`}: add ${entryForLine(line)}.`,
+    no_name: 'Ports 80 and 443 are decided by the name that the client asks for, and it asked for none.',
+    private_address: `${host} leads to a private address, which no unit may reach.`,
+    unknown_name: `${host} has no IPv4 address.`,
+    siblings: 'The unit may reach no other unit: change "siblings" of its rules.',
+    others: 'All beyond those that one minute has lines for.',
+  } as const satisfies Record<SeenLine['reason'], string>
+  return sentences[reason]
+}
+
+function allows(rule: string | null): string {
+  return rule === null ? 'The unit may reach every public host' : `The entry ${rule} allows it`
+}
