@@ -7,6 +7,7 @@ import type { Duplex } from 'node:stream'
 import type { Cut, Session } from '../sessions/open-sessions.ts'
 import type { Phase } from '../sessions/session-limits.ts'
 import type { Route } from '../routing/route.ts'
+import { UNSENT_BYTES } from '../tcp/splice.ts'
 import { abortExchange, type Exchange } from './exchange.ts'
 import type { ConnectionUser, PlainConnection, PlainConnections } from './plain-connections.ts'
 import { type BodyReader, createBodyReader, type PlainHead, parsePlainHead } from './plain-response.ts'
@@ -155,7 +156,8 @@ class PlainRequest implements ConnectionUser {
   #write(part: Buffer): void {
     const { exchange, session } = this.#visit
     this.#isHeadSent = true
-    if (exchange.response.write(part) || session.phase === 'stalled') return
+    exchange.response.write(part)
+    if (exchange.response.writableLength <= UNSENT_BYTES || session.phase === 'stalled') return
     const { socket } = this.#connection ?? {}
     socket?.pause()
     session.enter('stalled')

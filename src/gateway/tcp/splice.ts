@@ -19,6 +19,12 @@ export type Ends = {
   translate?: (chunk: Buffer) => Buffer
 }
 
+/**
+ * How much may wait to be sent before no more is read: one piece. To stop at each piece and to go on when it is sent costs
+ * two system calls, and most pieces are sent at once.
+ */
+export const UNSENT_BYTES = 64 * 1024
+
 /** Calls back once both are closed. Returns a function that closes them at once. */
 export function splice(
   session: Session,
@@ -86,7 +92,8 @@ function whenEnded(end: Duplex, act: () => void): void {
 
 function pass(from: Duplex, to: Duplex, translate: (chunk: Buffer) => Buffer, onEnd: () => void): void {
   from.on('data', (chunk: Buffer) => {
-    if (!to.write(translate(chunk))) from.pause()
+    to.write(translate(chunk))
+    if (to.writableLength > UNSENT_BYTES) from.pause()
   })
   to.on('drain', () => from.resume())
   whenEnded(from, onEnd)
