@@ -69,6 +69,29 @@ describe('the CLI', () => {
     expect(await berth(['ls', '-q'])).toEqual({ code: 0, stdout: '', stderr: '' })
   })
 
+  it('keeps, lists, binds and removes secrets, whose value comes from standard input', async () => {
+    const set = ['secrets', 'set', 'KEY', '--host', 'api.example.com', '--host', 'b.example.com']
+    expect(await berth(set, { input: 'sk-1\n' })).toEqual({ code: 0, stdout: 'KEY\n', stderr: '' })
+    expect(await jsonOf(['secrets', 'ls'])).toMatchObject([
+      { name: 'KEY', hosts: ['api.example.com', 'b.example.com'], units: 0 },
+    ])
+    const run = ['run', 'node:22', '--name', 'user', '--secret', 'KEY', '--secret', 'OTHER=KEY']
+    expect((await berth(run)).code).toBe(0)
+    expect(await jsonOf(['ls'])).toMatchObject([
+      { env: { KEY: { teamSecret: 'KEY' }, OTHER: { teamSecret: 'KEY' } } },
+    ])
+    const shown = await berth(['exec', 'user', 'printenv', 'KEY'])
+    expect(shown.stdout).toMatch(/^berth_secret_[0-9a-f]{40}\n$/)
+    expect(await berth(['secrets', 'rm', 'KEY'])).toEqual({
+      code: 0,
+      stdout: 'KEY\n',
+      stderr: 'user runs on without it\n',
+    })
+    expect((await berth(set)).stderr).toContain('Standard input has no value.')
+    expect((await berth(['secrets', 'set', 'KEY'], { input: 'x' })).stderr).toContain('--host')
+    expect((await berth(['rm', 'user'])).code).toBe(0)
+  })
+
   it('removes a unit of run --rm when its command ends or is interrupted', async () => {
     expect(await berth(['run', '--rm', 'node:22', '--', 'sh', '-c', 'echo 42; exit 3'])).toEqual({
       code: 3,

@@ -33,6 +33,7 @@ export const groups: Record<string, string[]> = {
     'rm',
   ],
   'Stacks and recipes': ['stack ls', 'stack fork', 'stack rm', 'recipe ls', 'recipe show', 'recipe run'],
+  Secrets: ['secrets ls', 'secrets set', 'secrets rm'],
   'Money and records': ['usage', 'quota', 'audit', 'keys'],
   Others: ['mcp', 'completion'],
 }

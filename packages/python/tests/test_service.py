@@ -303,3 +303,14 @@ async def test_the_library_with_async_does_the_same(aberth: AsyncBerth, tmp_path
             assert copy.id in [each.id async for each in aberth.units.list(limit=1)]
         assert unit.id in [each.id for each in await aberth.units.list().all()]
     assert (await aberth.units.get(unit.id)).state == "destroyed"
+
+
+def test_a_secret_is_kept_bound_and_deleted(berth: Berth) -> None:
+    kept = berth.secrets.put("PY_KEY", "sk-1", hosts=["api.example.com"])
+    assert kept["placeholder"].startswith("berth_secret_")
+    with berth.units.create(IMAGE, env={"KEY": {"teamSecret": "PY_KEY"}}) as unit:
+        assert unit.exec(["printenv", "KEY"]).stdout.strip() == kept["placeholder"]
+        assert [(each["name"], each["units"]) for each in berth.secrets.list()] == [("PY_KEY", 1)]
+        assert [each["id"] for each in berth.secrets.delete("PY_KEY")] == [unit.id]
+    with pytest.raises(NotFoundError):
+        berth.secrets.delete("PY_KEY")

@@ -59,7 +59,7 @@ function createOptions({ args }: Context): CreateOptions & { name: string } {
     expose,
     sleep: args.text('sleep'),
     egress: rulesOf(args),
-    env: pairs(args.list('env')),
+    env: { ...pairs(args.list('env')), ...secretsOf(args.list('secret')) },
     ports: args.list('port').map((port) => wholeNumber(port, 'port')),
     // What is no size is refused by the service, which says those it has.
     ...(size === undefined ? {} : { size: size as NonNullable<CreateOptions['size']> }),
@@ -67,6 +67,12 @@ function createOptions({ args }: Context): CreateOptions & { name: string } {
       ? {}
       : { volume: { mount, ...(gb === undefined ? {} : { gb: wholeNumber(gb, 'size in GB') }) } }),
   }
+}
+
+/** `OPENAI_API_KEY=TEAM_KEY`, or one name for both. */
+function secretsOf(words: string[]): Record<string, { teamSecret: string }> {
+  const named = pairs(words.map((word) => (word.includes('=') ? word : `${word}=${word}`)))
+  return Object.fromEntries(Object.entries(named).map(([name, teamSecret]) => [name, { teamSecret }]))
 }
 
 function linesOf(unit: Unit): string[] {

@@ -100,6 +100,35 @@ export const otherCommands: Command[] = [
     examples: [['recipe run postgres --name shop --set database=shop', 'Prints DATABASE_URL']],
   },
   {
+    name: 'secrets ls',
+    about: 'Secrets of the team that your units may use, without values',
+    usage: '',
+    options: {},
+    args: [0, 0],
+    examples: [['secrets ls', 'Names, hosts and how many units use each']],
+  },
+  {
+    name: 'secrets set',
+    about: 'Keep a secret, or replace its value; units use it and never hold it',
+    usage: 'NAME --host HOST [--placeholder TEXT]',
+    options: {
+      host: text('HOST', 'Where the value goes, such as api.openai.com; again for more', { multiple: true }),
+      placeholder: text('TEXT', 'What units have in its place (random)'),
+    },
+    args: [1, 1],
+    examples: [
+      ['secrets set OPENAI_API_KEY --host api.openai.com < key.txt', 'Reads the value from standard input'],
+    ],
+  },
+  {
+    name: 'secrets rm',
+    about: 'Delete a secret; units that use it run on without it',
+    usage: 'NAME',
+    options: {},
+    args: [1, 1],
+    examples: [['secrets rm OPENAI_API_KEY', 'Also takes it from the units']],
+  },
+  {
     name: 'usage',
     about: 'What the team used, day by day',
     usage: '[--days 14] [--by unit]',

@@ -27,6 +27,9 @@ export const unitCommands: Command[] = [
       port: text('PORT', 'On which it listens; again for more', { short: 'p', multiple: true }),
       expose: text('MODE', 'Publishes its port: public, or private for those who have the URL'),
       env: environment,
+      secret: text('VAR=NAME', 'A secret of the team, as berth secrets ls; again for more', {
+        multiple: true,
+      }),
       volume: text('PATH:GB', 'A disk of its own that outlives its image'),
       sleep: text('WINDOW', 'How long it may go unused: 30m, 2h, never'),
       ...rules('egress'),

@@ -58,6 +58,13 @@ export const membersQuery = (team: string) =>
     staleTime: 10_000,
   })
 
+export const secretsQuery = (team: string) =>
+  queryOptions({
+    queryKey: [team, 'secrets'],
+    queryFn: async ({ signal }) => await berthOf(team).secrets.list({ signal }),
+    staleTime: 5000,
+  })
+
 export const paymentsQuery = (team: string) =>
   queryOptions({
     queryKey: [team, 'payments'],

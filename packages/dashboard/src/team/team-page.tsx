@@ -1,5 +1,5 @@
-// The people of the team, and what the team is: members and invitations, its name, region and currency, leaving and
-// deleting it.
+// The people of the team, and what the team is: members and invitations, its secrets, its name, region and currency,
+// leaving and deleting it.
 
 import type { Contract } from '@berth/sdk'
 import { useQuery } from '@tanstack/react-query'
@@ -11,6 +11,7 @@ import { EndTeam } from './end-team.tsx'
 import { Invite } from './invite.tsx'
 import { Invites } from './invites.tsx'
 import { Members } from './members.tsx'
+import { Secrets } from './secrets.tsx'
 import { TeamForm } from './team-form.tsx'
 import styles from './team.module.css'
 
@@ -61,6 +62,7 @@ export function TeamPage() {
             )}
           </>
         )}
+        <Secrets mayChange={mayLead(team)} />
         <Card title="The team itself">
           <TeamForm regions={me.regions} />
         </Card>

@@ -10,6 +10,7 @@ from .._pieces import Page, TeamEvent
 from .._settings import ApiKey, settings_of
 from .lists import AsyncPages
 from .recipes import AsyncRecipes
+from .secrets import AsyncSecrets
 from .stacks import AsyncStacks
 from .transport import AsyncTransport
 from .units import AsyncUnits
@@ -51,6 +52,7 @@ class AsyncBerth:
         self.units = AsyncUnits(self._transport)
         self.stacks = AsyncStacks(self._transport)
         self.recipes = AsyncRecipes(self._transport)
+        self.secrets = AsyncSecrets(self._transport)
 
     async def quota(self, *, timeout: float | None = None) -> t.Quota:
         """What this key may still run and spend."""

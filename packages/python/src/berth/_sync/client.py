@@ -11,6 +11,7 @@ from .._pieces import Page, TeamEvent
 from .._settings import ApiKey, settings_of
 from .lists import Pages
 from .recipes import Recipes
+from .secrets import Secrets
 from .stacks import Stacks
 from .transport import Transport
 from .units import Units
@@ -52,6 +53,7 @@ class Berth:
         self.units = Units(self._transport)
         self.stacks = Stacks(self._transport)
         self.recipes = Recipes(self._transport)
+        self.secrets = Secrets(self._transport)
 
     def quota(self, *, timeout: float | None = None) -> t.Quota:
         """What this key may still run and spend."""

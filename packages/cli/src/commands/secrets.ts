@@ -1,0 +1,55 @@
+// `berth secrets`: those of the team, by name. A value is read from standard input, since arguments are seen by
+// everybody on the machine, and no answer shows it again.
+
+import { UsageError } from '../args.ts'
+import type { Context } from '../context.ts'
+import { Failure } from '../failure.ts'
+import { note, print, printJson, printTable, relative } from '../output.ts'
+
+export async function ls({ berth, isJson, signal }: Context): Promise<void> {
+  const secrets = await berth().secrets.list({ signal })
+  if (isJson) return await printJson(secrets)
+  await printTable(
+    ['NAME', 'HOSTS', 'UNITS', 'CHANGED'],
+    secrets.map(({ name, hosts, units, updatedAt }) => [
+      name,
+      hosts.join(', '),
+      String(units),
+      relative(updatedAt),
+    ]),
+  )
+}
+
+export async function set({ args, berth, isJson, signal }: Context): Promise<void> {
+  const [name = ''] = args.args
+  const [hosts, placeholder] = [args.list('host'), args.text('placeholder')]
+  if (hosts.length === 0) throw new UsageError('--host says where the value goes: --host api.openai.com')
+  const value = await readValue()
+  const asked = { value, hosts, ...(placeholder === undefined ? {} : { placeholder }) }
+  const secret = await berth().secrets.put(name, asked, { signal })
+  if (isJson) await printJson(secret)
+  else await print(secret.name)
+}
+
+export async function rm({ args, berth, isJson, signal }: Context): Promise<void> {
+  const [name = ''] = args.args
+  const unbound = await berth().secrets.delete(name, { signal })
+  if (isJson) return await printJson({ unbound })
+  for (const unit of unbound) note(`${unit.name} runs on without it`)
+  await print(name)
+}
+
+/** Longer than any value may be, which the service refuses. */
+const MOST = 100_000
+
+/** Without the line break that `echo` and editors add. */
+async function readValue(): Promise<string> {
+  if (process.stdin.isTTY) note('Paste the value, then Enter and Ctrl-D:')
+  let text = ''
+  for await (const chunk of process.stdin as AsyncIterable<Buffer>)
+    if ((text += chunk.toString('utf8')).length > MOST) break
+  const value = text.replace(/\r?\n$/, '')
+  if (value === '')
+    throw new Failure('Standard input has no value.', { hint: 'berth secrets set NAME --host HOST < FILE' })
+  return value
+}

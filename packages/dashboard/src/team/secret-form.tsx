@@ -1,0 +1,108 @@
+// The fields of a secret, new or with another value.
+
+import type { Contract } from '@berth/sdk'
+import { useState } from 'react'
+import { berthOf } from '../api/client.ts'
+import { explain } from '../api/explain.ts'
+import { useHere } from '../shell/team-context.ts'
+import { Button } from '../ui/button.tsx'
+import { Field, inputClass } from '../ui/field.tsx'
+import { Failure } from '../ui/page-parts.tsx'
+import { tell } from '../ui/toast.tsx'
+import styles from './team.module.css'
+
+export function SecretForm({ secret, onDone }: { secret: Contract.Secret | null; onDone: () => void }) {
+  const { team } = useHere()
+  const [name, setName] = useState(secret?.name ?? '')
+  const [value, setValue] = useState('')
+  const [hosts, setHosts] = useState(secret?.hosts.join('\n') ?? '')
+  const [isBusy, setBusy] = useState(false)
+  const [error, setError] = useState<unknown>(null)
+  const asked = { value: value.trim(), hosts: hosts.split(/[\s,]+/).filter(Boolean) }
+  const save = async () => {
+    setBusy(true)
+    setError(null)
+    try {
+      const { units } = await berthOf(team.id).secrets.put(name.trim(), asked)
+      tell(units > 0 ? `${name.trim()} is replaced, also in units that run` : `${name.trim()} is kept`)
+      onDone()
+    } catch (failure) {
+      setError(failure)
+    } finally {
+      setBusy(false)
+    }
+  }
+  const refused = error === null ? null : explain(error)
+  const faultOf = (path: string) =>
+    refused?.fields.find((each) => each.path === path || each.path.startsWith(`${path}.`))?.message
+  const isSaid = ['name', 'value', 'hosts'].some((path) => faultOf(path) !== undefined)
+  const why =
+    name.trim() === ''
+      ? 'Give it a name first.'
+      : asked.value === ''
+        ? 'Give a value first.'
+        : asked.hosts.length === 0
+          ? 'Say first where it goes.'
+          : null
+  return (
+    <form
+      className={styles.secretForm}
+      aria-label="Secret"
+      onSubmit={(event) => {
+        event.preventDefault()
+        if (why === null && !isBusy) void save()
+      }}
+    >
+      {refused !== null && !isSaid && <Failure {...refused} />}
+      {secret === null && (
+        <Field label="Name" note="As units bind it, such as OPENAI_API_KEY." error={faultOf('name')}>
+          {(props) => (
+            <input
+              {...props}
+              className={inputClass}
+              maxLength={128}
+              autoComplete="off"
+              spellCheck={false}
+              value={name}
+              onChange={(event) => setName(event.target.value)}
+            />
+          )}
+        </Field>
+      )}
+      <Field label="Value" note="It cannot be read back." error={faultOf('value')}>
+        {(props) => (
+          <input
+            {...props}
+            className={inputClass}
+            type="password"
+            autoComplete="off"
+            spellCheck={false}
+            value={value}
+            onChange={(event) => setValue(event.target.value)}
+          />
+        )}
+      </Field>
+      <Field
+        label="Hosts"
+        note="Where the value goes: exact names, one a line, such as api.openai.com."
+        error={faultOf('hosts')}
+      >
+        {(props) => (
+          <textarea
+            {...props}
+            className={inputClass}
+            rows={2}
+            spellCheck={false}
+            value={hosts}
+            onChange={(event) => setHosts(event.target.value)}
+          />
+        )}
+      </Field>
+      <div>
+        <Button type="submit" kind="main" busy={isBusy} why={why}>
+          {secret === null ? 'Add it' : 'Replace it'}
+        </Button>
+      </div>
+    </form>
+  )
+}

@@ -1,0 +1,43 @@
+# Written by `npm run gen` from berth/_async: do not edit.
+"""Secrets of the team: units get placeholders, and the values are put into their requests on the way out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, List, Sequence
+
+from .._calls import Call, quoted, without_none
+from .transport import Transport
+
+if TYPE_CHECKING:
+    from .. import types as t
+
+
+class Secrets:
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def list(self, *, timeout: float | None = None) -> List[t.Secret]:
+        """Those that this key may bind to units, without values."""
+        told: t.SecretList = self._transport.json(Call("GET", "/v1/secrets", timeout=timeout))
+        return told["secrets"]
+
+    def put(
+        self,
+        name: str,
+        value: str,
+        *,
+        hosts: Sequence[str],
+        placeholder: str | None = None,
+        timeout: float | None = None,
+    ) -> t.Secret:
+        """Makes the secret, or replaces its value and hosts; units that run use the new ones from then on."""
+        body = without_none(value=value, hosts=[*hosts], placeholder=placeholder)
+        call = Call("PUT", f"/v1/secrets/{quoted(name)}", body=body, timeout=timeout)
+        answer: t.SecretAnswer = self._transport.json(call)
+        return answer["secret"]
+
+    def delete(self, name: str, *, timeout: float | None = None) -> List[t.SecretDeletedUnbound]:
+        """Returns the units that had it. Raises NotFoundError."""
+        call = Call("DELETE", f"/v1/secrets/{quoted(name)}", timeout=timeout)
+        answer: t.SecretDeleted = self._transport.json(call)
+        return answer["unbound"]
