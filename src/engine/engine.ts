@@ -358,7 +358,7 @@ export interface Engine {
 
   /**
    * Calls back with what restricted machines reached and were refused, at most once a second. Each line is told once,
-   * to the newest watcher, and is lost if that one fails; what nobody has taken yet is added up.
+   * to the newest watcher, and is lost if that one fails; counts that no watcher has taken yet are added up.
    */
   watchEgress(onSeen: OnSeen, signal: AbortSignal): Promise<void>
 
