@@ -75,8 +75,7 @@ const orderStep: Step<OperationContext> = {
 export const createOperation: UnitOperation = {
   saga: { name: 'create', steps: [imageStep, machineStep, orderStep, startStep, readyStep] },
   onSuccess: async (context) => {
-    await becomeRunning(context)
-    await removeIfUnwanted(context)
+    if (!(await becomeRunning(context))) await removeIfUnwanted(context)
   },
   onFailure: async (context, failed) => {
     const { app, unit } = context

@@ -113,7 +113,7 @@ function runBefore({ id, generation }: UnitRecord): MachineRef {
 function runAgain(name: string, steps: Step<OperationContext>[]): UnitOperation {
   const operation: UnitOperation = {
     saga: { name, steps },
-    onSuccess: becomeRunning,
+    onSuccess: async (context) => void (await becomeRunning(context)),
     onFailure: async (context, failed) => {
       const { app, unit } = context
       app.log.warn({ err: failed.cause, unitId: unit.id, step: failed.step }, 'unit did not start')
@@ -132,11 +132,15 @@ export const startOperation = runAgain('start', [startStep, readyStep])
 /** For a running unit that must pick up changes. */
 export const restartOperation = runAgain('restart', [endStep, startStep, readyStep])
 
-/** Makes the unit `running`, unless its process has ended or the unit has changed state in the meantime. */
-export async function becomeRunning({ app, unit, startedMs, ended }: OperationContext): Promise<void> {
-  if (ended || startedMs === null) return
-  await transition(app, unit, 'ready', { startedMs })
+/**
+ * Makes the unit `running`, unless its process has ended or the unit has changed state in the meantime. Returns whether it
+ * did.
+ */
+export async function becomeRunning({ app, unit, startedMs, ended }: OperationContext): Promise<boolean> {
+  if (ended || startedMs === null) return false
+  const running = await transition(app, unit, 'ready', { startedMs })
   await noteStartedWithEgress(app, unit)
+  return running !== null
 }
 
 /** Returns the spec of a start, from the unit's row and its secrets as they are now. */
