@@ -1,5 +1,5 @@
-// Reads the arguments of a command by its description (commands.ts), with node:util's parseArgs. What comes behind the
-// last argument of a command that runs something in a unit belongs to that: `berth exec web ls -la`.
+// Parses the arguments of a command by its description (commands.ts), with node:util's parseArgs. If a command runs
+// something in a unit, everything after its last argument belongs to that: `berth exec web ls -la`.
 
 import { parseArgs } from 'node:util'
 

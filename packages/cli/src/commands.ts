@@ -1,4 +1,4 @@
-// Every command, as data: help, completion and the parser read it. load-command.ts has what each does.
+// Every command, as data: help, completion and the parser use it. load-command.ts has the code of each.
 
 import type { Command } from './args.ts'
 import { otherCommands } from './described/others.ts'

@@ -1,4 +1,4 @@
-// The file of profiles: where services are and what to say there. For its owner alone, and never half written.
+// The file of profiles: URLs and credentials of services. Only its owner can read it, and it is never half written.
 
 import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'

@@ -1,4 +1,5 @@
-// Whom a command talks to: flags before environment before the profile before the operator's file of this machine.
+// Which service a command calls: by flags, else the environment, else the profile, else the operator's file of this
+// machine.
 
 import { Berth, BerthError, type Unit } from '@berth/sdk'
 import type { Args } from './args.ts'

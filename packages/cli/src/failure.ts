@@ -1,4 +1,4 @@
-// What went wrong, in a sentence with the next thing to type, and the code to end with.
+// The error of a command: a sentence, the next command to type, and the exit code.
 
 import { BerthError } from '@berth/sdk'
 import { UsageError } from './args.ts'

@@ -1,4 +1,4 @@
-// What each command does: its file is read when it is called.
+// The code of each command, loaded when the command is called.
 
 import type { Handler } from './context.ts'
 

@@ -1,5 +1,5 @@
-// Signing in by a browser (docs/oauth.md): a client that registers itself, PKCE, and a redirect to a port of this computer
-// that listens for one answer. Afterwards, access tokens that are renewed before they end.
+// Signing in by a browser (docs/oauth.md): a client that registers itself, PKCE, and a redirect to a port of this
+// computer that accepts one answer. Later, access tokens are renewed before they expire.
 
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { createServer, type Server } from 'node:http'

@@ -1,4 +1,5 @@
-// A URL in the browser of the person at this terminal. Its program is started with the URL as one argument, and without a shell.
+// Opens a URL in the browser of the person at this terminal. The browser's program is started with the URL as one
+// argument, without a shell.
 
 import { spawn } from 'node:child_process'
 import { note } from './output.ts'

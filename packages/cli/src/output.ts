@@ -1,5 +1,5 @@
-// What is printed: tables and colours for people, JSON for programs. Whatever a unit wrote is cleaned before a terminal
-// gets it in a table, and never else.
+// Prints tables and colours for people, and JSON for programs. Text that a unit wrote is cleaned before it appears
+// in a table on a terminal; everywhere else it is unchanged.
 
 import type { WriteStream } from 'node:tty'
 

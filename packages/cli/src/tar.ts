@@ -1,4 +1,4 @@
-// One file as an archive in the format of tar, both ways: what the service takes and gives beyond 1 MB.
+// Writes and reads a tar archive of one file, for files above 1 MB.
 
 const BLOCK = 512
 

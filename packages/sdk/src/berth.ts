@@ -1,4 +1,4 @@
-// The client: `const berth = new Berth()`, and from there units, stacks, recipes, and what is spent.
+// The client: `const berth = new Berth()`. It leads to units, stacks, recipes, usage and the other parts of the API.
 
 import type {
   Agent,

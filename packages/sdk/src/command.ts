@@ -1,4 +1,4 @@
-// A command in a unit: `execute` waits for its end and has its output, `startCommand` gives it as it comes.
+// Commands in a unit: `execute` waits for the end and returns the output, `startCommand` streams the output.
 
 import type { Exec, ExecResult } from './contract.ts'
 import { BerthError, CommandError } from './errors.ts'

@@ -1,5 +1,5 @@
-// What this library throws: one class, told apart by `code`. A code is one of the service's or one of the few that
-// come about here; what a caller aborted throws the reason of its signal instead.
+// The errors of this library: one class with a `code`. A code is one of the service's or one of the few of this
+// library. An aborted call throws the reason of its signal instead.
 
 import type { ErrorCode, ExecResult } from './contract.ts'
 

@@ -1,4 +1,4 @@
-// Lists that come in pages: `for await` walks through all of them, `page` asks for one, `all` collects.
+// Paginated lists: `for await` reads all pages, `page` reads one, `all` collects them.
 
 import type { CallOptions } from './transport.ts'
 

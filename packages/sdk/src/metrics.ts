@@ -1,4 +1,4 @@
-// What a unit uses, as the host counts it. Reading wakes nothing.
+// The resource usage of a unit, as the host counts it. Reading it wakes nothing.
 
 import type { UnitMetrics } from './contract.ts'
 import type { CallOptions, Transport } from './transport.ts'

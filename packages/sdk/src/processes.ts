@@ -1,4 +1,4 @@
-// Background processes of a unit: commands that outlive the call that begins them.
+// Background processes of a unit: commands that outlive the call that starts them.
 
 import { argvOf } from './shell.ts'
 import { OutputPiece } from './command.ts'

@@ -1,4 +1,4 @@
-// Where the service is and what to say to be let in: what the caller gives, else the environment, else the file that a
+// The URL and the credential of the service: from the caller, else from the environment, else from the file that a
 // Berth on this machine writes for its operator.
 
 import { BerthError } from './errors.ts'

@@ -1,5 +1,5 @@
-// Words for a shell. Whatever is put between backticks reaches the command as it is: no quote or semicolon in it means
-// anything.
+// Quotes values for a shell. A value in the template reaches the command unchanged: no quote or semicolon in it has
+// a meaning.
 
 export type Word = string | number | readonly (string | number)[]
 

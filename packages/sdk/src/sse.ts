@@ -1,5 +1,5 @@
-// Server-Sent Events from the bytes of an answer (WHATWG HTML, 9.2). The service breaks silence every 15 s, so a stream
-// that is quiet for long is one whose other end is gone.
+// Parses Server-Sent Events (WHATWG HTML, 9.2). The service sends a comment every 15 s, so a stream without any data
+// for long has lost its connection.
 
 export type StreamEvent = { event: string; data: unknown; id: string | null }
 

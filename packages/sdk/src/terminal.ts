@@ -1,4 +1,4 @@
-// An interactive command in a unit, over a WebSocket: what is typed goes in as it is typed, and output comes as it is
+// An interactive command in a unit, over a WebSocket: input is sent as it is typed, and output arrives as it is
 // printed.
 
 import type { Exit } from './command.ts'

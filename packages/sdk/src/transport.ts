@@ -1,5 +1,6 @@
-// One call to the service: its deadline, its retries and its errors. A call is sent again only where that cannot do it
-// twice: reads, PUT, DELETE, what has an Idempotency-Key, and whatever was refused by a rate before it began.
+// One call to the service: its timeout, its retries and its errors. A call is repeated only if that cannot do
+// anything twice: reads, PUT, DELETE, calls with an Idempotency-Key, and calls that a rate limit refused before they
+// began.
 
 import { BerthError, errorOf, errorOfEnvelope } from './errors.ts'
 import type { Settings } from './settings.ts'

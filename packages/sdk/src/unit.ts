@@ -1,4 +1,4 @@
-// A unit, as the last answer has it, and what can be done with it. Methods that change it renew `info`.
+// A unit as of the last response, and the operations on it. Methods that change it update `info`.
 
 import { type Command, execute, type ExecOptions, type SpawnOptions, startCommand } from './command.ts'
 import type {

@@ -1,4 +1,4 @@
-// Units: making, finding and listing them.
+// Units: create, find and list them.
 
 import type {
   CreateFromSpec,

@@ -1,4 +1,4 @@
-// `berth completion`: a few lines for a shell, which ask `berth __complete` for candidates.
+// `berth completion`: prints a few lines for a shell, which call `berth __complete` for candidates.
 
 import { globalOptions, UsageError } from '../args.ts'
 import { commands, findCommand } from '../commands.ts'

@@ -1,5 +1,5 @@
-// `berth cp`: a file into a unit, or out of it. Where it goes, it is there whole or not at all: both sides write a draft
-// beside it first. Beyond 1 MB it goes as an archive, piece by piece.
+// `berth cp`: copies a file into or out of a unit. The target appears complete or not at all: both sides write a
+// draft beside it first. Files above 1 MB are streamed as an archive.
 
 import { createWriteStream, openAsBlob } from 'node:fs'
 import { mkdtemp, rename, rm, stat } from 'node:fs/promises'

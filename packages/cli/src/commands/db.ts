@@ -1,4 +1,4 @@
-// `berth db`: the client of a database, run in the unit that has it, where it needs no password of yours.
+// `berth db`: runs the client of a database in the database's own unit, where it needs no password of yours.
 
 import { UsageError } from '../args.ts'
 import { type Context, unitOf } from '../context.ts'

@@ -1,4 +1,4 @@
-// `berth egress`: what a unit may reach, shown, set and tried.
+// `berth egress`: shows, sets and checks what a unit may reach.
 
 import type { Contract } from '@berth/sdk'
 import { type Args, oneOf, UsageError, wholeNumber } from '../args.ts'

@@ -1,4 +1,5 @@
-// `berth exec`: the command's output as it comes, and its own exit code. Ctrl-C ends it in the unit too.
+// `berth exec`: streams the output of a command, and exits with its exit code. Ctrl-C also ends the command in the
+// unit.
 
 import type { SpawnOptions, Unit } from '@berth/sdk'
 import { milliseconds, pairs, UsageError } from '../args.ts'

@@ -1,5 +1,5 @@
-// Commands that change what a unit does: fork, sleep, stop, start, rm. Of several units all are tried; the first failure
-// decides how it ends.
+// Commands that change the state of units: fork, sleep, stop, start, rm. With several units all are tried; the first
+// failure decides the exit code.
 
 import type { Unit } from '@berth/sdk'
 import { type Context, unitOf } from '../context.ts'

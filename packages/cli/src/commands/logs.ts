@@ -1,4 +1,4 @@
-// `berth logs`: each line to the stream it was printed on.
+// `berth logs`: prints each line to the stream on which the unit printed it.
 
 import { wholeNumber } from '../args.ts'
 import { type Context, unitOf } from '../context.ts'

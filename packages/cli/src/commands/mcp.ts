@@ -1,5 +1,5 @@
-// `berth mcp`: a program that starts servers and speaks with them by lines (MCP's stdio transport) reaches /mcp of the
-// service. Each line is one POST; what comes back, whole or as a stream, goes out line by line.
+// `berth mcp`: connects a program that speaks MCP over stdio with /mcp of the service. Each line becomes one POST;
+// the response, whole or streamed, is printed line by line.
 
 import { createInterface } from 'node:readline'
 import type { Context } from '../context.ts'

@@ -1,4 +1,4 @@
-// What was spent and done: usage, quota, audit, keys.
+// Spending and records: usage, quota, audit, keys.
 
 import type { Contract } from '@berth/sdk'
 import { oneOf, wholeNumber } from '../args.ts'

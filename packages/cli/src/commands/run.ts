@@ -1,4 +1,4 @@
-// `berth run`: a unit and a command in it. With --rm nothing is left, however it ends.
+// `berth run`: creates a unit and runs a command in it. With --rm the unit is destroyed, however the command ends.
 
 import { type CreateOptions, nameFor, type Unit } from '@berth/sdk'
 import { endpointMode, pairs, UsageError, wholeNumber } from '../args.ts'

@@ -1,5 +1,5 @@
-// `berth secrets`: those of the team, by name. A value is read from standard input, since arguments are seen by
-// everybody on the machine, and no answer shows it again.
+// `berth secrets`: those of the team, by name. A value is read from standard input, since every user of the machine
+// can see arguments, and no answer shows it again.
 
 import { UsageError } from '../args.ts'
 import type { Context } from '../context.ts'

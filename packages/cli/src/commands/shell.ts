@@ -1,4 +1,4 @@
-// `berth shell` and `berth exec -t`: the terminal of this computer becomes that of a command in a unit.
+// `berth shell` and `berth exec -t`: connects this terminal with a command in a unit.
 
 import type { TerminalOptions, Unit } from '@berth/sdk'
 import { pairs, UsageError } from '../args.ts'

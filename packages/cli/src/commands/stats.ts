@@ -1,4 +1,4 @@
-// `berth stats`: what units use now, as `docker stats` shows it.
+// `berth stats`: the resource usage of units, in the way of `docker stats`.
 
 import type { Contract, Unit } from '@berth/sdk'
 import { UsageError } from '../args.ts'
