@@ -7,10 +7,10 @@ import type { Database } from './schema.ts'
 /** `changed`: greater for each change of any line. */
 export type StoredLine = SeenLine & { changed: number }
 
-/** Adds to lines that are there. Of units that do not exist nothing is kept. Returns how many lines each unit has more. */
+/** Adds to lines that are there, of units of this host alone. Returns how many lines each unit has more. */
 export async function addToEgressLog(
   db: Kysely<Database>,
-  lines: MachineSeen[],
+  { hostId, lines }: { hostId: string; lines: MachineSeen[] },
 ): Promise<{ unitId: string; added: number }[]> {
   const records = lines.map((line) => ({
     unit_id: line.machine,
@@ -35,7 +35,7 @@ export async function addToEgressLog(
         unit_id text, minute timestamptz, host text, port integer, protocol text, decision text, reason text, rule text,
         secret text, address text, bytes_in bigint, bytes_out bigint, count bigint
       )
-      join units on units.id = seen.unit_id
+      join units on units.id = seen.unit_id and units.host_id = ${hostId}
       on conflict (unit_id, minute, host, port, protocol, decision, reason, rule, secret) do update set
         address = case when excluded.address = '' then line.address else excluded.address end,
         bytes_in = line.bytes_in + excluded.bytes_in,

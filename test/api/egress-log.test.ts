@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { type EgressLogPage, egressLogPageSchema } from '../../src/contract/egress-log.ts'
 import { forgetOldEgressLog, watchEgress } from '../../src/domain/egress/keep-log.ts'
 import { DAY, MINUTE } from '../../src/lib/clock.ts'
-import { minuteOf, seenLine, type SeenLine } from '../../src/lib/egress/seen.ts'
+import { type MachineSeen, minuteOf, seenLine, type SeenLine } from '../../src/lib/egress/seen.ts'
 import { addToEgressLog, trimEgressLog } from '../../src/store/egress-log.ts'
 import { readEvents } from '../support/events.ts'
 import { newEra } from '../support/mcp.ts'
@@ -66,6 +66,15 @@ const read = async (query = '', key = team.key) =>
 const hosts = ({ lines }: EgressLogPage) => lines.map(({ host, count }) => `${host} ×${count}`)
 const untilRead = async (expected: string[], query = '') => {
   await vi.waitFor(async () => expect(hosts((await read(query)).body)).toEqual(expected), 5000)
+}
+
+const add = async (lines: MachineSeen[], hostId?: string) => {
+  const { host_id } = await service.app.db
+    .selectFrom('units')
+    .select('host_id')
+    .where('id', '=', unit.id)
+    .executeTakeFirstOrThrow()
+  await addToEgressLog(service.app.db, { hostId: hostId ?? host_id, lines })
 }
 
 test('a line says who was asked for, what was decided, why, and what to add', async () => {
@@ -153,12 +162,13 @@ test('an agent is told which names were refused, and whom to ask', async () => {
   expect(text).toContain('allowed a.example.com:443 ×1')
 })
 
-test('another team reads nothing, and lines of a unit that is unknown are dropped alone', async () => {
+test('another team reads nothing, and lines of a unit that is unknown or on another host are dropped alone', async () => {
   const line = refused('a.example.com')
   service.engine.seeEgress([
     { ...line, machine: 'unit_gone' },
     { ...line, machine: unit.id },
   ])
+  await add([{ ...refused('b.example.com'), machine: unit.id }], 'host_other')
   await untilRead(['a.example.com ×1'])
   expect((await read('', (await makeTeam(service)).key)).status).toBe(403)
 })
@@ -166,14 +176,13 @@ test('another team reads nothing, and lines of a unit that is unknown are droppe
 test('lines older than a week go, and of one unit the oldest beyond a number', async () => {
   const { app } = service
   const machine = unit.id
-  await addToEgressLog(app.db, [
+  await add([
     { ...refused('old.example.com', { minute: now() - 8 * DAY }), machine },
     { ...refused('new.example.com', { minute: now() - 6 * DAY }), machine },
   ])
   await forgetOldEgressLog(app)
   await untilRead(['new.example.com ×1'])
-  for (const name of ['a', 'b', 'c'])
-    await addToEgressLog(app.db, [{ ...refused(`${name}.example.com`), machine }])
+  for (const name of ['a', 'b', 'c']) await add([{ ...refused(`${name}.example.com`), machine }])
   await trimEgressLog(app.db, { unitId: machine, most: 2 })
   await untilRead(['b.example.com ×1', 'c.example.com ×1'])
 })
@@ -189,7 +198,7 @@ test('no name that is told throws, and none has a character that a terminal woul
       const parsed = given.map((name) => seenLine.safeParse(refused(name)))
       const lines = parsed.flatMap(({ data }) => (data ? [{ ...data, machine: unit.id }] : []))
       for (const { host } of lines) expect(host).toMatch(/^[a-z0-9_.-]{1,253}$/)
-      await addToEgressLog(service.app.db, lines)
+      await add(lines)
     }),
     { numRuns: 50 },
   )

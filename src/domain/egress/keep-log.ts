@@ -16,10 +16,10 @@ const AGAIN_MS = SECOND
 export async function watchEgress(app: App, signal: AbortSignal): Promise<void> {
   /** How many lines each unit has got since its oldest were last deleted. */
   const grown = new Map<string, number>()
-  const follow = async ({ engine }: FleetHost, until: AbortSignal) => {
+  const follow = async ({ id: hostId, engine }: FleetHost, until: AbortSignal) => {
     while (!until.aborted) {
       try {
-        await engine.watchEgress(async (lines) => await keep(app, lines, grown), until)
+        await engine.watchEgress(async (lines) => await keep(app, { hostId, lines }, grown), until)
       } catch (error) {
         app.log.warn({ err: error }, 'the engine stopped telling what units reach')
       }
@@ -33,9 +33,13 @@ export async function watchEgress(app: App, signal: AbortSignal): Promise<void> 
  * Lines that cannot be written are lost: after a connection to the database has broken it is unknown whether they were,
  * and a sum that counts them twice would be wrong. The engine keeps the next ones meanwhile.
  */
-async function keep(app: App, lines: MachineSeen[], grown: Map<string, number>): Promise<void> {
+async function keep(
+  app: App,
+  told: { hostId: string; lines: MachineSeen[] },
+  grown: Map<string, number>,
+): Promise<void> {
   try {
-    for (const { unitId, added } of await addToEgressLog(app.db, lines)) {
+    for (const { unitId, added } of await addToEgressLog(app.db, told)) {
       const lately = (grown.get(unitId) ?? 0) + added
       grown.set(unitId, lately)
       if (lately < TRIM_AFTER_LINES) continue
@@ -43,7 +47,7 @@ async function keep(app: App, lines: MachineSeen[], grown: Map<string, number>):
       await trimEgressLog(app.db, { unitId, most: MAX_LINES })
     }
   } catch (error) {
-    app.log.warn({ err: error, lines: lines.length }, 'what units reached could not be kept')
+    app.log.warn({ err: error, lines: told.lines.length }, 'what units reached could not be kept')
   }
 }
 
