@@ -1,6 +1,6 @@
 // What of a request's or an answer's head is passed on.
 
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 
 /** Of one hop, and not the message's (RFC 9110 7.6.1). */
 const hopByHop = new Set([
@@ -11,6 +11,16 @@ const hopByHop = new Set([
   'transfer-encoding',
   'upgrade',
 ])
+
+/** Passes the head of an answer on. Returns false for one that Node reads and does not send, such as a status of 99. */
+export function passHead(answered: IncomingMessage, response: ServerResponse): boolean {
+  try {
+    response.writeHead(answered.statusCode ?? 502, answered.statusMessage, passedHeaders(answered))
+    return true
+  } catch {
+    return false
+  }
+}
 
 export function passedHeaders({ rawHeaders, headers }: IncomingMessage): [string, string][] {
   const named = (headers.connection ?? '').split(',').map((name) => name.trim().toLowerCase())

@@ -27,6 +27,7 @@ const doors: Record<string, string> = {
   'src/egress/http-door.ts': 'the same, over what dial.ts has opened',
   'src/egress/broker/upstream.ts': 'the same, by TLS over what dial.ts has opened',
   'src/egress/broker/session.ts': 'the same',
+  'src/egress/broker/http2.ts': 'the same',
   'src/egress/broker/requests.ts': 'the same',
   'src/lib/egress/link-client.ts': 'a socket of this instance',
   'src/gateway/tcp/session.ts': 'a unit, at the address the engine gave it',

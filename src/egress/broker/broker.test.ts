@@ -3,7 +3,12 @@
 
 import { once } from 'node:events'
 import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
-import { createServer, type Server } from 'node:https'
+import {
+  connect as connectHttp2,
+  createSecureServer,
+  type Http2SecureServer,
+  type IncomingHttpHeaders,
+} from 'node:http2'
 import { type AddressInfo, connect as connectTcp } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -43,12 +48,13 @@ const secret: BrokeredSecret = {
   hosts: ['api.example.com'],
 }
 
-let host: Server
+let host: Http2SecureServer
 let door: Door
 let server: ReturnType<typeof createTlsDoor>
 let stateDir: string
 let authorities: Authorities
 let trusted: string
+const hostSockets = new Set<TLSSocket>()
 const rules = new Map<string, KnownRules>()
 const noted: MachineSeen[] = []
 const seen: { url: string; headers: Record<string, string | string[] | undefined>; body: string }[] = []
@@ -66,15 +72,20 @@ beforeAll(async () => {
   const now = new Date()
   const roots = authorityCertificate(ROOT, { key: rootKey, now })
   const cert = hostCertificate('api.example.com', key, { name: ROOT, key: rootKey }, now)
-  host = createServer({ key: toPem(key), cert }, (request, response) => {
+  host = createSecureServer({ key: toPem(key), cert, allowHTTP1: true }, (request, response) => {
     const body: Buffer[] = []
     request.on('data', (chunk: Buffer) => body.push(chunk))
     request.on('end', () => {
-      const { url = '', headers } = request
+      const { url, headers } = request
+      if (url === '/odd') return void request.socket.end('HTTP/1.1 099 \u0001\r\nContent-Length: 0\r\n\r\n')
       seen.push({ url, headers, body: Buffer.concat(body).toString() })
-      response.setHeader('x-from', 'host').end(`hello ${String(headers['x-key'] ?? '')}`)
+      response.setHeader('x-from', 'host')
+      response.setHeader('trailer', 'x-status')
+      response.addTrailers({ 'x-status': '0' })
+      response.end(`hello ${String(headers['x-key'] ?? '')}`)
     })
   }).listen(0, '127.0.0.1')
+  host.on('secureConnection', (socket: TLSSocket) => hostSockets.add(socket))
   host.on('upgrade', (request, socket) => {
     seen.push({ url: request.url ?? '', headers: request.headers, body: '' })
     socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n')
@@ -101,7 +112,7 @@ beforeAll(async () => {
   await Promise.all([once(host, 'listening'), once(server, 'listening')])
 })
 afterAll(async () => {
-  host.closeAllConnections()
+  for (const socket of hostSockets) socket.destroy()
   for (const each of [server, host]) each.close()
   await rm(stateDir, { recursive: true })
 })
@@ -216,7 +227,12 @@ describe('a request to the host of a secret', () => {
     expect(seen[0]?.headers['x-key']).toBe(secret.placeholder)
   })
 
-  test('that would grow beyond all measure is refused', async () => {
+  test('ends with its connection where the host answers what no server may', async () => {
+    expect(await ask(get().replace('GET /', 'GET /odd'))).toBe('')
+    expect(await ask(get())).toContain('200 OK')
+  })
+
+  test('that would become too large is refused', async () => {
     rules.set(OWNER, rulesWith({ ...secret, value: 'v'.repeat(8192) }))
     const many = Array.from({ length: 20 }, () => secret.placeholder).join(' ')
     expect(await ask(get(`X-Key: ${many}`))).toContain('431 ')
@@ -236,7 +252,71 @@ describe('a request to the host of a secret', () => {
     const socket = await open({ alpn: ['h2', 'http/1.1'] })
     expect(socket.alpnProtocol).toBe('http/1.1')
     socket.destroy()
-    await expect(open({ alpn: ['h2'] })).rejects.toThrow()
+    await expect(open({ alpn: ['spdy/3'] })).rejects.toThrow()
+  })
+})
+
+describe('a request by HTTP/2', () => {
+  const askHttp2 = async (...requests: Record<string, string>[]) => {
+    const socket = await open({ alpn: ['h2'] })
+    expect(socket.alpnProtocol).toBe('h2')
+    const session = connectHttp2('https://api.example.com', { createConnection: () => socket })
+    const answers = requests.map(async (headers) => {
+      const stream = session.request({ ':path': '/', ...headers })
+      if (headers[':method'] === 'POST') stream.end(headers['x-body'])
+      const said: Buffer[] = []
+      let trailers: IncomingHttpHeaders = {}
+      stream.on('trailers', (given: IncomingHttpHeaders) => (trailers = given))
+      stream.on('data', (chunk: Buffer) => said.push(chunk))
+      const [[answered]] = (await Promise.all([once(stream, 'response'), once(stream, 'close')])) as [
+        [IncomingHttpHeaders],
+        unknown,
+      ]
+      return { status: answered[':status'], body: Buffer.concat(said).toString(), trailers: { ...trailers } }
+    })
+    const all = await Promise.all(answers)
+    session.destroy()
+    return all
+  }
+
+  test('carries the value, its body and its trailers, as clients of gRPC send it', async () => {
+    const path = `/?k=${secret.placeholder}`
+    const post = {
+      ':method': 'POST',
+      ':path': path,
+      'x-key': secret.placeholder,
+      'x-body': secret.placeholder,
+    }
+    const [answer] = await askHttp2({ ...post, te: 'trailers' })
+    expect(answer).toMatchObject({
+      status: 200,
+      body: `hello ${secret.value}`,
+      trailers: { 'x-status': '0' },
+    })
+    const headers = { 'x-key': secret.value }
+    expect(seen).toMatchObject([{ url: path, headers, body: secret.placeholder }])
+  })
+
+  test('is one of many on a connection, of which each is decided by its own authority', async () => {
+    const [first, other, second] = await askHttp2(
+      { 'x-key': secret.placeholder },
+      { 'x-key': secret.placeholder, ':authority': 'www.example.com' },
+      { 'x-key': secret.placeholder },
+    )
+    expect([first?.status, other?.status, second?.status]).toEqual([200, 421, 200])
+    expect(seen.map(({ headers }) => headers['x-key'])).toEqual([secret.value, secret.value])
+  })
+
+  test('is cut with its connection when its secret is taken away', async () => {
+    const socket = await open({ alpn: ['h2'] })
+    const session = connectHttp2('https://api.example.com', { createConnection: () => socket })
+    session.on('error', () => {})
+    const stream = session.request({ ':path': '/', 'x-key': secret.placeholder })
+    stream.resume()
+    await once(stream, 'close')
+    const closed = once(session, 'close')
+    door.open.sift(OWNER, ({ used }) => !used?.has(secret.placeholder))
+    await closed
   })
 })
 

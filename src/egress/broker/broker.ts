@@ -6,12 +6,13 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { type SecureContext, TLSSocket } from 'node:tls'
 import type { Door } from '../door.ts'
-import { pairs, passedHeaders } from '../request-headers.ts'
+import { pairs, passedHeaders, passHead } from '../request-headers.ts'
 import { splice } from '../splice.ts'
 import type { Authorities } from './authorities.ts'
 import { beginRequest } from './requests.ts'
 import { openSession, type Session } from './session.ts'
-import type { Refused } from './upstream.ts'
+import { type Protocol, protocols, type Refused } from './upstream.ts'
+import { openHttp2 } from './http2.ts'
 
 const HANDSHAKE_MS = 10_000
 const FIRST_HEAD_MS = 60_000
@@ -31,21 +32,41 @@ export function createBroker(door: Door, { authorities, trusted }: BrokerOptions
 
   return {
     async serve(machine, { team, host }) {
-      const address = machine.remoteAddress ?? ''
+      const to = { machine: machine.remoteAddress ?? '', host, trusted }
       const secureContext = await authorities.contextFor(team, host)
       if (machine.destroyed) return
-      const inside = new TLSSocket(machine, { isServer: true, secureContext, ALPNProtocols: ['http/1.1'] })
+      /** What begins once the machine's handshake is over; the one with the host takes place at the same time. */
+      let begin: (() => void) | null = null
+      const prepare = (protocol: Protocol): (() => void) => {
+        if (protocol === 'h2') return openHttp2(door, inside, to)
+        sessions.set(inside, openSession(door, inside, to))
+        return () => void server.emit('connection', inside)
+      }
+      const inside: TLSSocket = new TLSSocket(machine, {
+        isServer: true,
+        secureContext,
+        ALPNCallback: ({ protocols }) => {
+          const protocol = chooseProtocol(protocols)
+          if (protocol !== undefined) begin = prepare(protocol)
+          return protocol
+        },
+      })
       inside.on('error', () => machine.destroy())
-      // Both handshakes take place at once.
-      const session = openSession(door, inside, { machine: address, host, trusted })
-      sessions.set(inside, session)
       inside.setTimeout(HANDSHAKE_MS, () => machine.destroy())
       inside.once('secure', () => {
+        // As a tls.Server does for its own sockets: a session of HTTP/2 waits for it.
+        Object.assign(inside, { secureConnecting: false })
         inside.setTimeout(FIRST_HEAD_MS)
-        server.emit('connection', inside)
+        begin ??= prepare('http/1.1')
+        begin()
       })
     },
   }
+}
+
+/** HTTP/2 only for clients that speak nothing else. Undefined: a fatal alert. */
+function chooseProtocol(offered: readonly string[]): Protocol | undefined {
+  return protocols.find((protocol) => offered.includes(protocol))
 }
 
 function serveRequests(door: Door, server: Server, sessions: WeakMap<Duplex, Session>): void {
@@ -85,7 +106,7 @@ async function pass(
     else refuse(response, session.refusalFor(error))
   })
   outgoing.on('response', (answered) => {
-    response.writeHead(answered.statusCode ?? 502, answered.statusMessage, passedHeaders(answered))
+    if (!passHead(answered, response)) return void socket.destroy()
     answered.on('error', () => socket.destroy())
     answered.pipe(response)
   })

@@ -6,7 +6,8 @@ import { isAllowed, refusalText, secretsFor } from '../decide.ts'
 import type { Door } from '../door.ts'
 import { noteBrokered } from '../noting.ts'
 import { pairs, passedHeaders } from '../request-headers.ts'
-import { putSecrets } from './put-secrets.ts'
+import { type Header, putSecrets } from './put-secrets.ts'
+import type { Place } from './place.ts'
 import type { Session } from './session.ts'
 import type { Refused } from './upstream.ts'
 
@@ -18,7 +19,7 @@ export function beginRequest(
   session: Session,
   request: IncomingMessage,
 ): ClientRequest | Refused {
-  const { machine, host } = session
+  const { host } = session
   if (!isFor(host, request)) {
     return {
       status: 421,
@@ -26,17 +27,24 @@ export function beginRequest(
       message: `This connection is to ${host}: a request on it must have that Host, and a path as its target.`,
     }
   }
+  const put = putInto(door, session, passedHeaders(request))
+  return 'status' in put ? put : send(session, request, put.headers)
+}
+
+/** Returns the headers of a request with the values in them, or why it is not sent. */
+export function putInto(door: Door, place: Place, headers: Header[]): { headers: Header[] } | Refused {
+  const { machine, host } = place
   const secrets = secretsFor(door.link, machine, host)
   // The rules as they are now: values change, and secrets are taken away.
   if (!isAllowed(door.link, machine, host, PORT) || secrets.length === 0)
     return { status: 403, code: 'egress_refused', message: refusalText('not_listed', host, PORT) }
-  const put = putSecrets(passedHeaders(request), secrets)
+  const put = putSecrets(headers, secrets)
   if (put.kind === 'too_large')
     return { status: 431, code: 'egress_refused', message: 'The headers of this request are too large.' }
-  for (const placeholder of put.used) session.used.add(placeholder)
+  for (const placeholder of put.used) place.used.add(placeholder)
   const names = secrets.filter(({ placeholder }) => put.used.includes(placeholder)).map(({ name }) => name)
-  noteBrokered(door, session, names)
-  return send(session, request, put.headers)
+  noteBrokered(door, place, names)
+  return { headers: put.headers }
 }
 
 function send(

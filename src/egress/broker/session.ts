@@ -5,19 +5,13 @@ import { Agent } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { SecureContext, TLSSocket } from 'node:tls'
-import type { SeenLine } from '../../lib/egress/seen.ts'
 import type { Door } from '../door.ts'
 import { noteBrokeredEnd } from '../noting.ts'
+import type { Place } from './place.ts'
 import { connectUpstream, type Refused, UpstreamError } from './upstream.ts'
 
-export type Session = {
-  machine: string
-  host: string
+export type Session = Place & {
   agent: Agent
-  /** The placeholders whose values have been sent on it. */
-  used: Set<string>
-  /** The line of the log in which the newest request is counted. */
-  counted: SeenLine | null
   /** A request begins; returns what to call at its end. */
   begin(): () => void
   refusalFor(error: Error): Refused
@@ -36,7 +30,7 @@ export function openSession(door: Door, inside: TLSSocket, { machine, host, trus
   let upstream: TLSSocket | null = null
 
   const open = async (): Promise<TLSSocket> => {
-    const socket = await connectUpstream(door, { machine, host, trusted }, gone.signal)
+    const socket = await connectUpstream(door, { machine, host, trusted, protocol: 'http/1.1' }, gone.signal)
     upstream = socket
     socket.on('error', () => {})
     socket.once('close', () => {

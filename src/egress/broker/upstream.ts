@@ -7,6 +7,10 @@ import { decide, refusalText } from '../decide.ts'
 import { dialName } from '../dial.ts'
 import type { Door } from '../door.ts'
 
+/** As ALPN names them, the preferred one first. */
+export const protocols = ['http/1.1', 'h2'] as const
+export type Protocol = (typeof protocols)[number]
+
 const PORT = 443
 const HANDSHAKE_MS = 10_000
 
@@ -36,7 +40,12 @@ export function upstreamContext(roots: () => Promise<string | null>): () => Prom
 
 export async function connectUpstream(
   door: Door,
-  { machine, host, trusted }: { machine: string; host: string; trusted: () => Promise<SecureContext> },
+  {
+    machine,
+    host,
+    trusted,
+    protocol,
+  }: { machine: string; host: string; trusted: () => Promise<SecureContext>; protocol: Protocol },
   gone: AbortSignal,
 ): Promise<TLSSocket> {
   const decision = await decide(door, machine, host, PORT)
@@ -48,7 +57,7 @@ export async function connectUpstream(
     socket,
     servername: host,
     secureContext: await trusted(),
-    ALPNProtocols: ['http/1.1'],
+    ALPNProtocols: [protocol],
   })
   try {
     await once(upstream, 'secureConnect', {

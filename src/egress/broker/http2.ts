@@ -1,0 +1,151 @@
+// The hosts of secrets for clients that speak HTTP/2 alone, as those of gRPC do: one session of a machine is one session to the
+// host, and each request is decided by itself.
+
+import {
+  type ClientHttp2Session,
+  connect,
+  constants,
+  type IncomingHttpHeaders,
+  type OutgoingHttpHeaders,
+  performServerHandshake,
+  type ServerHttp2Stream,
+} from 'node:http2'
+import type { SecureContext, TLSSocket } from 'node:tls'
+import { canonicalHostName } from '../../lib/egress/entry.ts'
+import type { Door } from '../door.ts'
+import { noteBrokeredEnd } from '../noting.ts'
+import type { Place } from './place.ts'
+import type { Header } from './put-secrets.ts'
+import { putInto } from './requests.ts'
+import { connectUpstream } from './upstream.ts'
+
+type To = { machine: string; host: string; trusted: () => Promise<SecureContext> }
+
+const PORT = 443
+const HEAD_BYTES = 16 * 1024
+const STREAMS = 100
+const SETTINGS = { enablePush: false, maxConcurrentStreams: STREAMS, maxHeaderListSize: HEAD_BYTES }
+
+/**
+ * Connects to the host for a machine whose TLS ends at `inside`. Returns a function that serves the machine, once its
+ * handshake is over.
+ */
+export function openHttp2(door: Door, inside: TLSSocket, { machine, host, trusted }: To): () => void {
+  const gone = new AbortController()
+  const place: Place = { machine, host, used: new Set(), counted: null }
+  const cut = () => void inside.destroy()
+  const forget = door.open.add(machine, { name: host, port: PORT, cut, used: place.used })
+  inside.once('close', () => {
+    gone.abort()
+    forget()
+  })
+  const connecting = connectUpstream(door, { machine, host, trusted, protocol: 'h2' }, gone.signal)
+  connecting.catch(() => {})
+  return () => {
+    connecting.then((upstream) => join(door, place, inside, upstream)).catch(() => inside.destroy())
+  }
+}
+
+function join(door: Door, place: Place, inside: TLSSocket, upstream: TLSSocket): void {
+  if (inside.destroyed || upstream.alpnProtocol !== 'h2') {
+    inside.destroy()
+    upstream.destroy()
+    return
+  }
+  inside.setTimeout(0)
+  const host = connect(`https://${place.host}`, {
+    createConnection: () => upstream,
+    settings: { enablePush: false },
+  })
+  const machine = performServerHandshake(inside, { settings: SETTINGS })
+  // What goes wrong with one ends the other, and a session that is gone has nobody to tell.
+  for (const session of [host, machine]) session.on('error', () => {})
+  host.once('goaway', () => machine.close())
+  host.once('close', () => machine.destroy())
+  upstream.once('close', () => noteBrokeredEnd(door, place, upstream))
+  machine.once('close', () => host.destroy())
+  machine.on('stream', (stream, headers) => {
+    stream.on('error', () => {})
+    if (host.closed || host.destroyed) stream.close(constants.NGHTTP2_REFUSED_STREAM)
+    else orClose(stream, () => pass(door, place, { host, stream, headers }))
+  })
+}
+
+type Asked = { host: ClientHttp2Session; stream: ServerHttp2Stream; headers: IncomingHttpHeaders }
+
+function pass(door: Door, place: Place, { host, stream, headers }: Asked): void {
+  if (!isFor(place.host, headers)) return refuse(stream, 421)
+  // The path is one of the headers here, and as a part of the URL it is left as it is.
+  const isPseudo = ([name]: Header) => name.startsWith(':')
+  const all = listed(headers)
+  const put = putInto(
+    door,
+    place,
+    all.filter((header) => !isPseudo(header)),
+  )
+  if ('status' in put) return refuse(stream, put.status)
+  const given = named([...all.filter(isPseudo), ...put.headers])
+  const outgoing = host.request(given, { endStream: stream.endAfterHeaders })
+  outgoing.on('error', () => {})
+  outgoing.once('close', () => {
+    // An answer that is complete still has to be sent on, with its trailers.
+    if (outgoing.rstCode !== constants.NGHTTP2_NO_ERROR) stream.close(outgoing.rstCode)
+    else if (!stream.headersSent) stream.close(constants.NGHTTP2_INTERNAL_ERROR)
+  })
+  stream.once('close', () => outgoing.close(stream.rstCode))
+  outgoing.once('response', (answered) => {
+    let trailers: OutgoingHttpHeaders = {}
+    outgoing.once('trailers', (last) => (trailers = passed(last)))
+    stream.once('wantTrailers', () => orClose(stream, () => stream.sendTrailers(trailers)))
+    orClose(stream, () => stream.respond(passed(answered), { waitForTrailers: true }))
+    outgoing.pipe(stream)
+  })
+  if (!stream.endAfterHeaders) stream.pipe(outgoing)
+}
+
+/** What either side sends may be what Node does not send on: that ends the stream, and not this process. */
+function orClose(stream: ServerHttp2Stream, work: () => void): void {
+  try {
+    work()
+  } catch {
+    stream.close(constants.NGHTTP2_INTERNAL_ERROR)
+  }
+}
+
+/** As for HTTP/1.1: the name of the connection and that of the request are one, and the target is a path. */
+function isFor(host: string, headers: IncomingHttpHeaders): boolean {
+  const { ':authority': authority = '', ':path': path = '', ':method': method = '' } = headers
+  const names = [authority, ...(headers.host === undefined ? [] : [headers.host])]
+  const isPath = path.startsWith('/') || path === '*'
+  return (
+    method !== 'CONNECT' &&
+    isPath &&
+    names.every((name) => canonicalHostName(name.replace(/:443$/, '')) === host)
+  )
+}
+
+function listed(headers: IncomingHttpHeaders): Header[] {
+  return Object.entries(headers).flatMap(([name, value]) =>
+    (Array.isArray(value) ? value : [value ?? '']).map((each): Header => [name, each]),
+  )
+}
+
+/** One name may have several values. */
+function named(headers: Header[]): OutgoingHttpHeaders {
+  const result: Record<string, string | string[]> = {}
+  for (const [name, value] of headers) {
+    const before = result[name]
+    result[name] = before === undefined ? value : [before, value].flat()
+  }
+  return result
+}
+
+/** Without what Node adds for its own use. */
+function passed(headers: IncomingHttpHeaders): OutgoingHttpHeaders {
+  return named(listed(headers))
+}
+
+function refuse(stream: ServerHttp2Stream, status: number): void {
+  stream.respond({ ':status': status }, { endStream: true })
+  stream.close()
+}

@@ -1,0 +1,11 @@
+import type { SeenLine } from '../../lib/egress/seen.ts'
+
+/** A connection of a machine to the host of a secret. */
+export type Place = {
+  machine: string
+  host: string
+  /** The placeholders whose values have been sent on it. */
+  used: Set<string>
+  /** The line of the log in which the newest request is counted. */
+  counted: SeenLine | null
+}
