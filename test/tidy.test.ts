@@ -50,6 +50,8 @@ describe('the vocabulary check', () => {
     ['src/lib/a.ts', '// Returns what whoever asked may see.\n', 'says "whoever"'],
     ['src/lib/a.ts', '// The caller gets his answer.\n', 'says "his"'],
     ['test/api/a.test.ts', '// As the person who wrote it, whoever that is.\n', 'says "whoever"'],
+    ['src/lib/a.ts', '/** Null: somebody else has it. */\n', 'says "somebody"'],
+    ['src/domain/units/a.ts', '  // The run begins anew.\n', 'says "anew"'],
   ])('refuses a word in %s that hides the subject: %j', (path, text, fault) => {
     expect(faultsOf({ [path]: text })).toEqual([expect.stringContaining(fault)])
   })

@@ -101,13 +101,27 @@ const vaguePersons: readonly BannedWord[] = [
   { pattern: /\b(?:[Hh]e|[Hh]im|[Hh]is|[Hh]imself)\b/, instead: 'the person, they, their' },
 ]
 
+/** In comments of the program. The subject is what acts, and a thing that happens again happens again. */
+const vagueInComments: BannedWord = {
+  pattern: /\b(?:somebody|anew)\b/i,
+  instead: 'a person, another caller, a process; again',
+}
+
 /** Where such words stay: the contract itself, past decisions, files that never change, and the rule with its test. */
 const mayBeVague =
   /^docs\/(?:spec\.md|decisions\/)|^src\/store\/migrations\/|^test\/(?:tidy\.test|support\/vocabulary)\.ts$/
 
 function vagueFaults(path: string, text: string): string[] {
   if (mayBeVague.test(path)) return []
-  return vaguePersons.flatMap((word) => faultOf(path, text, word))
+  const faults = vaguePersons.flatMap((word) => faultOf(path, text, word))
+  if (!path.startsWith('src/') || path.endsWith('.test.ts')) return faults
+  return [...faults, ...faultOf(path, commentsOf(text), vagueInComments)]
+}
+
+/** Names of the program, in backticks, are no prose. */
+function commentsOf(text: string): string {
+  const lines = text.split('\n').filter((line) => /^\s*(?:\/\/|\/?\*)/.test(line))
+  return lines.join('\n').replaceAll(/`[^`]*`/g, '')
 }
 
 function faultOf(path: string, text: string, { pattern, instead }: BannedWord): string[] {
