@@ -5,7 +5,7 @@ import { openEgress } from '../lib/egress/rules.ts'
 import { egressBoundSchema } from './egress.ts'
 import { text } from './fields.ts'
 import { allowedSecretsSchema } from './secret.ts'
-import { maxSleepSchema } from './sleep.ts'
+import { sleepSchema } from './sleep.ts'
 
 export const sizes = ['nano', 'small', 'medium', 'large'] as const
 export type Size = (typeof sizes)[number]
@@ -17,7 +17,7 @@ const fields = {
   dailySpendCapCents: z.int().min(0),
   allowedSizes: z.array(z.enum(sizes)),
   allowedRegistries: z.array(text(255).min(1)),
-  maxSleep: maxSleepSchema,
+  maxSleep: sleepSchema,
   expiresAt: z.iso.datetime({ offset: true }).nullable(),
   egress: egressBoundSchema,
   allowedSecrets: allowedSecretsSchema.describe(

@@ -7,6 +7,7 @@ import { execSchema } from './exec.ts'
 import { decodeFile, fileWriteSchema } from './files.ts'
 import { limits } from './limits.ts'
 import { parse } from './parse.ts'
+import { unitSpecSchema } from './unit-spec.ts'
 import { unitListQuerySchema } from './unit.ts'
 
 const valid = { name: 'web', image: 'node:22' }
@@ -169,15 +170,15 @@ describe('defaults', () => {
 
 describe('a refusal', () => {
   it.each([
-    [30, 'sleep must be a string such as "30m", not the number 30'],
-    [45, 'sleep must be a string such as "45m", not the number 45'],
-    [1800, 'sleep must be a string such as "30m" (1800 seconds), not the number 1800'],
-    [7200, 'sleep must be a string such as "2h" (7200 seconds), not the number 7200'],
-    [86_400, 'sleep must be a string such as "1d" (86400 seconds), not the number 86400'],
-    [1000, 'sleep must be a string such as "17m" (1000 seconds), not the number 1000'],
-    [1e12, 'sleep must be a string such as "30m", not the number 1000000000000'],
-    [-1, 'sleep must be a string such as "30m", not the number -1'],
-    [0.5, 'sleep must be a string such as "30m", not the number 0.5'],
+    [30, 'must be a string such as "30m", not the number 30'],
+    [45, 'must be a string such as "45m", not the number 45'],
+    [1800, 'must be a string such as "30m" (1800 seconds), not the number 1800'],
+    [7200, 'must be a string such as "2h" (7200 seconds), not the number 7200'],
+    [86_400, 'must be a string such as "1d" (86400 seconds), not the number 86400'],
+    [1000, 'must be a string such as "17m" (1000 seconds), not the number 1000'],
+    [1e12, 'must be a string such as "30m", not the number 1000000000000'],
+    [-1, 'must be a string such as "30m", not the number -1'],
+    [0.5, 'must be a string such as "30m", not the number 0.5'],
   ])('of the number %d as sleep gives the string to send instead', (sleep, message) => {
     expect(refusal({ spec: { ...valid, sleep } })).toEqual([{ path: 'spec.sleep', message }])
   })
@@ -205,6 +206,17 @@ describe('a refusal', () => {
   it('of a shell line as cmd says what to send', () => {
     expect(refusal({ cmd: 'ls -l' }, execSchema)[0]?.message).toContain('["sh", "-c"')
   })
+
+  it.each(Object.keys(unitSpecSchema.shape))(
+    'of a wrong %s names the field in its path and does not repeat it in the message',
+    (field) => {
+      const wrong = [null, 5.5, '', 'no such', true, {}, [null], { a: null }]
+      const issues = wrong.flatMap((value) => refusal({ spec: { ...valid, [field]: value } }))
+      expect(issues.length).toBeGreaterThan(0)
+      for (const { path, message } of issues)
+        expect(message.split(' ')[0], `${path}: ${message}`).not.toBe(path.split('.').at(-1))
+    },
+  )
 
   it.each(['env', 'files', 'volume', 'healthcheck', 'ports', 'cmd'])(
     'covers every wrong type of %s',

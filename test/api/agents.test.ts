@@ -165,7 +165,7 @@ it('a number for maxSleep is refused with the string to send instead', async () 
   expect(await post({ name: 'x', policy: { maxSleep: 30 } })).toMatchObject({
     status: 400,
     body: {
-      error: { message: 'policy.maxSleep: maxSleep must be a string such as "30m", not the number 30' },
+      error: { message: 'policy.maxSleep: must be a string such as "30m", not the number 30' },
     },
   })
 })

@@ -197,7 +197,7 @@ describe('a fork of a unit', () => {
   })
 
   it.each([
-    [{ sleep: 30 }, 'sleep must be a string such as "30m", not the number 30'],
+    [{ sleep: 30 }, 'sleep: must be a string such as "30m", not the number 30'],
     [{ name: 'Web' }, 'name: must be'],
     [{ stack: '' }, 'stack: must be'],
     [{ into: 'copy' }, 'the fields here are name, stack, sleep, wait, waitTimeoutMs'],

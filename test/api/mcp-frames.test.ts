@@ -271,7 +271,7 @@ describe('wrong arguments of a tool', () => {
       'colour: unknown field; the fields here are name, image',
     ],
     ['create_unit', { name: 'a', image: 'node:22', ports: [0] }, 'ports.0: must be a port from 1 to 65535'],
-    ['create_unit', { name: 'a', image: 'node:22', sleep: 'soon' }, 'sleep must be "never", or a number'],
+    ['create_unit', { name: 'a', image: 'node:22', sleep: 'soon' }, 'sleep: must be "never", or a number'],
     ['create_unit', { name: 'a', image: 'node:22', size: 'huge' }, 'size'],
     ['create_unit', { name: 'a', image: 'node:22', env: { A: 1 } }, 'env.A'],
     ['run_command', { unit: 'a' }, 'command: is required, such as'],

@@ -32,11 +32,11 @@ describe('the sleep call', () => {
   })
 
   it.each([
-    [{ sleep: 30 }, 'sleep must be a string such as "30m", not the number 30'],
-    [{ sleep: '30' }, 'sleep must be "never", or a number followed by m, h or d'],
-    [{ sleep: '0m' }, 'sleep must be'],
-    [{ sleep: '100000m' }, 'sleep must be'],
-    [{}, 'sleep must be'],
+    [{ sleep: 30 }, 'sleep: must be a string such as "30m", not the number 30'],
+    [{ sleep: '30' }, 'sleep: must be "never", or a number followed by m, h or d'],
+    [{ sleep: '0m' }, 'sleep: must be'],
+    [{ sleep: '100000m' }, 'sleep: must be'],
+    [{}, 'sleep: must be'],
     [{ sleep: '1h', stack: 'yes' }, 'stack'],
     [{ sleep: '1h', at: 'once' }, 'the fields here are sleep, stack, now'],
   ])('refuses %j and says what to send', async (body, message) => {
