@@ -300,7 +300,7 @@ describe('an error is one sentence with a hint', () => {
       ['ls'],
       { BERTH_API_KEY: 'berth_live_wrong' },
       4,
-      /^error: .*API key.*\ntry: berth login\n$/,
+      /^error: The service does not know this API key\.\ntry: berth login\n$/,
     ],
     [
       'no sign-in',
@@ -332,6 +332,13 @@ describe('an error is one sentence with a hint', () => {
     ],
     ['a key but no home directory', ['quota', '-h'], { HOME: '' }, 0, /^$/],
     ['no unit', ['logs', 'two words'], {}, 1, /^error: There is no unit "two words"\.\ntry: berth ls\n$/],
+    [
+      'a name with control characters',
+      ['rm', 'a\u001b[31mb'],
+      {},
+      1,
+      /^error: There is no unit "a \[31mb"\.\ntry: berth ls\n$/,
+    ],
     ['no unit to run in', ['exec', 'nobody', 'true'], {}, 125, /^error: There is no unit "nobody"/],
     ['an unknown command', ['lss'], {}, 2, /^error: There is no command "lss"\.\ntry: berth help\n$/],
     ['an unknown option', ['ls', '--al'], {}, 2, /^error: Unknown option '--al'\ntry: berth ls --help\n$/],

@@ -49,6 +49,9 @@ function toldOfService({ code, message, requestId, status }: BerthError): Told {
   if (code === 'not_configured' || code === 'unauthorized') told.exitCode = exitCodes.notSignedIn
   // What is wrong with a URL or a key that is there, the library says.
   if (code === 'not_configured' && message.startsWith('Set ')) told.message = 'You are signed in nowhere.'
+  // Its message is for programs that write the header themselves.
+  if (code === 'unauthorized' && message.startsWith('Send a valid API key'))
+    told.message = 'The service does not know this API key.'
   if (code === 'timed_out') told.exitCode = exitCodes.timedOut
   if (status === 429) told.hint = 'the same again in a minute'
   return told

@@ -49,7 +49,7 @@ async function told(
   isJson: boolean,
 ): Promise<number> {
   if (interrupted.aborted) return Number(interrupted.reason)
-  const [{ toldOf, exitCodes }, { paint, note }] = await Promise.all([
+  const [{ toldOf, exitCodes }, { clean, paint, note }] = await Promise.all([
     import('./failure.ts'),
     import('./output.ts'),
   ])
@@ -62,7 +62,7 @@ async function told(
     )
   else
     note(
-      `${paint('error:', 'red', process.stderr)} ${message}${hint === null ? '' : `\n${paint('try:', 'dim', process.stderr)} ${hint}`}`,
+      `${paint('error:', 'red', process.stderr)} ${clean(message)}${hint === null ? '' : `\n${paint('try:', 'dim', process.stderr)} ${hint}`}`,
     )
   const ownsCodes = ['exec', 'shell', 'run', 'db'].includes(command)
   return ownsCodes && exitCode === exitCodes.failed ? exitCodes.ownFailure : exitCode
