@@ -1,11 +1,14 @@
 // `npm run bench:sdk`: what a call by the SDK costs over the same call by bare fetch, in turn, to one server with a Postgres
-// of its own and the engine in memory; and what the start of the CLI costs over Node's own. Compare the figures of one run with each other.
+// of its own and the engine in memory; how large the SDK is; and what the start of the CLI costs over Node's own. Compare the figures of one run with each other.
 
 import { execFile } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { gzipSync } from 'node:zlib'
+import { rolldown } from 'rolldown'
 import { Berth } from '../packages/sdk/src/index.ts'
 import { buildCli } from '../test/support/clients.ts'
 import { startScratchService } from '../test/support/scratch-service.ts'
@@ -48,9 +51,36 @@ try {
     const own = ((cpu[name] ?? 0) / ROUNDS).toFixed(2)
     console.log(`${name.padEnd(14)} ${waits}, processor time of this process ${own} ms`)
   }
+  await measureOwnPart()
+  await measureBundle()
   await measureStarts()
 } finally {
   await stop()
+}
+
+/** The SDK over a fetch that answers at once, less that fetch: no server and no network are in it. */
+async function measureOwnPart(): Promise<void> {
+  const text = JSON.stringify(await bare(`/v1/units?limit=${UNITS}`))
+  const answer = async () => new Response(text, { headers: { 'content-type': 'application/json' } })
+  const own = new Berth({ url: server.baseUrl, apiKey: key.secret, fetch: answer })
+  const [bySdk, byFetch]: [number[], number[]] = [[], []]
+  for (let round = 0; round < WARM_UP + ROUNDS; round += 1) {
+    await timed(round < WARM_UP ? [] : bySdk, async () => await own.units.list({ limit: UNITS }).page())
+    await timed(round < WARM_UP ? [] : byFetch, async () => await (await answer()).json())
+  }
+  const [p50, p99] = [0.5, 0.99].map((share) => percentile(bySdk, share) - percentile(byFetch, share))
+  console.log(`the SDK's own part of a call: p50 ${p50?.toFixed(3)} ms, p99 ${p99?.toFixed(3)} ms`)
+}
+
+async function measureBundle(): Promise<void> {
+  const bundle = await rolldown({
+    input: fileURLToPath(new URL('../packages/sdk/src/index.ts', import.meta.url)),
+  })
+  const { output } = await bundle.generate({ format: 'esm', minify: true })
+  await bundle.close()
+  console.log(
+    `the SDK as one file: ${(gzipSync(output[0].code, { level: 9 }).length / 1000).toFixed(1)} kB gzipped`,
+  )
 }
 
 /** The least of many: what others do on the machine only adds to it. */

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import { readDashboard } from '../../src/api/web/dashboard.ts'
+import { chromiumOptions } from './chromium.ts'
 import { makeSession, type TestTeam } from './make.ts'
 import { type Service, type ServiceOptions, startService } from './service.ts'
 
@@ -40,19 +41,7 @@ async function builtDashboard() {
 
 export async function startDashboard(options: ServiceOptions = {}): Promise<DashboardFixture> {
   const service = await startService({ ...options, dashboard: await builtDashboard() })
-  const browser = await chromium.launch({
-    executablePath: '/usr/bin/chromium',
-    args: [
-      // As root it has no sandbox of its own.
-      '--no-sandbox',
-      '--disable-gpu',
-      '--disable-quic',
-      '--no-first-run',
-      '--disable-background-networking',
-      '--disable-component-update',
-      '--disable-sync',
-    ],
-  })
+  const browser = await chromium.launch(chromiumOptions)
   return {
     service,
     browser,
