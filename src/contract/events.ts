@@ -14,6 +14,7 @@ export const teamEventSchemas = {
   stack: strict({ id: named, name: named }).meta({ id: 'StackEvent' }),
   agent: agentSchema,
   gone: strict({ id: named }).meta({ id: 'GoneEvent' }),
+  team: strict({ id: named }).meta({ id: 'TeamEvent' }),
   money: strict({ spentTodayCents: cents, creditBalanceCents: cents }).meta({ id: 'MoneyEvent' }),
 } as const
 

@@ -1,11 +1,11 @@
-// What of a team can be seen to have changed: a mark for each of its units, stacks and agents, which is another one after
-// every change that an answer shows.
+// What of a team can be seen to have changed: a mark for each of its units, stacks and agents, and one for the team with its
+// people, which is another one after every change that an answer shows.
 
 import { type Kysely, sql } from 'kysely'
 import type { Database } from './db.ts'
 
 export type Mark = {
-  kind: 'unit' | 'stack' | 'agent'
+  kind: 'unit' | 'stack' | 'agent' | 'team'
   id: string
   /** Changes with what an answer shows. */
   mark: string
@@ -13,7 +13,7 @@ export type Mark = {
   use: string
 }
 
-/** Of units that are not destroyed, stacks that are not deleted, and all agents of the team. */
+/** Of the team, its units that are not destroyed, its stacks that are not deleted, and all of its agents. */
 export async function listMarks(db: Kysely<Database>, teamId: string): Promise<Mark[]> {
   const { rows } = await sql<Mark>`
     select 'unit' as kind, units.id,
@@ -27,6 +27,13 @@ export async function listMarks(db: Kysely<Database>, teamId: string): Promise<M
     union all
     select 'agent', id, concat_ws('|', name, md5(policy::text), revoked_at, connected_at, md5(client::text)), coalesce(last_used_at::text, '')
     from credentials where team_id = ${teamId} and kind <> 'session'
+    union all
+    select 'team', id,
+      concat_ws('|', name, plan, region, currency, pays_as_it_goes, md5(egress::text),
+        (select string_agg(concat_ws(',', user_id, role, users.name, email), ';' order by user_id)
+          from memberships join users on users.id = user_id where team_id = ${teamId}),
+        (select string_agg(concat_ws(',', id, role, expires_at), ';' order by id) from invites where team_id = ${teamId})), ''
+    from teams where id = ${teamId}
   `.execute(db)
   return rows
 }

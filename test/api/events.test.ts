@@ -7,7 +7,7 @@ import { newId } from '../../src/lib/ids.ts'
 import { SECOND } from '../../src/lib/clock.ts'
 import { revokeCredential } from '../../src/store/credentials.ts'
 import { readEvents } from '../support/events.ts'
-import { makeKey, makeTeam, makeUnit, type TestTeam } from '../support/make.ts'
+import { makeKey, makeMember, makeSharedTeam, makeTeam, makeUnit, type TestTeam } from '../support/make.ts'
 import { type Service, startService } from '../support/service.ts'
 
 type Event = { event: string; id?: string; data: Record<string, unknown> }
@@ -90,6 +90,29 @@ test('the event stream reports changes of an agent, also by another process', as
     event: 'agent',
     data: { id: key.id, name: 'by another process' },
   })
+})
+
+test('the event stream reports an invitation, a new member, their role and the name of the team', async () => {
+  const { id: teamId, owner } = await makeSharedTeam(service)
+  const key = await makeKey(service, { teamId, userId: owner.userId })
+  const stream = await follow(undefined, key.secret)
+  await stream.next()
+  const told = { event: 'team', id: expect.any(String), data: { id: teamId } }
+  const changed = async (method: string, path: string, body: object) => {
+    const answer = await service.call(method, `/v1/teams/${teamId}${path}`, {
+      cookie: owner.cookie,
+      headers: { origin: service.baseUrl },
+      body,
+    })
+    expect(answer.status).toBeLessThan(300)
+    expect(await stream.next()).toEqual(told)
+  }
+  await changed('POST', '/invites', { email: 'guest@example.test', role: 'member' })
+  const { userId } = await makeMember(service, teamId, 'member')
+  tellChanged(service.app, teamId)
+  expect(await stream.next()).toEqual(told)
+  await changed('PATCH', `/members/${userId}`, { role: 'admin' })
+  await changed('PATCH', '', { name: 'Another name' })
 })
 
 test('the event stream resumes where a client was cut off, and resets one with an unknown position', async () => {

@@ -110,8 +110,8 @@ it('a member is invited by mail, accepts as themselves, and sees the units of th
   const theirs = await dashboard.open(guest, new URL(link ?? '').pathname)
   await theirs.page.getByRole('button', { name: /Join|Accept/ }).click()
   await theirs.page.waitForURL(/\/t\/|\/account/)
-  await page.reload()
   await page.getByRole('table', { name: 'Members' }).getByText(guest.email).waitFor()
+  await page.getByRole('heading', { name: 'Invitations' }).waitFor({ state: 'detached' })
   // The list of invitations grows by what was asked for, and moves what is below it.
   expect(faults.filter((fault) => !fault.startsWith('the layout jumped'))).toEqual([])
   await theirs.context.close()
@@ -136,6 +136,28 @@ it('without a network it says since when, keeps what is shown, and goes on by it
   expect(page.url()).toContain(unit.id)
   await context.close()
 }, 120_000)
+
+it('a server that restarts under open pages is told of, and pages and a terminal go on without a reload', async () => {
+  const { service } = dashboard
+  const team = await makeTeam(service)
+  const unit = await makeUnit(service, team, { name: 'web' })
+  const { page, context } = await dashboard.open(team, '/t')
+  await page.getByText('live', { exact: true }).waitFor()
+  const terminal = await context.newPage()
+  await terminal.goto(`${page.url()}/${unit.id}/terminal`)
+  await terminal.getByText('Connected.').waitFor()
+  const listenAgain = await service.stopListening()
+  for (const each of [page, terminal]) await each.getByText(/^Not live since/).waitFor()
+  await terminal.getByText('The connection was lost, and the command with it.').waitFor()
+  await listenAgain()
+  for (const each of [page, terminal])
+    await each.getByText(/^Not live since/).waitFor({ state: 'detached', timeout: 60_000 })
+  await makeUnit(service, team, { name: 'made-after' })
+  await page.getByRole('row', { name: /made-after/ }).waitFor()
+  await terminal.getByRole('button', { name: 'Connect again' }).click()
+  await terminal.getByText('Connected.').waitFor()
+  await context.close()
+}, 180_000)
 
 it('a session that ends leads to the sign-in, which says so, and a refused form shows why', async () => {
   const team = await makeTeam(dashboard.service)

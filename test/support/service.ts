@@ -1,6 +1,6 @@
 // The real API over a socket, with real Postgres, the engine in memory and a clock the test can set.
 
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { randomBytes } from 'node:crypto'
 import { pino } from 'pino'
 import { createServer } from '../../src/api/http/server.ts'
@@ -49,6 +49,8 @@ export type Service = {
   fetch(method: string, path: string, options?: CallOptions): Promise<Response>
   /** A call with its JSON answer. */
   call<T = unknown>(method: string, path: string, options?: CallOptions): Promise<Answer<T>>
+  /** Ends every connection and listens no more, until the answer is called: a restart of the server, as clients see it. */
+  stopListening(): Promise<() => Promise<void>>
   close(): Promise<void>
 }
 
@@ -121,8 +123,17 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     fetchPublic: options.fetchPublic ?? createPublicFetch(),
   })
   const loops = options.loops === false ? null : startJobs(app)
-  const server = createServer(app, undefined, options.openMcp, options.dashboard ?? null)
-  await server.listen({ host: '127.0.0.1', port: 0 })
+  const open = new Set<Socket>()
+  const listen = async (port: number) => {
+    const made = createServer(app, undefined, options.openMcp, options.dashboard ?? null)
+    made.server.on('connection', (socket: Socket) => {
+      open.add(socket)
+      socket.once('close', () => open.delete(socket))
+    })
+    await made.listen({ host: '127.0.0.1', port })
+    return made
+  }
+  let server = await listen(0)
   const { port } = server.server.address() as AddressInfo
   const baseUrl = `http://127.0.0.1:${port}`
 
@@ -147,6 +158,13 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
       const fault = faultOf(method, path, status, body)
       if (fault !== null) throw new Error(fault)
       return { status, headers, body: body as T }
+    },
+    stopListening: async () => {
+      // A process that ends takes its WebSockets along, which Fastify leaves open.
+      const closed = server.close()
+      for (const socket of open) socket.destroy()
+      await closed
+      return async () => void (server = await listen(port))
     },
     close: async () => {
       await server.close()

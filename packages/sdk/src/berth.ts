@@ -50,13 +50,14 @@ export type UsageOptions = CallOptions & {
   by?: 'agent' | 'stack' | 'unit' | undefined
 }
 
-/** One thing that changed: `gone` has the id of a unit or stack that is destroyed. */
+/** One thing that changed: `gone` has the id of a unit or stack that is destroyed; `team` is its people, or the team itself. */
 export type TeamEvent =
   | { event: 'reset'; data: object }
   | { event: 'unit'; data: UnitInfo }
   | { event: 'stack'; data: { id: string; name: string } }
   | { event: 'agent'; data: Agent }
   | { event: 'gone'; data: { id: string } }
+  | { event: 'team'; data: { id: string } }
   | { event: 'money'; data: { spentTodayCents: number; creditBalanceCents: number } }
 
 export class Berth {

@@ -201,11 +201,13 @@ async function changesBetween(
   const units = unitIds.length === 0 ? [] : await listUnitsByIds(app.db, { teamId, ids: unitIds, now: at })
   const agents = await Promise.all(idsOf('agent').map((id) => findAgent(app.db, { teamId, id, now: at })))
   const stacks = changed.filter(({ kind }) => kind === 'stack')
+  const teams = idsOf('team')
   const isNews = now.money !== null && JSON.stringify(now.money) !== JSON.stringify(before.money)
   return [
     ...stacks.map(({ id, mark }): TeamEvent => ({ event: 'stack', data: { id, name: mark } })),
     ...units.map((unit): TeamEvent => ({ event: 'unit', data: toUnit(app, unit) })),
     ...agents.flatMap((agent): TeamEvent[] => (agent ? [{ event: 'agent', data: toAgent(agent) }] : [])),
+    ...teams.map((id): TeamEvent => ({ event: 'team', data: { id } })),
     ...gone.map((id): TeamEvent => ({ event: 'gone', data: { id } })),
     ...(isNews && now.money ? [{ event: 'money' as const, data: now.money }] : []),
   ]

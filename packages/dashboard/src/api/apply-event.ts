@@ -27,6 +27,10 @@ export function applyEvent(team: string, { event, data }: LiveEvent): void {
     case 'stack':
       void cache.invalidateQueries({ queryKey: keys.stacks(team) })
       return
+    case 'team':
+      void cache.invalidateQueries({ queryKey: keys.members(team) })
+      void cache.invalidateQueries({ queryKey: keys.me })
+      return
     case 'money':
       cache.setQueryData<Money>(keys.money(team), (old) => old && { ...old, ...data })
   }

@@ -29,4 +29,6 @@ export const keys = {
   stacks: (team: string) => [team, 'stacks'],
   agents: (team: string) => [team, 'agents'],
   money: (team: string) => [team, 'money'],
-} satisfies Record<string, (...ids: string[]) => QueryKey>
+  members: (team: string) => [team, 'members'],
+  me: ['me'],
+} satisfies Record<string, QueryKey | ((...ids: string[]) => QueryKey)>

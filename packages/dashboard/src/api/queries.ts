@@ -7,7 +7,7 @@ import { berth, berthOf } from './client.ts'
 import { liveOf } from './live.ts'
 
 export const meQuery = queryOptions({
-  queryKey: ['me'],
+  queryKey: keys.me,
   queryFn: async ({ signal }) => await berth.request<Contract.Me>('GET', '/v1/me', { signal }),
 })
 

@@ -46,16 +46,12 @@ export const auditPage = async (
 
 export const membersQuery = (team: string) =>
   queryOptions({
-    queryKey: [team, 'members'],
-    queryFn: async ({ signal }) =>
-      await berthOf(team).request<Contract.MemberList>(
-        'GET',
-        `/v1/teams/${encodeURIComponent(team)}/members`,
-        {
-          signal,
-        },
-      ),
-    staleTime: 10_000,
+    queryKey: keys.members(team),
+    queryFn: async ({ signal }) => {
+      await liveOf(team).begun()
+      const path = `/v1/teams/${encodeURIComponent(team)}/members`
+      return await berthOf(team).request<Contract.MemberList>('GET', path, { signal })
+    },
   })
 
 export const secretsQuery = (team: string) =>

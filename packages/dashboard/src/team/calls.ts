@@ -1,9 +1,8 @@
 // What is done to a team. Each call says what came of it, in a message that stays if it failed.
 
 import { berthOf } from '../api/client.ts'
-import { cache } from '../api/cache.ts'
+import { cache, keys } from '../api/cache.ts'
 import { explain } from '../api/explain.ts'
-import { meQuery } from '../api/queries.ts'
 import { tell, tellError } from '../ui/toast.tsx'
 
 export type TeamCall = {
@@ -23,8 +22,8 @@ export async function callTeam<T>(
     const target = `/v1/teams/${encodeURIComponent(team)}${path}`
     const answer = await berthOf(team).request<T>(method, target, body === undefined ? {} : { body })
     tell(done)
-    void cache.invalidateQueries({ queryKey: [team, 'members'] })
-    void cache.invalidateQueries({ queryKey: meQuery.queryKey })
+    void cache.invalidateQueries({ queryKey: keys.members(team) })
+    void cache.invalidateQueries({ queryKey: keys.me })
     return answer
   } catch (error) {
     tellError(explain(error))

@@ -5,6 +5,7 @@ import type { Contract } from '@berth/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { explain } from '../api/explain.ts'
 import { agentsQuery, membersQuery } from '../api/team-queries.ts'
+import { LiveMark } from '../shell/live-bar.tsx'
 import { useHere } from '../shell/team-context.ts'
 import { Card, Failure, PageHead, Skeleton } from '../ui/page-parts.tsx'
 import { EndTeam } from './end-team.tsx'
@@ -33,7 +34,9 @@ export function TeamPage() {
             )}
           </>
         }
-      />
+      >
+        <LiveMark />
+      </PageHead>
       <div className={styles.page}>
         {error !== null ? (
           <Failure {...explain(error)} onRetry={() => void refetch()} />
