@@ -4,7 +4,7 @@ import { EventEmitter } from 'node:events'
 import type { Kysely } from 'kysely'
 import type { Config } from './config.ts'
 import { createUnitActivity, type UnitActivity } from './domain/units/activity/unit-activity.ts'
-import type { Capabilities } from './engine/engine.ts'
+import type { Capabilities, Capacity } from './engine/engine.ts'
 import type { Fleet } from './engine/fleet.ts'
 import { type Clock, SECOND } from './lib/clock.ts'
 import type { SecretKey } from './lib/crypto.ts'
@@ -58,6 +58,8 @@ export type App = AppParts & {
   capabilities: Map<string, Capabilities>
   /** Reads of logs in progress, by team (domain/units/logs.ts). */
   logReads: ConcurrencyLimit
+  /** Of a host, at most a moment old; null if it does not answer soon. */
+  capacityOf: (hostId: string) => () => Promise<Capacity | null>
   /** Cold starts on a host (domain/units/admission/cold-starts.ts). */
   coldStarts: (hostId: string) => AdmissionQueue
   /** Documents of OAuth clients being fetched, by their URL. */
@@ -70,6 +72,7 @@ export type App = AppParts & {
 
 export function createApp(parts: AppParts): App {
   const clock = createServiceClock(parts.clock)
+  const capacityOf = keptByKey((hostId) => createCapacity(parts, hostId))
   return {
     ...parts,
     clock,
@@ -78,11 +81,17 @@ export function createApp(parts: AppParts): App {
     teamEvents: new EventEmitter(),
     capabilities: new Map(),
     logReads: createConcurrencyLimit(Infinity, LOG_READS),
-    coldStarts: keptByKey((hostId) => createColdStarts(parts, hostId)),
+    capacityOf,
+    coldStarts: keptByKey((hostId) => createColdStarts(parts, capacityOf(hostId))),
     clientDocuments: createSingleFlight<OauthClient>(clock),
     teamLocks: createKeyedLock(),
     egressLocks: createKeyedLock(),
   }
+}
+
+function createCapacity({ fleet, clock }: AppParts, hostId: string): () => Promise<Capacity | null> {
+  const ask = () => fleet.engineOf({ hostId }).capacity()
+  return cachedFor({ clock, forMs: SECOND / 5, withinMs: SECOND }, ask)
 }
 
 /** The engine runs one at a time for each team. */
@@ -92,9 +101,10 @@ const LOG_READS = 8
  * A start costs 40 to 200 ms of CPU, so more than a few at once only slow each other down. The queue is as long as
  * can be admitted in the timeout.
  */
-function createColdStarts({ fleet, config, clock }: AppParts, hostId: string): AdmissionQueue {
-  const ask = () => fleet.engineOf({ hostId }).capacity()
-  const capacity = cachedFor({ clock, forMs: SECOND / 5, withinMs: SECOND }, ask)
+function createColdStarts(
+  { config, clock }: AppParts,
+  capacity: () => Promise<Capacity | null>,
+): AdmissionQueue {
   return createAdmissionQueue({
     clock,
     capacity: async () => {

@@ -20,6 +20,7 @@ import { destroyErroredUnits } from './domain/units/destroy.ts'
 import { watchExits } from './domain/units/lifecycle/exits.ts'
 import { cleanUpFailedCreates } from './domain/units/lifecycle/create-group.ts'
 import { reconcileMachines, resumeOperations } from './domain/units/lifecycle/reconcile.ts'
+import { watchHosts } from './domain/units/lifecycle/watch-hosts.ts'
 import { enforceLimits } from './domain/units/admission/stop-beyond-limits.ts'
 import { hibernateFrozenUnits, giveMemoryBack, sleepIdleUnits } from './domain/units/activity/idle.ts'
 import { watchTraffic } from './domain/units/activity/traffic.ts'
@@ -34,6 +35,7 @@ const jobs = [
   { name: 'clean up failed creates', everyMs: 5 * SECOND, run: cleanUpFailedCreates },
   { name: 'resume unit operations', everyMs: 5 * SECOND, run: resumeOperations },
   { name: 'resume forks', everyMs: 5 * SECOND, run: resumeForks },
+  { name: 'watch hosts', everyMs: 2 * SECOND, run: watchHosts },
   { name: 'reconcile machines', everyMs: 5 * SECOND, run: reconcileMachines },
   { name: 'follow the wall clock', everyMs: SECOND, run: adoptClockJump },
   { name: 'enforce limits', everyMs: 5 * SECOND, run: enforceLimits },

@@ -40,9 +40,16 @@ export class EngineError extends Error {
   readonly kind: EngineErrorKind
   /** A sentence without host paths, addresses or other machines. */
   readonly publicMessage: string
+  /** Of `engine_away`: since when its host does not answer, where that is known. */
+  readonly awaySince: Date | null
 
-  constructor(kind: EngineErrorKind, publicMessage: string, options?: { cause?: unknown }) {
+  constructor(
+    kind: EngineErrorKind,
+    publicMessage: string,
+    { awaySince, ...options }: { cause?: unknown; awaySince?: Date } = {},
+  ) {
     super(publicMessage, options)
+    this.awaySince = awaySince ?? null
     this.name = 'EngineError'
     this.kind = kind
     this.publicMessage = publicMessage

@@ -3,12 +3,38 @@
 
 import type { Engine } from './engine.ts'
 import { EngineError } from './errors.ts'
+import { emptyEngine } from './empty-engine.ts'
+import { guardEngine } from './guarded.ts'
 
-export type FleetHost = {
-  id: string
-  name: string
-  region: string | null
+/** A host that this server can call. */
+export type NewHost = { id: string; name: string; region: string | null; engine: Engine }
+
+/** The way to the engine of another machine. */
+export type FarEngine = {
   engine: Engine
+  /** Ends what is under way on its connections. */
+  cut: () => void
+}
+
+export type FarAddress = { name: string; address: string }
+
+export type FleetHost = NewHost & {
+  /** The same engine without the guard, for the job that finds out whether it answers. */
+  unguarded: Engine
+  /** Null while its engine answers. Calls for its units fail meanwhile. */
+  awaySince: Date | null
+  /** It takes no units of new teams. */
+  isDraining: boolean
+  /** It was given up: it has no machines any more, for all that this service knows. */
+  isLost: boolean
+  /** In monotonic time: it has refused a unit, and others are preferred until then. */
+  refusedUntilMs: number
+  /** Memory of units that were placed a moment ago, which its free memory does not show yet. */
+  promised: { memoryMb: number; untilMs: number }[]
+  /** In monotonic time: when it last answered. */
+  answeredMs: number
+  /** In monotonic time: when it was last looked after. */
+  watchedMs: number
 }
 
 export type Fleet = {
@@ -18,9 +44,15 @@ export type Fleet = {
   hosts(): FleetHost[]
   /** The server's own host. */
   local(): FleetHost
-  /** Replaces the host of that id. */
-  add(host: FleetHost): void
+  /** Adds a host of another machine, which is away until `setAway` says otherwise. */
+  open(host: Omit<NewHost, 'engine'> & FarAddress, awaySince: Date): FleetHost
+  /** A host that this server has no way to: calls for its units say since when it was not seen. */
+  noteAbsent(hostId: string, since: Date): void
+  /** Whatever its engine has said before, none of its machines is left. */
+  giveUp(host: Omit<NewHost, 'engine'>): void
   remove(hostId: string): void
+  /** Null: it is back. Else its calls under way end too. */
+  setAway(host: FleetHost, since: Date | null): void
   /**
    * Works beside each host until the signal aborts: with those that are here, and those that are added later. The
    * signal of each work also aborts when its host is removed.
@@ -28,40 +60,60 @@ export type Fleet = {
   follow(work: (host: FleetHost, signal: AbortSignal) => Promise<void>, signal: AbortSignal): Promise<void>
 }
 
-type Member = { host: FleetHost; removed: AbortController }
+type Member = { host: FleetHost; cut: () => void; removed: AbortController }
 type Follower = (member: Member) => void
 
-export function createFleet(local: FleetHost, others: FleetHost[] = []): Fleet {
+/** `openFar` connects to the engine of another machine; without it there is only the server's own host. */
+export function createFleet(own: NewHost, openFar: (to: FarAddress) => FarEngine = noFarEngines): Fleet {
   const members = new Map<string, Member>()
   const followers = new Set<Follower>()
   const absent = new Map<string, Engine>()
+  const local = join(hostOf(own), () => {})
 
-  function add(host: FleetHost): void {
+  function join(host: FleetHost, cut: () => void): FleetHost {
     remove(host.id)
-    const member = { host, removed: new AbortController() }
+    const member = { host, cut, removed: new AbortController() }
     members.set(host.id, member)
     for (const follow of followers) follow(member)
+    return host
+  }
+
+  function open(far: Omit<NewHost, 'engine'> & FarAddress, awaySince: Date): FleetHost {
+    const { engine: unguarded, cut } = openFar(far)
+    const host = hostOf({ ...far, engine: unguarded })
+    const away = () => (host.awaySince ? hostAwayError(host.awaySince) : null)
+    return join(Object.assign(host, { engine: guardEngine(unguarded, away), awaySince }), cut)
+  }
+
+  function giveUp({ id, name, region }: Omit<NewHost, 'engine'>): void {
+    if (members.get(id)?.host.isLost) return
+    const host = hostOf({ id, name, region, engine: emptyEngine })
+    join(Object.assign(host, { isDraining: true, isLost: true }), () => {})
   }
 
   function remove(hostId: string): void {
-    members.get(hostId)?.removed.abort()
+    const member = members.get(hostId)
     members.delete(hostId)
+    member?.removed.abort()
+    member?.cut()
   }
 
-  for (const host of [local, ...others]) add(host)
   return {
-    engineOf: ({ hostId }) => {
-      const member = members.get(hostId)
-      if (member) return member.host.engine
-      const away = absent.get(hostId) ?? absentEngine()
-      absent.set(hostId, away)
-      return away
-    },
+    engineOf: ({ hostId }) => members.get(hostId)?.host.engine ?? absent.get(hostId) ?? absentEngine,
     find: (hostId) => members.get(hostId)?.host ?? null,
     hosts: () => [...members.values()].map(({ host }) => host),
     local: () => local,
-    add,
+    open,
+    noteAbsent: (hostId, since) => {
+      const away = () => hostAwayError(since)
+      if (!absent.has(hostId)) absent.set(hostId, guardEngine({} as Engine, away))
+    },
+    giveUp,
     remove,
+    setAway: (host, since) => {
+      host.awaySince = since
+      if (since) members.get(host.id)?.cut()
+    },
     follow: async (work, signal) => {
       const works: Promise<void>[] = []
       const begin: Follower = ({ host, removed }) => {
@@ -79,16 +131,28 @@ export function createFleet(local: FleetHost, others: FleetHost[] = []): Fleet {
   }
 }
 
-const streams: ReadonlySet<string> = new Set<keyof Engine>(['followLogs', 'followProcess'])
+function hostOf({ id, name, region, engine }: NewHost): FleetHost {
+  const state = {
+    awaySince: null,
+    isDraining: false,
+    isLost: false,
+    refusedUntilMs: 0,
+    answeredMs: 0,
+    watchedMs: 0,
+  }
+  return { id, name, region, engine, unguarded: engine, promised: [], ...state }
+}
+
+function noFarEngines(): never {
+  throw new Error('This server has no way to engines of other machines.')
+}
+
+function hostAwayError(awaySince: Date): EngineError {
+  return new EngineError('engine_away', 'The host of this unit does not answer.', { awaySince })
+}
 
 /** Every call of it fails. */
-function absentEngine(): Engine {
-  const fail = () => new EngineError('engine_away', 'The host of this unit is not part of this service.')
-  const refuse = async () => await Promise.reject(fail())
-  const refuseStream = async function* () {
-    yield await refuse()
-  }
-  return new Proxy({} as Engine, {
-    get: (_target, operation) => (streams.has(String(operation)) ? refuseStream : refuse),
-  })
-}
+const absentEngine = guardEngine(
+  {} as Engine,
+  () => new EngineError('engine_away', 'The host of this unit is not part of this service.'),
+)

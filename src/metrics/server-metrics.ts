@@ -112,7 +112,10 @@ const nothingKnown: Look = { gauges: null, hosts: [] }
 async function lookAt({ db, fleet, clock }: App): Promise<Look> {
   const [gauges, ...hosts] = await Promise.all([
     readGauges(db, clock.now()).catch(() => null),
-    ...fleet.hosts().map(lookAtHost),
+    ...fleet
+      .hosts()
+      .filter(({ isLost }) => !isLost)
+      .map(lookAtHost),
   ])
   return { gauges, hosts }
 }

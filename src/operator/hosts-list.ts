@@ -16,7 +16,7 @@ export async function tableOfHosts(db: Kysely<Database>, now: Date): Promise<str
     const count = units.get(host.id) ?? 0
     return [
       printable(host.name),
-      host.state,
+      host.awaySince && host.state !== 'lost' ? 'away' : host.state,
       host.region ?? '-',
       host.address ?? 'this machine',
       String(count),
@@ -33,7 +33,13 @@ function secondsSince({ seenAt }: HostRecord, now: Date): number {
 }
 
 function nextStep(host: HostRecord, units: number, now: Date): string {
+  if (host.state === 'removed') return 'nothing'
+  if (host.state === 'lost')
+    return units === 0 ? 'npm run hosts -- remove' : 'destroy its units, and make them anew'
+  if (host.awaySince) return 'bring it back, or say that it is lost'
   if (host.state === 'joining') return 'start Berth on it'
+  if (host.state === 'draining')
+    return units === 0 ? 'npm run hosts -- remove' : 'wait until its units are destroyed, or undrain it'
   if (secondsSince(host, now) * SECOND <= SILENT_MS) return 'nothing'
   if (units === 0) return 'nothing: it has no units'
   return 'start Berth on its data directory; its units cannot be used until then'

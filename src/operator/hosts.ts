@@ -11,13 +11,24 @@ import { askEngineEpoch, connectEngine } from '../engine/ipc/client.ts'
 import { isHostName, parseIdentity } from '../lib/fleet-identity.ts'
 import { address, type Address } from '../lib/setting-values.ts'
 import { print } from '../lib/terminal.ts'
+import { findInstance } from '../supervisor/instance.ts'
 import { runBesideBerth } from './beside-berth.ts'
 import { tableOfHosts } from './hosts-list.ts'
+import { decideAboutHost, type HostVerb, hostVerbs } from './hosts-states.ts'
 
 const help = `The hosts of this Berth, and machines whose engines answer over the network.
 
   npm run hosts -- list
       Each host: its state, how many units it has, when it was last seen, and what to do. Berth must be running.
+
+  npm run hosts -- drain NAME | undrain NAME
+      A host that is drained takes no units of new teams, and no new units of its own teams; what is there goes on.
+
+  npm run hosts -- lost NAME
+      Only you know that a host will not come back: its units have lost their runs, and their disks are there alone.
+
+  npm run hosts -- remove NAME
+      A host without units, drained or lost.
 
   npm run hosts -- certificate NAME FILE
       Writes a key and a certificate for the engine of the machine NAME, valid for a year. Move the file there, for root
@@ -31,6 +42,7 @@ A server does not place units on other machines yet: each Berth still runs its u
 type Command =
   | { kind: 'help' }
   | { kind: 'list' }
+  | { kind: 'decide'; verb: HostVerb; name: string }
   | { kind: 'certificate'; name: string; file: string }
   | { kind: 'check'; name: string; at: Address }
 
@@ -41,7 +53,12 @@ export async function runHostsCommand(config: Config, args: string[]): Promise<n
   if (command.kind === 'help') print(help)
   else if (command.kind === 'list')
     for (const line of await runBesideBerth(config, ({ db }) => tableOfHosts(db, new Date()))) print(line)
-  else if (command.kind === 'certificate') {
+  else if (command.kind === 'decide') {
+    const here = (await findInstance(dataDir))?.id ?? null
+    const decision = { ...command, here, now: new Date() }
+    for (const line of await runBesideBerth(config, (inside) => decideAboutHost(inside, decision)))
+      print(line)
+  } else if (command.kind === 'certificate') {
     await writeCertificate(dataDir, command)
     print(
       `${command.file} is the key and the certificate of ${command.name}. "npm run hosts -- --help" says what to do with it.`,
@@ -63,8 +80,14 @@ export function parseCommand(args: string[]): Command {
     if (name !== undefined) throw usage('list takes nothing else')
     return { kind: 'list' }
   }
+  const decision = hostVerbs.find((each) => each === verb)
+  if (decision) {
+    if (name === undefined) throw usage('say which host: "npm run hosts -- list" shows them')
+    if (third !== undefined) throw usage(`"${third}" is not expected`)
+    return { kind: 'decide', verb: decision, name }
+  }
   if (verb !== 'certificate' && verb !== 'check')
-    throw usage(`there is no "${verb}"; use list, certificate or check`)
+    throw usage(`there is no "${verb}"; use list, ${hostVerbs.join(', ')}, certificate or check`)
   if (name === undefined || !isHostName(name))
     throw usage('NAME is up to 32 of a-z, 0-9 and dashes, and begins and ends with none')
   if (rest.length > 0) throw usage(`"${rest[0]}" is not expected`)

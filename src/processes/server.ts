@@ -8,7 +8,7 @@ import { createApp } from '../app.ts'
 import type { Config } from '../config.ts'
 import { recover } from '../domain/units/lifecycle/reconcile.ts'
 import type { Engine } from '../engine/engine.ts'
-import { createFleet, type FleetHost } from '../engine/fleet.ts'
+import { createFleet, type NewHost } from '../engine/fleet.ts'
 import { askEngineEpoch, connectEngine } from '../engine/ipc/client.ts'
 import { serveWakes } from '../gateway/server-link/server.ts'
 import { getAccount } from '../lib/system-users.ts'
@@ -80,7 +80,7 @@ async function openLocalHost(
   { instance }: ProcessContext,
   db: Kysely<Database>,
   engine: Engine,
-): Promise<FleetHost> {
+): Promise<NewHost> {
   const own = hostname().toLowerCase().split('.')[0] ?? ''
   const name = isHostName(own) ? own : `host-${instance.id}`
   const host = await meetLocalHost(db, { instance: instance.id, name, newId: newId('host') })

@@ -17,7 +17,7 @@ export type HostRecord = {
   seenAt: Date | null
 }
 
-/** In the order in which they came. */
+/** By name. */
 export async function listHosts(db: Kysely<Database>): Promise<HostRecord[]> {
   return await db
     .selectFrom('hosts')
@@ -33,7 +33,7 @@ export async function listHosts(db: Kysely<Database>): Promise<HostRecord[]> {
       'reason',
       'heartbeats.at as seenAt',
     ])
-    .orderBy('hosts.id')
+    .orderBy('name')
     .execute()
 }
 
@@ -52,7 +52,16 @@ export async function meetLocalHost(
       .where('instance', '=', instance)
       .executeTakeFirst()
   const known = await found()
-  if (known) return known
+  if (known) {
+    // It was given up, and is there: its units have ended, and it takes new ones.
+    await setHostState(db, {
+      id: known.id,
+      from: ['joining', 'lost', 'removed'],
+      to: 'ready',
+      at: new Date(),
+    })
+    return known
+  }
   const free = (await db.selectFrom('hosts').select('id').where('name', '=', name).executeTakeFirst())
     ? `${name.slice(0, 27)}-${instance}`
     : name
@@ -82,4 +91,57 @@ export async function countUnitsByHost(db: Kysely<Database>): Promise<Map<string
     .groupBy('host_id')
     .execute()
   return new Map(rows.map(({ host_id, count }) => [host_id, Number(count)]))
+}
+
+/** Where units of a team are, and its region. */
+export async function findPlaceOfTeam(
+  db: Kysely<Database>,
+  teamId: string,
+): Promise<{ hostIds: string[]; region: string }> {
+  const { region } = await db
+    .selectFrom('teams')
+    .select('region')
+    .where('id', '=', teamId)
+    .executeTakeFirstOrThrow()
+  const rows = await db
+    .selectFrom('units')
+    .select('host_id')
+    .distinct()
+    .where('team_id', '=', teamId)
+    .where('state', 'not in', ['destroyed', 'error'])
+    .orderBy('host_id')
+    .execute()
+  return { hostIds: rows.map(({ host_id }) => host_id), region }
+}
+
+export async function setHostAway(
+  db: Kysely<Database>,
+  { id, awaySince, reason }: { id: string; awaySince: Date | null; reason: string | null },
+): Promise<void> {
+  await db.updateTable('hosts').set({ away_since: awaySince, reason }).where('id', '=', id).execute()
+}
+
+/** Returns whether this call changed it: the host was in one of those states. */
+export async function setHostState(
+  db: Kysely<Database>,
+  { id, from, to, at }: { id: string; from: HostState[]; to: HostState; at: Date },
+): Promise<boolean> {
+  const gaveUp = to === 'lost' ? 1 : 0
+  const result = await db
+    .updateTable('hosts')
+    .set((set) => ({ state: to, state_since: at, epoch: set('epoch', '+', gaveUp) }))
+    .where('id', '=', id)
+    .where('state', 'in', from)
+    .executeTakeFirst()
+  return result.numUpdatedRows === 1n
+}
+
+export async function insertHost(
+  db: Kysely<Database>,
+  host: { id: string; name: string; address: string; region: string | null },
+): Promise<void> {
+  await db
+    .insertInto('hosts')
+    .values({ ...host, state: 'joining' })
+    .execute()
 }

@@ -12,7 +12,8 @@ import { issueIdentity } from '../../src/certificates/fleet-ca.ts'
 import { loadConfig } from '../../src/config.ts'
 import type { Engine } from '../../src/engine/engine.ts'
 import { openEpochs } from '../../src/engine/epochs.ts'
-import { askEngineEpoch, connectEngine } from '../../src/engine/ipc/client.ts'
+import { createFleet } from '../../src/engine/fleet.ts'
+import { askEngineEpoch, connectEngine, connectFarEngine } from '../../src/engine/ipc/client.ts'
 import { serveEngine } from '../../src/engine/ipc/server.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { type FleetIdentity, type FleetMember, parseIdentity } from '../../src/lib/fleet-identity.ts'
@@ -102,6 +103,21 @@ describeEngineContract(
   async () => {
     const { fake, port, close } = await serve()
     return { engine: callerOf(port), close, configuredImage: await pullConfigured(fake) }
+  },
+  fakeOptions,
+)
+
+describeEngineContract(
+  'an engine in memory over TLS, as a host of a fleet',
+  async () => {
+    const { fake, port, close } = await serve()
+    const address = { host: HOST, port, name: 'east', identity: own.server }
+    const local = { id: 'host_local', name: 'local', region: null, engine: fake }
+    const fleet = createFleet(local, () => connectFarEngine({ address, epoch: 1, onLost: () => {} }))
+    const far = { id: 'host_east', name: 'east', region: null, address: `${HOST}:${port}` }
+    fleet.setAway(fleet.open(far, new Date()), null)
+    const configuredImage = await pullConfigured(fake)
+    return { engine: fleet.engineOf({ hostId: far.id }), close, configuredImage }
   },
   fakeOptions,
 )

@@ -1,6 +1,6 @@
 // What simulations run on, one after the other: their own database with one team.
 
-import type { FleetHost } from '../../src/engine/fleet.ts'
+import type { NewHost } from '../../src/engine/fleet.ts'
 import { meetLocalHost } from '../../src/store/hosts.ts'
 import pg from 'pg'
 import type { Caller } from '../../src/domain/credentials/caller.ts'
@@ -14,7 +14,7 @@ export type Bench = {
   /** The only connection; the simulator decides whose query is next. */
   client: pg.Client
   /** The host that the database begins with. */
-  host: Omit<FleetHost, 'engine'>
+  host: Omit<NewHost, 'engine'>
   /** Two keys of one team, each with room for a few units. */
   callers: readonly [Caller, Caller]
   /** A key with room for all units. */

@@ -2,10 +2,10 @@
 
 import type { Kysely } from 'kysely'
 import type { Engine } from '../../src/engine/engine.ts'
-import type { FleetHost } from '../../src/engine/fleet.ts'
+import type { NewHost } from '../../src/engine/fleet.ts'
 import type { Database } from '../../src/store/db.ts'
 
-export async function firstHost(db: Kysely<Database>, engine: Engine): Promise<FleetHost> {
+export async function firstHost(db: Kysely<Database>, engine: Engine): Promise<NewHost> {
   const { id, name, region } = await db
     .selectFrom('hosts')
     .select(['id', 'name', 'region'])

@@ -23,7 +23,9 @@ export async function onEachHost(
   const [local, ...others] = app.fleet.hosts()
   if (!local) return
   if (others.length === 0) return await work(local)
-  const beside = others.map((host) => workBeside(app, what, host, work))
+  const beside = others
+    .filter(({ awaySince }) => awaySince === null)
+    .map((host) => workBeside(app, what, host, work))
   await Promise.all([
     completesWithin(app.clock, WAIT_MS, once(app, what, local, work)),
     completesWithin(app.clock, WAIT_MS, Promise.all(beside)),

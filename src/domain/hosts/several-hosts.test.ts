@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { createTestDomain, makeUnit, type TestDomain } from '../../../test/support/domain.ts'
 import { createFakeEngine, type FakeEngine } from '../../../test/support/fake-engine/fake-engine.ts'
 import { type App, createApp } from '../../app.ts'
-import { createFleet, type FleetHost } from '../../engine/fleet.ts'
+import { createFleet, type NewHost } from '../../engine/fleet.ts'
 import { newId } from '../../lib/ids.ts'
 import { meetLocalHost } from '../../store/hosts.ts'
 import type { Caller } from '../credentials/caller.ts'
@@ -18,14 +18,22 @@ const MINUTE = 60_000
 
 let domain: TestDomain
 let caller: Caller
-let near: FleetHost
-let far: FleetHost
+let near: NewHost
+let far: NewHost
 let farEngine: FakeEngine
 /** The server of both hosts. */
 let app: App
 
-const serverOf = (local: FleetHost, ...others: FleetHost[]) =>
-  createApp({ ...domain.app, clock: domain.clock, fleet: createFleet(local, others) })
+function serverOf(local: NewHost, ...others: NewHost[]): App {
+  const fleet = createFleet(local, ({ name }) => {
+    const other = others.find((each) => each.name === name)
+    if (!other) throw new Error(`there is no host ${name}`)
+    return { engine: other.engine, cut: () => {} }
+  })
+  for (const other of others)
+    fleet.setAway(fleet.open({ ...other, address: 'elsewhere' }, domain.clock.now()), null)
+  return createApp({ ...domain.app, clock: domain.clock, fleet })
+}
 
 beforeAll(async () => {
   domain = await createTestDomain()
@@ -49,8 +57,9 @@ afterEach(async () => {
 })
 afterAll(async () => await domain.close())
 
-const makeNear = () => makeUnit(serverOf(near, far), caller, { name: 'near', sleep: 'never' })
-const makeFar = () => makeUnit(serverOf(far, near), caller, { name: 'far', sleep: 'never' })
+// A server with one host places everything there.
+const makeNear = () => makeUnit(serverOf(near), caller, { name: 'near', sleep: 'never' })
+const makeFar = () => makeUnit(serverOf(far), caller, { name: 'far', sleep: 'never' })
 const idsOf = (engine: FakeEngine) => engine.machines().map(({ id }) => id)
 const stateOf = async (id: string) => (await getUnit(app, caller, id)).state
 const billedMinutes = async (id: string) => ((await getUnit(app, caller, id)).costCentsSoFar / 0.5) * 60
@@ -122,7 +131,7 @@ describe('with two hosts', () => {
     expect(calls).toContain('putAside')
     expect(calls).not.toContain('destroy')
     expect(idsOf(farEngine)).toEqual([])
-    await recoverHost(app, far)
+    await recoverHost(app, app.fleet.find(far.id) ?? app.fleet.local())
     expect(idsOf(farEngine)).toEqual([two.id])
   })
 

@@ -12,7 +12,8 @@ export async function checkEnforced(
   path = 'egress',
 ): Promise<void> {
   if (rules === undefined || storedEgress(rules) === null) return
-  const capabilities = await Promise.all(app.fleet.hosts().map(({ engine }) => engine.capabilities()))
+  const hosts = app.fleet.hosts().filter(({ awaySince, isLost }) => awaySince === null && !isLost)
+  const capabilities = await Promise.all(hosts.map(({ engine }) => engine.capabilities()))
   if (capabilities.every(({ egress }) => egress === true)) return
   const message =
     'cannot be enforced by this service; leave it out, or send the mode "open" with the siblings "team"'

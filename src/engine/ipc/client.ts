@@ -30,7 +30,7 @@ import type {
 import { encodeFrame } from './frames.ts'
 import { connectRpc } from './rpc-client.ts'
 import { askForFrames, askForJson } from './request.ts'
-import { type EngineAddress, transportTo } from './transport.ts'
+import { type EngineAddress, type EngineTransport, transportTo } from './transport.ts'
 
 /** The delay between two attempts to watch exits: as long as an engine takes to restart. */
 const WATCH_AGAIN_MS = 250
@@ -54,8 +54,17 @@ type Connection = {
   onLost: () => void
 }
 
-export function connectEngine({ address, epoch, onLost }: Connection): Engine {
+export function connectEngine({ address, ...caller }: Connection): Engine {
+  return callOver(transportTo(address), caller)
+}
+
+/** The same for an engine whose host can be away: `cut` ends what is under way. */
+export function connectFarEngine({ address, ...caller }: Connection): { engine: Engine; cut: () => void } {
   const transport = transportTo(address)
+  return { engine: callOver(transport, caller), cut: () => transport.cut() }
+}
+
+function callOver(transport: EngineTransport, { epoch, onLost }: Omit<Connection, 'address'>): Engine {
   const quickly = connectRpc({ transport, epoch })
 
   async function ask<K extends UnaryOperation>(

@@ -6,6 +6,7 @@ import { Agent as TlsAgent, request as requestByTls } from 'node:https'
 import { connect, type Socket } from 'node:net'
 import { connect as connectByTls } from 'node:tls'
 import { type FleetIdentity, fleetNameOf } from '../../lib/fleet-identity.ts'
+import { EngineError } from '../errors.ts'
 import { TLS_PROTOCOLS, TLS_OPTIONS, rpcSocketOf } from './protocol.ts'
 
 export type EngineAddress =
@@ -19,6 +20,8 @@ export type EngineTransport = {
   /** A connection for calls as JSON lines (rpc-client.ts). */
   connectQuick(): Socket
   close(): void
+  /** Ends all connections, with what is under way on them. */
+  cut(): void
 }
 
 const kept = { keepAlive: true, maxFreeSockets: 64, scheduling: 'lifo' } as const
@@ -35,6 +38,7 @@ function overSocket(socketPath: string): EngineTransport {
     request: (options, onAnswer) => request({ agent, socketPath, ...options }, onAnswer),
     connectQuick: () => connect(rpcSocketOf(socketPath)),
     close: () => agent.destroy(),
+    cut: () => agent.destroy(),
   }
 }
 
@@ -55,13 +59,24 @@ function overTls({
     servername: fleetNameOf({ role: 'engine', host: name }),
   }
   const agent = new TlsAgent({ ...kept, ...tls, keepAliveMsecs: PROBE_AFTER_MS })
+  const open = new Set<Socket>()
+  const keep = (socket: Socket) => {
+    if (open.has(socket)) return
+    open.add(socket)
+    socket.once('close', () => open.delete(socket))
+  }
   return {
     // Node names HTTP in ALPN by itself.
-    request: (options, onAnswer) => requestByTls({ agent, ...tls, ...options }, onAnswer),
+    request: (options, onAnswer) =>
+      requestByTls({ agent, ...tls, ...options }, onAnswer).once('socket', keep),
     connectQuick: () => {
       const socket = connectByTls({ ...tls, ALPNProtocols: [TLS_PROTOCOLS.quick] })
+      keep(socket)
       return socket.setNoDelay(true).setKeepAlive(true, PROBE_AFTER_MS)
     },
     close: () => agent.destroy(),
+    cut: () => {
+      for (const socket of open) socket.destroy(new EngineError('engine_away', 'The host does not answer.'))
+    },
   }
 }

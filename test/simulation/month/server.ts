@@ -12,7 +12,7 @@ import { noFailpoints } from '../../../src/lib/failpoints.ts'
 import type { Log } from '../../../src/lib/log.ts'
 import { unobserved } from '../../../src/lib/observer.ts'
 import type { MonthClock } from './clock.ts'
-import { createFleet, type FleetHost } from '../../../src/engine/fleet.ts'
+import { createFleet, type NewHost } from '../../../src/engine/fleet.ts'
 import { type Connections, createConnections } from './connections.ts'
 import { createPublicFetch } from '../../../src/lib/public-fetch.ts'
 
@@ -26,7 +26,7 @@ const secretKey = new SecretKey(Buffer.alloc(32, 7))
 
 export function createServer(
   pool: pg.Pool,
-  host: FleetHost,
+  host: NewHost,
   engine: FakeEngine,
   clock: MonthClock,
   log: Log,

@@ -29,10 +29,10 @@ export async function watchTraffic(app: App, signal: AbortSignal): Promise<void>
   const traffic = new Traffic(app)
   const forget = (id: string) => traffic.forget(id)
   app.activity.events.on('freezing', forget)
-  const follow = async ({ engine }: FleetHost, until: AbortSignal) => {
+  const follow = async (host: FleetHost, until: AbortSignal) => {
     while (!until.aborted) {
       try {
-        await engine.watchTraffic((ids) => traffic.tell(ids), until)
+        if (host.awaySince === null) await host.engine.watchTraffic((ids) => traffic.tell(ids), until)
       } catch (error) {
         app.log.warn({ err: error }, 'the engine stopped reporting packets')
       }

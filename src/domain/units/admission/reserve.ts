@@ -5,7 +5,7 @@ import type { Kysely } from 'kysely'
 import { z } from 'zod'
 import type { App } from '../../../app.ts'
 import { teamSecretsOf } from '../../../contract/env.ts'
-import { conflict, validation } from '../../../contract/errors.ts'
+import { conflict, unavailable, validation } from '../../../contract/errors.ts'
 import type { UnitSpec } from '../../../contract/unit-spec.ts'
 import type { IsolationClass } from '../../../engine/engine.ts'
 import type { FleetHost } from '../../../engine/fleet.ts'
@@ -21,6 +21,7 @@ import type { Caller } from '../../credentials/caller.ts'
 import { urlOf } from '../../endpoints/address.ts'
 import { newEndpoint } from '../../endpoints/name.ts'
 import { learnCapabilities } from '../../hosts/capabilities.ts'
+import { chooseHost, isStillPlaced } from '../../hosts/place.ts'
 import type { Once } from '../../idempotency/once.ts'
 import {
   type EffectivePolicy,
@@ -39,6 +40,8 @@ import { effectivePolicyOf, readEffectivePolicy, registryOf } from './effective-
 import { checkDisk, checkVolumes } from './disk-limits.ts'
 import { declaredEnv, keepSecrets } from '../model/env.ts'
 import { engineAway } from '../lifecycle/failures.ts'
+import { retryOnConflict } from '../lifecycle/retry-on-conflict.ts'
+import { machineSizes } from '../model/machine.ts'
 import { firstFreeName } from '../model/names.ts'
 import { newUnitRow } from '../model/new-row.ts'
 import type { CreatePlan, PlannedUnit, PlannedUnits } from '../model/plan.ts'
@@ -58,6 +61,9 @@ export const keptOfCreateSchema = z.object({
   outputs: z.record(z.string(), z.string()),
 })
 
+/** Another create has placed the team on another host meanwhile: the transaction is rolled back. */
+class Misplaced extends Error {}
+
 /** Returns units in `creating`. Throws if policy, plan or concurrency do not allow them, or a name is taken. */
 export async function reserveUnits(
   app: App,
@@ -65,6 +71,19 @@ export async function reserveUnits(
   plan: CreatePlan,
   once: Once | null,
 ): Promise<Reservation> {
+  const reserved = await retryOnConflict(async () => {
+    try {
+      return await reserve(app, caller, plan, once)
+    } catch (error) {
+      if (error instanceof Misplaced) return null
+      throw error
+    }
+  })
+  if (!reserved) throw unavailable('The units of this team are being placed; send the call again.', 1)
+  return reserved
+}
+
+async function reserve(app: App, caller: Caller, plan: CreatePlan, once: Once | null): Promise<Reservation> {
   const { teamId } = caller
   const { units: wanted } = plan.make({ name: plan.name, stackName: plan.stack ?? plan.name })
   checkPlanned(app, effectivePolicyOf(app, caller), wanted)
@@ -73,13 +92,16 @@ export async function reserveUnits(
     await checkBrokeredEnv(app, spec.env)
   }
   const specs = wanted.map(({ spec }) => spec)
-  const host = app.fleet.local()
+  const largestVolumeGb = Math.max(0, ...specs.map(({ volume }) => volume?.gb ?? 0))
+  const memoryMb = specs.reduce((sum, { size }) => sum + machineSizes[size].memoryMb, 0)
+  const host = await chooseHost(app, { teamId, memoryMb, largestVolumeGb })
   const [isolation] = await Promise.all([
     defaultClass(app, host),
     checkHostVolumes(app, host, teamId, specs),
     waitForCapacity(app, { teamId, hostId: host.id }),
   ])
   return await inLiveTeamTransaction(app, { teamId, once }, async (db) => {
+    if (!(await isStillPlaced(app, db, { teamId, host }))) throw new Misplaced()
     const { bounds, live } = await readEffectivePolicy(app, db, caller)
     checkPlanned(app, bounds, wanted)
     checkConcurrency(bounds.policy, live, wanted.length)

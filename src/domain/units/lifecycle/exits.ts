@@ -91,7 +91,7 @@ async function watchExitsOf(app: App, host: FleetHost, signal: AbortSignal): Pro
   }
   while (!signal.aborted) {
     try {
-      await host.engine.watchExits(onExit, signal)
+      if (host.awaySince === null) await host.engine.watchExits(onExit, signal)
     } catch (error) {
       app.log.warn({ err: error }, 'the engine stopped reporting exits')
     }

@@ -3,6 +3,7 @@
 
 import { AppError, invalidState, providerError, unavailable } from '../../../contract/errors.ts'
 import { isEngineError } from '../../../engine/errors.ts'
+import { hostAway } from '../../hosts/away.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
 import { NotReady } from './readiness.ts'
 
@@ -46,6 +47,7 @@ export function engineFailure(error: unknown, unit: UnitRecord): unknown {
 /** For a query to the engine that concerns no unit. */
 export function engineAway(error: unknown): unknown {
   if (!isEngineError(error)) return error
+  if (error.awaySince) return hostAway(error.awaySince, error)
   return unavailable('The engine is restarting; try again in a moment.', ENGINE_BACK_S, error)
 }
 

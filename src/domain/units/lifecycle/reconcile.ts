@@ -118,7 +118,7 @@ async function reconcileHost(app: App, host: FleetHost): Promise<void> {
   const ends = pairs.flatMap((pair) => endOf(pair) ?? [])
   await Promise.all(ends.map((end) => logged(app, end.id, recordExit(app, end))))
   // Last, because what is found dead was last seen alive at the previous heartbeat.
-  if (!pairs.some(isInDoubt)) await recordHeartbeat(app, host, { seenMs })
+  if (!host.isLost && !pairs.some(isInDoubt)) await recordHeartbeat(app, host, { seenMs })
 
   for (const { unit, status, isSettled } of pairs)
     if (isSettled && status) reportUnknownRun(app, unit, status)

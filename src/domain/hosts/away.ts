@@ -1,0 +1,14 @@
+// What callers are told about a host that does not answer.
+
+import { AppError } from '../../contract/errors.ts'
+
+/** It is asked every two seconds. */
+const BACK_S = 5
+
+/** For units of a host that is away: 503 with the time since when. */
+export function hostAway(since: Date, cause?: unknown): AppError {
+  const at = since.toISOString()
+  const message = `The host of this unit has not answered since ${at}; units on other hosts can be used. Try again in ${BACK_S} s.`
+  const details = { reason: 'host_away', since: at }
+  return new AppError('unavailable', 503, message, { details, retryAfterS: BACK_S, cause })
+}

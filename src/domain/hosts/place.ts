@@ -1,0 +1,141 @@
+// Chooses the host of new units (decision 148). Units of one team are on one host, because the network of a team does not
+// reach further yet. A new team goes to the best of three hosts that can have it, by free memory.
+
+import type { Kysely } from 'kysely'
+import type { App } from '../../app.ts'
+import { unavailable } from '../../contract/errors.ts'
+import { type IsolationClass, isolationClasses } from '../../engine/engine.ts'
+import type { FleetHost } from '../../engine/fleet.ts'
+import { SECOND } from '../../lib/clock.ts'
+import type { Database } from '../../store/db.ts'
+import { findPlaceOfTeam } from '../../store/hosts.ts'
+import { hostAway } from './away.ts'
+
+export type Newcomers = { teamId: string; memoryMb: number; largestVolumeGb: number }
+
+const CANDIDATES = 3
+const TRIES = 3
+const TRY_AGAIN_S = 10
+/** How long a host that has no room is left out. */
+const REFUSED_MS = 5 * SECOND
+/** By then its machines are there, and show in its free memory. */
+const PROMISED_MS = 15 * SECOND
+
+/** Throws 503 with the reason and the time to wait if no host can have them now. */
+export async function chooseHost(app: App, newcomers: Newcomers): Promise<FleetHost> {
+  const [only, ...others] = app.fleet.hosts()
+  if (only && others.length === 0) return only
+  const { own, region } = await findPlace(app, app.db, newcomers.teamId)
+  if (own) return checkOpen(own)
+  const able = app.fleet.hosts().filter((host) => isAble(app, host, region))
+  if (able.length === 0) throw noHost(app, region)
+  for (let left = TRIES; left > 0; left -= 1) {
+    const rested = able.filter(({ refusedUntilMs }) => refusedUntilMs <= app.clock.monotonicMs())
+    const best = await pickByMemory(app, draw(rested, CANDIDATES), newcomers)
+    if (best === null) continue
+    best.promised.push({ memoryMb: newcomers.memoryMb, untilMs: app.clock.monotonicMs() + PROMISED_MS })
+    return best
+  }
+  throw unavailable(
+    `None of the ${able.length} hosts has memory to spare for another unit; try again in ${TRY_AGAIN_S} s, or put other units to sleep.`,
+    TRY_AGAIN_S,
+  )
+}
+
+/** With the team locked: whether the team is still on this host, or on none. */
+export async function isStillPlaced(
+  app: App,
+  db: Kysely<Database>,
+  { teamId, host }: { teamId: string; host: FleetHost },
+): Promise<boolean> {
+  if (app.fleet.hosts().length === 1) return true
+  const { own } = await findPlace(app, db, teamId)
+  return own === null || own.id === host.id
+}
+
+async function findPlace(
+  app: App,
+  db: Kysely<Database>,
+  teamId: string,
+): Promise<{ own: FleetHost | null; region: string }> {
+  const { hostIds, region } = await findPlaceOfTeam(db, teamId)
+  const hosts = hostIds.map((id) => app.fleet.find(id))
+  return { own: hosts.find((host) => host !== null && !host.isLost) ?? null, region }
+}
+
+/** Units of a team that is on a host go there or nowhere. */
+function checkOpen(host: FleetHost): FleetHost {
+  if (host.awaySince) throw hostAway(host.awaySince)
+  if (!host.isDraining) return host
+  throw unavailable(
+    "The host of this team's units takes no new ones, because its operator is emptying it; what is there goes on.",
+    TRY_AGAIN_S,
+  )
+}
+
+function isAble(app: App, host: FleetHost, region: string): boolean {
+  if (host.awaySince || host.isDraining) return false
+  // Where no host names a region, a region is a label.
+  const isRegional = app.fleet.hosts().some((each) => each.region !== null)
+  if (isRegional && host.region !== region) return false
+  return classOf(app, host) === strongestClass(app)
+}
+
+function classOf(app: App, { id }: FleetHost): IsolationClass | null {
+  return app.capabilities.get(id)?.defaultClass ?? null
+}
+
+/** No unit is isolated less because of the host it comes to. */
+function strongestClass(app: App): IsolationClass | null {
+  const open = app.fleet.hosts().filter(({ awaySince, isDraining }) => !awaySince && !isDraining)
+  const classes = open.map((host) => classOf(app, host))
+  return isolationClasses.find((each) => classes.includes(each)) ?? null
+}
+
+function noHost(app: App, region: string): Error {
+  const hosts = app.fleet.hosts()
+  const away = hosts.filter(({ awaySince }) => awaySince !== null).length
+  const draining = hosts.filter(({ isDraining }) => isDraining).length
+  const inRegion = hosts.filter((host) => host.region === region).length
+  const said = `${hosts.length} hosts, of which ${away} do not answer, ${draining} are being emptied, and ${inRegion} are in the region "${region}"`
+  return unavailable(`No host can take this team's first unit: there are ${said}.`, TRY_AGAIN_S)
+}
+
+/** Null if none has room. Those without are left out for a moment. */
+async function pickByMemory(
+  app: App,
+  hosts: FleetHost[],
+  { largestVolumeGb }: Newcomers,
+): Promise<FleetHost | null> {
+  const asked = await Promise.all(
+    hosts.map(async (host) => {
+      const [capacity, hasRoom] = await Promise.all([
+        app.capacityOf(host.id)(),
+        app.coldStarts(host.id).hasCapacity(),
+      ])
+      if (!hasRoom || capacity === null) host.refusedUntilMs = app.clock.monotonicMs() + REFUSED_MS
+      return { host, capacity, hasRoom }
+    }),
+  )
+  const open = asked.flatMap(({ host, capacity, hasRoom }) =>
+    hasRoom && capacity ? [{ host, capacity }] : [],
+  )
+  const fit = open.filter(({ capacity }) => capacity.teamDiskGb >= largestVolumeGb)
+  const memoryOf = ({ host, capacity }: (typeof open)[number]) =>
+    capacity.availableMemoryMb - promisedMb(app, host)
+  // A volume that fits nowhere is refused where it is checked, with the size that does.
+  const [best] = (fit.length > 0 ? fit : open).toSorted((one, other) => memoryOf(other) - memoryOf(one))
+  return best?.host ?? null
+}
+
+function promisedMb(app: App, host: FleetHost): number {
+  const nowMs = app.clock.monotonicMs()
+  host.promised = host.promised.filter(({ untilMs }) => untilMs > nowMs)
+  return host.promised.reduce((sum, { memoryMb }) => sum + memoryMb, 0)
+}
+
+function draw<T>(all: T[], count: number): T[] {
+  const left = [...all]
+  while (left.length > count) left.splice(Math.floor(Math.random() * left.length), 1)
+  return left
+}

@@ -1,0 +1,84 @@
+// Looks after the hosts of other machines: it calls those that the operator has added, finds those that do not answer, and
+// takes back those that do again. Away is not lost: units of a host that is away stay as they are, and only the operator
+// says that it will not come back (decision 148). The server's own host needs none of this.
+
+import type { App } from '../../../app.ts'
+import type { FleetHost } from '../../../engine/fleet.ts'
+import { MINUTE, SECOND } from '../../../lib/clock.ts'
+import { completesWithin } from '../../../lib/concurrency/completes-within.ts'
+import { type HostRecord, listHosts, setHostAway, setHostState } from '../../../store/hosts.ts'
+import { learnCapabilities } from '../../hosts/capabilities.ts'
+import { noteOutage } from '../../time/heartbeat.ts'
+import { recoverHost } from './reconcile.ts'
+
+/** Seven rounds. */
+const SILENT_FOR_MS = 15 * SECOND
+const HELLO_MS = 5 * SECOND
+/** Its machines are compared with the rows of its units. */
+const RECOVER_MS = 2 * MINUTE
+
+/** One run of the background job. */
+export async function watchHosts(app: App): Promise<void> {
+  const local = app.fleet.local()
+  const hosts = await listHosts(app.db)
+  const others = hosts.filter(({ id }) => id !== local.id)
+  local.isDraining = hosts.some(({ id, state }) => id === local.id && state === 'draining')
+  await Promise.all(
+    others.map((record) =>
+      watchHost(app, record).catch((error: unknown) => {
+        app.log.warn({ err: error, host: record.name }, 'host is not looked after; will be retried')
+      }),
+    ),
+  )
+}
+
+async function watchHost(app: App, record: HostRecord): Promise<void> {
+  if (record.state === 'removed') return app.fleet.remove(record.id)
+  if (record.state === 'lost') return app.fleet.giveUp(record)
+  const { address } = record
+  // The data directory of another machine, which is not on the network.
+  if (address === null) return app.fleet.noteAbsent(record.id, record.seenAt ?? app.clock.now())
+  const known = app.fleet.find(record.id)
+  const host = known ?? app.fleet.open({ ...record, address }, record.awaySince ?? app.clock.now())
+  host.isDraining = record.state === 'draining'
+  // Not awaited: a host that hangs must not hold up the others.
+  const hello = () => sayHello(app, host, record)
+  app.activity.operations.run(`hello ${host.id}`, RECOVER_MS, hello).catch((error: unknown) => {
+    app.log.debug({ err: error, host: host.name }, 'host does not answer')
+  })
+  const nowMs = app.clock.monotonicMs()
+  // While this server itself stood still, nobody asked.
+  const unwatchedMs = nowMs - host.watchedMs
+  if (unwatchedMs > HELLO_MS) host.answeredMs += unwatchedMs
+  host.watchedMs = nowMs
+  const silentMs = nowMs - host.answeredMs
+  if (host.awaySince === null && silentMs > SILENT_FOR_MS) await setAway(app, host, silentMs)
+}
+
+async function sayHello(app: App, host: FleetHost, { state }: HostRecord): Promise<void> {
+  if (!(await completesWithin(app.clock, HELLO_MS, host.unguarded.capacity()))) return
+  if (host.awaySince !== null) await takeBack(app, host)
+  host.answeredMs = app.clock.monotonicMs()
+  if (state === 'joining')
+    await setHostState(app.db, { id: host.id, from: ['joining'], to: 'ready', at: app.clock.now() })
+}
+
+/** Its units can be used once their machines are those that their rows say. */
+async function takeBack(app: App, host: FleetHost): Promise<void> {
+  const behind = { ...host, engine: host.unguarded }
+  noteOutage(app, host)
+  await learnCapabilities(app, behind)
+  await recoverHost(app, behind)
+  await setHostAway(app.db, { id: host.id, awaySince: null, reason: null })
+  app.fleet.setAway(host, null)
+  app.log.warn({ host: host.name }, 'host answers')
+}
+
+async function setAway(app: App, host: FleetHost, silentMs: number): Promise<void> {
+  const awaySince = new Date(app.clock.now().getTime() - silentMs)
+  app.fleet.setAway(host, awaySince)
+  noteOutage(app, host)
+  const reason = 'its engine does not answer'
+  app.log.error({ alarm: 'host', host: host.name, awaySince, reason }, 'host is away')
+  await setHostAway(app.db, { id: host.id, awaySince, reason })
+}

@@ -1,0 +1,69 @@
+// The operator's command for hosts: what it shows, what it decides, and what it refuses with the way out.
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createTestDomain, type TestDomain } from '../../test/support/domain.ts'
+import { newId } from '../lib/ids.ts'
+import { insertHost, listHosts, meetLocalHost } from '../store/hosts.ts'
+import { tableOfHosts } from './hosts-list.ts'
+import { decideAboutHost, type HostVerb } from './hosts-states.ts'
+import { parseCommand } from './hosts.ts'
+
+let domain: TestDomain
+const now = new Date()
+
+beforeAll(async () => {
+  domain = await createTestDomain()
+  const { db } = domain.app
+  await meetLocalHost(db, { instance: 'here', name: 'here', newId: newId('host') })
+  await meetLocalHost(db, { instance: 'gone', name: 'here', newId: newId('host') })
+})
+afterAll(async () => await domain.close())
+
+const decide = async (verb: HostVerb, name: string) =>
+  await decideAboutHost(domain.app, { verb, name, here: 'here', now })
+const stateOf = async (name: string) =>
+  (await listHosts(domain.app.db)).find((host) => host.name === name)?.state
+
+describe('npm run hosts', () => {
+  it('shows each host with what to do; a second data directory of one machine has its instance in its name', async () => {
+    const [head, ...rows] = await tableOfHosts(domain.app.db, now)
+    expect(head).toMatch(/^host +state +region +engine +units +seen +id +what to do$/)
+    expect(rows.map((row) => row.split(/ {2,}/).slice(0, 2))).toEqual([
+      ['here', 'ready'],
+      ['here-gone', 'ready'],
+    ])
+  })
+
+  it('gives up a host that is not this one, and removes it once it has no units', async () => {
+    await expect(decide('lost', 'here')).rejects.toThrow('is this machine')
+    await expect(decide('remove', 'here-gone')).rejects.toThrow(
+      'is for a host that is joining or draining or lost',
+    )
+    expect(await decide('lost', 'here-gone')).toEqual([expect.stringMatching(/^here-gone is given up/)])
+    expect(await stateOf('here-gone')).toBe('lost')
+    expect(await decide('remove', 'here-gone')).toEqual(['here-gone is removed.'])
+    await expect(decide('remove', 'here-gone')).rejects.toThrow('There is no host "here-gone"')
+  })
+
+  it('takes back a host that was given up when Berth starts on its data directory again', async () => {
+    await meetLocalHost(domain.app.db, { instance: 'gone', name: 'other', newId: newId('host') })
+    expect(await stateOf('here-gone')).toBe('ready')
+    await decide('lost', 'here-gone')
+  })
+
+  it('refuses to drain the only host that takes units, and to give up one that answers', async () => {
+    await expect(decide('drain', 'here')).rejects.toThrow('the only host that takes units')
+    const far = { id: newId('host'), name: 'far', address: '10.0.0.2:7075', region: null }
+    await insertHost(domain.app.db, far)
+    await expect(decide('lost', 'far')).rejects.toThrow('answers, so it is not lost')
+  })
+
+  it.each([
+    [['lost'], 'say which host'],
+    [['drain', 'a', 'b'], '"b" is not expected'],
+    [['list', 'a'], 'list takes nothing else'],
+    [['adopt', 'a'], 'use list, drain, undrain, lost, remove, certificate or check'],
+  ])('refuses %j with what to type instead', (args, words) => {
+    expect(() => parseCommand(args)).toThrow(words)
+  })
+})
