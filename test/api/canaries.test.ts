@@ -11,6 +11,7 @@ import { makeSession, makeTeam, type TestTeam } from '../support/make.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const MARK = 'c4nary7f3a9c'
+const hosts = ['api.example.com']
 
 let service: Service
 let team: TestTeam
@@ -51,7 +52,11 @@ function specWith(): Record<string, unknown> {
     name: `canaries-${(count += 1)}`,
     image: 'node:22',
     ports: [80],
-    env: { TOKEN: { secret: 'TOKEN', value: canary('env') }, MADE: { secret: 'MADE' } },
+    env: {
+      TOKEN: { secret: 'TOKEN', value: canary('env') },
+      MADE: { secret: 'MADE' },
+      BROKERED: { secret: 'BROKERED', value: canary('brokered'), hosts },
+    },
     files: { '/etc/app.conf': canary('boot-file') },
     cmd: ['sleep', 'infinity'],
   }
@@ -81,7 +86,15 @@ async function useEverything(): Promise<void> {
   given.push(labelSecret((await ask<Unit>('GET', path)).body))
   for (const cmd of commands()) await ask('POST', `${path}/exec`, { cmd, stdin: canary('stdin') })
 
+  await ask('PUT', '/v1/secrets/KEY', { value: canary('team-secret'), hosts })
+  await ask('POST', '/v1/units', { spec: { ...specWith(), env: { KEY: { teamSecret: 'KEY' } } } })
+  service.engine.fail('restrict', 'internal')
+  await ask('PUT', '/v1/secrets/KEY', { value: canary('replaced-secret'), hosts })
+
   // Calls that are refused, and calls that fail.
+  await ask('PUT', '/v1/secrets/KEY', { value: `${canary('two-lines')}\n`, hosts })
+  await ask('PUT', '/v1/secrets/KEY', { value: canary('no-host'), hosts: ['*.example.com'] })
+  await ask('PUT', `/v1/secrets/1KEY`, { value: canary('bad-name'), hosts })
   await ask('POST', '/v1/units', { spec: { ...specWith(), size: canary('size') } })
   await ask('POST', '/v1/units', { spec: { ...specWith(), files: { '/x': { base64: canary('base64') } } } })
   await ask('POST', `${path}/exec`, { cmd: [], stdin: canary('refused-stdin') })

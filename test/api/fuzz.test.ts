@@ -61,6 +61,8 @@ beforeEach(async () => {
   const elsewhere = await makeSharedTeam(service)
   const own = { teamId: elsewhere.id, cookie: elsewhere.owner.cookie, email: team.email }
   const { token } = await makeInvite(service, own)
+  const kept = { value: 'sk-1', hosts: ['api.example.com'] }
+  await service.call('PUT', '/v1/secrets/KEY', { key: team.key, body: kept })
   known = {
     units: { id: unit.id, processId: await makeProcess(service, team, unit.id) },
     stacks: { id: unit.stackId },
@@ -69,6 +71,7 @@ beforeEach(async () => {
     teams: { id: sharedId, userId, inviteId: invited.id },
     invites: { token },
     recipes: { name: 'redis' },
+    secrets: { name: 'KEY' },
   }
 })
 afterAll(async () => {

@@ -54,9 +54,10 @@ function Endpoints({ unit }: { unit: Unit }) {
 }
 
 function Facts({ unit, slug }: { unit: Unit; slug: string }) {
-  const names = Object.entries(unit.env).map(([name, value]) =>
-    typeof value === 'string' ? name : `${name} (secret)`,
-  )
+  const names = Object.entries(unit.env).map(([name, value]) => {
+    if (typeof value === 'string') return name
+    return 'teamSecret' in value ? `${name} (the team's ${value.teamSecret})` : `${name} (secret)`
+  })
   return (
     <KeyValue
       rows={[
