@@ -26,19 +26,19 @@ export async function fillTeam(
   }
   const { rows } = await sql<{ id: string }>`
     insert into units
-      (id, team_id, stack_id, name, image, size, spec, isolation, network_group, held_by, state, generation,
+      (id, team_id, stack_id, name, image, size, spec, isolation, network_group, host_id, held_by, state, generation,
        stopped_reason, sleep, created_at, changed_at)
     select 'unit_' || ${hex}, ${teamId}, 'stack_' || lpad(to_hex(n % ${Math.ceil(units / 10)} + 1), 32, '0'), 'unit-' || n,
-      'node:22', 'small', ${JSON.stringify(spec)}::jsonb, 'runc', (select network_group from teams where id = ${teamId}),
+      'node:22', 'small', ${JSON.stringify(spec)}::jsonb, 'runc', (select network_group from teams where id = ${teamId}), (select id from hosts limit 1),
       ${keyIds[0] ?? ''}, 'stopped', 1, 'user', '30m', now(), now()
     from generate_series(1, ${units}) n
     returning id
   `.execute(db)
   await sql`
     insert into meters
-      (kind, unit_id, generation, team_id, held_by, size, price_nano_cents_per_hour, started_at,
+      (kind, unit_id, generation, team_id, host_id, held_by, size, price_nano_cents_per_hour, started_at,
        ended_at, billed_to)
-    select 'compute', id, 1, team_id, held_by, size, 500000000, now() - interval '1 day', now(), now() from units
+    select 'compute', id, 1, team_id, host_id, held_by, size, 500000000, now() - interval '1 day', now(), now() from units
   `.execute(db)
   for (let from = 1; from <= audit; from += 50_000) {
     await sql`

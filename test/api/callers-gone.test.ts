@@ -49,8 +49,11 @@ async function leave(
   const call = service.fetch(method, path, { key: team.key, body, signal: gone.signal })
   const broken = expect(call).rejects.toThrow('abort')
   await until()
+  const open = [...service.connections]
   gone.abort()
   await broken
+  // The client knows first. What a test does next may depend on the server having seen it.
+  await expect.poll(() => open.some((socket) => socket.destroyed)).toBe(true)
 }
 
 async function statusOf(action: string): Promise<(number | null)[]> {

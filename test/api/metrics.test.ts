@@ -74,11 +74,13 @@ test('a stream of metrics has a sample at once and more later, one audit row, an
     if (names.length === 2) await service.call('DELETE', `/v1/units/${id}`, { key: team.key })
   }
   expect(names).toEqual(['sample', 'sample', 'end'])
-  const rows = await service.app.db
-    .selectFrom('audit')
-    .select(['action', 'status'])
-    .where('target', '=', id)
-    .where('action', '=', 'unit.metrics')
-    .execute()
-  expect(rows).toEqual([{ action: 'unit.metrics', status: 200 }])
+  const rows = async () =>
+    await service.app.db
+      .selectFrom('audit')
+      .select(['action', 'status'])
+      .where('target', '=', id)
+      .where('action', '=', 'unit.metrics')
+      .execute()
+  // It is written once the stream has ended.
+  await expect.poll(rows).toEqual([{ action: 'unit.metrics', status: 200 }])
 })

@@ -55,6 +55,7 @@ async function makeWorld() {
   const things: Record<string, Record<string, string>> = {
     units: { id: unit.id, processId: await makeProcess(service, { key }, unit.id) },
     stacks: { id: unit.stackId },
+    secrets: { name: 'KEY' },
     keys: { id: keyId },
     agents: { id: keyId },
     teams: { id: teamId, userId, inviteId: invite.id },
@@ -137,6 +138,7 @@ async function rows(): Promise<unknown> {
       .execute(),
     invites: await db.selectFrom('invites').selectAll().orderBy('id').execute(),
     credentials: await db.selectFrom('credentials').selectAll().orderBy('id').execute(),
+    secrets: await db.selectFrom('team_secrets').selectAll().orderBy('name').execute(),
     stacks: await db.selectFrom('stacks').selectAll().orderBy('id').execute(),
     units: await db.selectFrom('units').selectAll().orderBy('id').execute(),
     endpoints: await db.selectFrom('endpoints').selectAll().orderBy('id').execute(),

@@ -145,6 +145,9 @@ async function ask(named: Named, url: string, sent: CallOptions, body: unknown):
   return answer.status
 }
 
+/** Its name is looked up in the caller's own team, where a call may make it. */
+const ownNames = 'PUT /v1/secrets/{name}'
+
 const closed = operations.filter(isClosed)
 const withParams = closed.filter(({ path }) => paramsOf(path).length > 0)
 
@@ -169,7 +172,9 @@ describe('a caller outside the team cannot reach anything of it', () => {
             seen.push(await ask(named, url, sent, body))
             if (seen.at(-1) !== 400) break
           }
-          const allowed = unauthenticated.has(who) ? [401] : [403, 404]
+          const allowed = unauthenticated.has(who)
+            ? [401]
+            : [403, 404, ...(named.name === ownNames ? [200, 400] : [])]
           expect(allowed, `${who}, ${url}: ${seen.join(', ')}`).toContain(seen.at(-1))
         }
       }

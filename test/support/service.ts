@@ -49,6 +49,8 @@ export type Service = {
   fetch(method: string, path: string, options?: CallOptions): Promise<Response>
   /** A call with its JSON answer. */
   call<T = unknown>(method: string, path: string, options?: CallOptions): Promise<Answer<T>>
+  /** The connections that are open, as the server sees them. */
+  connections: ReadonlySet<Socket>
   /** Ends every connection and listens no more, until the answer is called: a restart of the server, as clients see it. */
   stopListening(): Promise<() => Promise<void>>
   close(): Promise<void>
@@ -146,6 +148,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     baseUrl,
     port,
     logged,
+    connections: open,
     mailTo: async (address) => {
       const posted = app.db.selectFrom('mails').select('id').limit(1)
       while (await posted.executeTakeFirst()) await deliverMails(app)

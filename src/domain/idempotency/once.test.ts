@@ -205,7 +205,7 @@ describe('an Idempotency-Key', () => {
     const call = newCall()
     for (const _time of [1, 2]) {
       const ended = answerOnce(domain.app, call, { make, resume: keptIsTheAnswer })
-      await expect(ended).rejects.toThrow('kept')
+      await expect(ended).rejects.toThrow('stored')
     }
   })
 
