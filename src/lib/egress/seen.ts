@@ -22,7 +22,6 @@ export const seenReasons = [
   'siblings',
   'others',
 ] as const
-export type SeenReason = (typeof seenReasons)[number]
 
 /** Printable ASCII: what else a name or a rule holds is in none of them. */
 const printable = (most: number) =>
