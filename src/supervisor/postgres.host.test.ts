@@ -100,18 +100,16 @@ async function postmasterPid(postgres: Postgres): Promise<number> {
   return Number.parseInt(rows[0]?.pid ?? '', 10)
 }
 
-/** Returns the role that a login of this system user gets, or the error. */
+/** Returns the role that a login of this system user gets, or the error. The user may be unable to read the project, so the library is loaded before. */
 function loginAs(user: string, url: string): string {
   const script = `
     const pg = (await import(${JSON.stringify(import.meta.resolve('pg'))})).default
+    process.setgroups([])
+    process.setuid(${JSON.stringify(user)})
     const client = new pg.Client({ connectionString: ${JSON.stringify(url)} })
     await client.connect().then(
       async () => { console.log((await client.query('SELECT current_user AS role')).rows[0].role); await client.end() },
       (error) => console.log(error.message))`
-  const result = spawnSync(
-    'setpriv',
-    [`--reuid=${user}`, '--clear-groups', process.execPath, '--input-type=module', '--eval', script],
-    { encoding: 'utf8' },
-  )
+  const result = spawnSync(process.execPath, ['--input-type=module', '--eval', script], { encoding: 'utf8' })
   return (result.stdout + result.stderr).trim()
 }

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { chmod, copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { runOrThrow } from '../lib/process.ts'
@@ -19,6 +19,8 @@ beforeAll(async () => {
   await chmod(secret, 0o755)
   await writeFile(join(secret, 'file'), 'seen')
   await chmod(join(secret, 'file'), 0o666)
+  // The project's own may be where only root can read it.
+  await copyFile(process.execPath, join(secret, 'node'))
 })
 
 afterAll(async () => {
@@ -78,7 +80,7 @@ describe('a sandboxed process', () => {
   })
 
   it('can listen on low ports only if it is allowed to', () => {
-    const listen = `${process.execPath} --eval 'require("net").createServer().on("error", (e) => console.log(e.code)).listen(0x3ff, "127.0.0.1", function () { console.log("listening"); this.close() })'`
+    const listen = `${join(target, 'node')} --eval 'require("net").createServer().on("error", (e) => console.log(e.code)).listen(0x3ff, "127.0.0.1", function () { console.log("listening"); this.close() })'`
     expect(runConfined(listen)).toBe('EACCES')
     expect(runConfined(listen, { lowPorts: true })).toBe('listening')
   })

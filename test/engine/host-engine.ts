@@ -9,6 +9,7 @@ import type { MachineRecord } from '../../src/engine/oci/lifecycle/record.ts'
 import { cgroupPath, openCgroups } from '../../src/engine/oci/kernel/cgroups.ts'
 import { openOciEngine, type OciEngine, type OciOptions } from '../../src/engine/oci/oci-engine.ts'
 import { createPaths, type Paths } from '../../src/engine/oci/paths.ts'
+import { nameFirstRun } from '../../src/engine/oci/warm-pool/ready.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { EGRESS_PORTS, RESOLVER_PORT } from '../../src/processes/channel.ts'
@@ -88,6 +89,9 @@ export async function openHostEngine(
 
     /** Processor time that the processes of a run have used so far. */
     cpuNs: ({ id, generation }: MachineRef): number => {
+      // A run that was made ahead keeps the group that it was made in.
+      const record = JSON.parse(readFileSync(paths.machine(id).record, 'utf8')) as MachineRecord
+      nameFirstRun(paths, record)
       const { container } = paths.run(id, generation)
       const group = (tree = '') => `${tree}${cgroupPath(openCgroups(instance.id), container)}`
       if (cgroups.version === 1) {
