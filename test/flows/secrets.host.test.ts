@@ -70,8 +70,8 @@ for certificate in ssl.create_default_context(cafile=sys.argv[1]).get_ca_certs()
     expect((await ask(HOST)).stderr).toContain('ACCESS_DENIED')
     expect((await ask('other.example.com')).stderr).toContain('ACCESS_DENIED')
     await expect.poll(refusals, { timeout: 30_000, interval: 500 }).toEqual({
-      [HOST]: 'unknown_name',
-      'other.example.com': 'not_listed',
+      [HOST]: expect.stringContaining('has no IPv4 address'),
+      'other.example.com': expect.stringContaining('No entry of "allow" names'),
     })
   })
 
