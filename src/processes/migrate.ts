@@ -24,7 +24,9 @@ export const migrateProcess: ProcessMain = async ({
   const db = openDatabase(databaseUrl, log)
   try {
     await refuseUnusable(db)
-    await migrate(db)
+    await migrate(db, () =>
+      log.warn('another session holds a lock on the database, so that it cannot be migrated: trying again'),
+    )
     await refuseStrangeDatabase(db, {
       instanceId: instance.id,
       machines,

@@ -1,8 +1,9 @@
-import { sql } from 'kysely'
+import { Kysely, PostgresDialect, sql } from 'kysely'
+import pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../test/support/postgres.ts'
 import { silentLog } from '../lib/log.ts'
-import { openDatabase } from './db.ts'
+import { type Database, openDatabase } from './db.ts'
 import { migrate } from './migrate.ts'
 
 let database: TestDatabase
@@ -20,3 +21,31 @@ it('migrate refuses the database of a newer release with an explanation and leav
   expect((await steps()).rows).toEqual(before.rows)
   await db.destroy()
 })
+
+// Reliability F28.
+it('migrate gives a lock that another session holds its time, tries again, and applies the step in the end', async () => {
+  const own = await createTestDatabase()
+  const db = openImpatient(own.url)
+  await sql`delete from kysely_migration where name = '0041-egress-log'`.execute(db)
+  await sql`drop table egress_log; drop sequence egress_log_changes`.execute(db)
+  const other = new pg.Client(own.url)
+  await other.connect()
+  await other.query('begin; lock table units in row exclusive mode')
+  let missed = 0
+  await migrate(db, () => {
+    missed += 1
+    if (missed === 3) void other.query('commit')
+  })
+  expect(missed).toBeGreaterThanOrEqual(3)
+  expect((await sql`select * from egress_log`.execute(db)).rows).toEqual([])
+  await other.end()
+  await db.destroy()
+  await own.drop()
+})
+
+/** Waits for a lock a fifth of a second, where the product waits ten. */
+function openImpatient(connectionString: string): Kysely<Database> {
+  return new Kysely({
+    dialect: new PostgresDialect({ pool: new pg.Pool({ connectionString, lock_timeout: 200 }) }),
+  })
+}

@@ -39,6 +39,8 @@ import { up as brokeredSecrets } from './migrations/0040-brokered-secrets.ts'
 import { up as egressLog } from './migrations/0041-egress-log.ts'
 import { applyRepeatableSql } from './repeatable.ts'
 
+type RunStep = (up: Migration['up'], on: Kysely<unknown>, name: string) => Promise<void>
+
 const migrations: Record<string, Migration> = {
   '0001-accounts': { up: accounts },
   '0002-units': { up: units },
@@ -79,32 +81,79 @@ const migrations: Record<string, Migration> = {
 // A lock of this file: the migrator takes its own only after it has looked for its tables.
 const LOCK = sql`pg_advisory_xact_lock(hashtext('berth migrate'))`
 
+/** Each waits as long as the connection's `lock_timeout` says: five minutes in all. */
+const LOCK_TRIES = 30
+/** Postgres' `lock_not_available`. */
+const LOCK_NOT_AVAILABLE = '55P03'
+
 /**
  * Runs the missing migrations, and then the repeatable SQL, in one transaction: after a failure the database is
- * unchanged. Several processes may run it at once, any number of times. Throws if a step fails.
+ * unchanged. Several processes may run it at once, any number of times. Where another session holds a lock, it rolls back
+ * after the `lock_timeout`, so that calls of others do not queue behind it for long, and tries again. Throws if a step fails.
+ *
+ * @param onLocked Called each time a lock was not available and another try follows.
  */
-export async function migrate(db: Kysely<Database>): Promise<void> {
+export async function migrate(db: Kysely<Database>, onLocked: () => void = () => {}): Promise<void> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await migrateOnce(db)
+    } catch (error) {
+      if (tries === LOCK_TRIES || !isLockMissed(error)) throw error
+      onLocked()
+    }
+  }
+}
+
+async function migrateOnce(db: Kysely<Database>): Promise<void> {
   await db.transaction().execute(async (transaction) => {
     await sql`select ${LOCK}`.execute(transaction)
-    await runMigrations(createMigrator(transaction))
+    await runMigrations(transaction)
     await applyRepeatableSql(transaction)
   })
 }
 
-export function createMigrator(db: Kysely<Database>): Migrator {
-  return new Migrator({ db, provider: { getMigrations: async () => migrations } })
+/** @param run Runs a step; what it throws fails the migration. */
+export function createMigrator(
+  db: Kysely<Database>,
+  run: RunStep = async (up, on) => await up(on),
+): Migrator {
+  const steps = Object.entries(migrations).map(([name, { up }]): [string, Migration] => [
+    name,
+    { up: async (on) => await run(up, on, name) },
+  ])
+  return new Migrator({ db, provider: { getMigrations: async () => Object.fromEntries(steps) } })
 }
 
-async function runMigrations(migrator: Migrator): Promise<void> {
-  const { error, results } = await migrator.migrateToLatest()
-  if (!error) return
-  const reason = error instanceof Error ? error.message : 'the reason is unknown'
-  const [, unknown] = /previously executed migration (\S+) is missing/.exec(reason) ?? []
-  if (unknown !== undefined) throw new Error(isNewer(unknown), { cause: error })
-  const failed = results?.find((result) => result.status === 'Error')
-  throw new Error(`The migration ${failed?.migrationName ?? 'of the database'} failed: ${reason}`, {
-    cause: error,
+async function runMigrations(db: Kysely<Database>): Promise<void> {
+  const { rows } = await sql<{ value: string }>`select current_setting('lock_timeout') as value`.execute(db)
+  // The migrator's library raises it to an hour, for a lock of its own.
+  const keepLockTimeout = sql`select set_config('lock_timeout', ${rows[0]?.value ?? '0'}, true)`
+  let failed: { name: string; cause: unknown } | null = null
+  const migrator = createMigrator(db, async (up, on, name) => {
+    await keepLockTimeout.execute(on)
+    try {
+      await up(on)
+    } catch (cause) {
+      // The library's own error is that of its next statement in the failed transaction.
+      failed = { name, cause }
+      throw cause
+    }
   })
+  const { error } = await migrator.migrateToLatest()
+  if (error) throw migrationError(failed ?? { name: null, cause: error })
+  await keepLockTimeout.execute(db)
+}
+
+function migrationError({ name, cause }: { name: string | null; cause: unknown }): Error {
+  const reason = cause instanceof Error ? cause.message : 'the reason is unknown'
+  const [, unknown] = /previously executed migration (\S+) is missing/.exec(reason) ?? []
+  if (unknown !== undefined) return new Error(isNewer(unknown), { cause })
+  return new Error(`The migration ${name ?? 'of the database'} failed: ${reason}`, { cause })
+}
+
+function isLockMissed(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  return ('code' in error && error.code === LOCK_NOT_AVAILABLE) || isLockMissed(error.cause)
 }
 
 function isNewer(migration: string): string {
