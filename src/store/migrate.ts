@@ -39,7 +39,7 @@ import { up as brokeredSecrets } from './migrations/0040-brokered-secrets.ts'
 import { up as egressLog } from './migrations/0041-egress-log.ts'
 import { applyRepeatableSql } from './repeatable.ts'
 
-type RunStep = (up: Migration['up'], on: Kysely<unknown>, name: string) => Promise<void>
+type RunStep = (step: Migration, on: Kysely<unknown>, name: string) => Promise<void>
 
 const migrations: Record<string, Migration> = {
   '0001-accounts': { up: accounts },
@@ -115,11 +115,11 @@ async function migrateOnce(db: Kysely<Database>): Promise<void> {
 /** @param run Runs a step; what it throws fails the migration. */
 export function createMigrator(
   db: Kysely<Database>,
-  run: RunStep = async (up, on) => await up(on),
+  run: RunStep = async (step, on) => await step.up(on),
 ): Migrator {
-  const steps = Object.entries(migrations).map(([name, { up }]): [string, Migration] => [
+  const steps = Object.entries(migrations).map(([name, step]): [string, Migration] => [
     name,
-    { up: async (on) => await run(up, on, name) },
+    { up: async (on) => await run(step, on, name) },
   ])
   return new Migrator({ db, provider: { getMigrations: async () => Object.fromEntries(steps) } })
 }
@@ -129,10 +129,10 @@ async function runMigrations(db: Kysely<Database>): Promise<void> {
   // The migrator's library raises it to an hour, for a lock of its own.
   const keepLockTimeout = sql`select set_config('lock_timeout', ${rows[0]?.value ?? '0'}, true)`
   let failed: { name: string; cause: unknown } | null = null
-  const migrator = createMigrator(db, async (up, on, name) => {
+  const migrator = createMigrator(db, async (step, on, name) => {
     await keepLockTimeout.execute(on)
     try {
-      await up(on)
+      await step.up(on)
     } catch (cause) {
       // The library's own error is that of its next statement in the failed transaction.
       failed = { name, cause }
