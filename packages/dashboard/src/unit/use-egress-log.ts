@@ -1,8 +1,9 @@
 // What the unit reached and was refused, as it comes. Lines of this minute grow: the newest answer of each counts.
 
-import { type Contract, isBerthError } from '@berth/sdk'
+import type { Contract } from '@berth/sdk'
 import { useEffect, useRef, useState } from 'react'
 import { berthOf } from '../api/client.ts'
+import { isPassing } from '../api/passing-error.ts'
 import { useVisible } from './use-visible.ts'
 
 export type Line = Contract.EgressLogLine & { key: string }
@@ -79,9 +80,4 @@ export function useEgressLog({ team, unit }: { team: string; unit: Contract.Unit
 
 function keyOf({ at, host, port, protocol, decision, rule, secret, reason }: Contract.EgressLogLine): string {
   return JSON.stringify([at, host, port, protocol, decision, rule, secret, reason])
-}
-
-/** The network, or a server that is being restarted. */
-function isPassing(error: unknown): boolean {
-  return isBerthError(error, 'connection_failed') || isBerthError(error, 'unavailable')
 }

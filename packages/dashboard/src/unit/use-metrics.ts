@@ -1,8 +1,9 @@
 // What a unit uses, sampled while the page is in sight. It goes on by itself when the connection was lost.
 
-import { type Contract, isBerthError } from '@berth/sdk'
+import type { Contract } from '@berth/sdk'
 import { useEffect, useRef, useState } from 'react'
 import { berthOf } from '../api/client.ts'
+import { isPassing } from '../api/passing-error.ts'
 import { useVisible } from './use-visible.ts'
 
 export type Metrics = Contract.UnitMetrics
@@ -57,9 +58,4 @@ export function useMetrics({ team, unit }: { team: string; unit: Contract.Unit }
   }, [team, id, attempt, isVisible])
 
   return { samples, status, again: () => setAttempt(attempt + 1) }
-}
-
-/** The network, or a server or an engine that is being restarted. */
-function isPassing(error: unknown): boolean {
-  return isBerthError(error, 'connection_failed') || isBerthError(error, 'unavailable')
 }
