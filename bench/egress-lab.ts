@@ -1,7 +1,7 @@
 // A network of namespaces for measuring egress: machines without rules and with many, the processes that decide by name as
 // they are, and a nameserver and a host of the benchmark's own.
 
-import { type ChildProcess, fork, spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -19,6 +19,7 @@ import {
   openLab,
   PUBLIC,
 } from '../test/support/network-lab/lab.ts'
+import { startIn } from '../test/support/network-lab/start-in.ts'
 
 export type EgressLab = {
   network: NetworkProcess
@@ -52,14 +53,9 @@ export async function openEgressLab(): Promise<EgressLab> {
   const stateDir = await mkdtemp(join(tmpdir(), 'bench-egress-'))
   const children: ChildProcess[] = []
   const namespaces = new Map<string, string>()
-  const startIn = async (namespace: string, file: string, given: unknown, as: string[] = []) => {
-    const child = fork(script(file), [JSON.stringify(given)], {
-      execPath: 'nsenter',
-      execArgv: [`--net=${namespace}`, ...as, process.execPath],
-      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-    })
+  const start = async (...given: Parameters<typeof startIn>) => {
+    const [child] = await startIn(...given)
     children.push(child)
-    await once(child, 'message')
     return child
   }
   const close = async () => {
@@ -71,7 +67,7 @@ export async function openEgressLab(): Promise<EgressLab> {
   const cert = proofCertificate({ name: 'a.example.com', keyAuthorization: '' }, { key, now: new Date() })
   try {
     const world = { nameserver: NEIGHBOUR, address: PUBLIC, addresses: {}, key: toPem(key), cert }
-    await startIn(lab.outside, 'egress-world', world)
+    await start(lab.outside, 'egress-world', world)
     const network = await lab.openNetwork()
     await network.recover([])
     const given: EgressProcesses = {
@@ -85,7 +81,7 @@ export async function openEgressLab(): Promise<EgressLab> {
       siblings: {},
     }
     const asEgress = ['setpriv', `--regid=${EGRESS_GID}`, '--clear-groups']
-    const processes = await startIn(lab.host, 'egress-processes', given, asEgress)
+    const processes = await start(lab.host, 'egress-processes', given, asEgress)
     const namespaceOf = (machine: string) => namespaces.get(machine) ?? ''
     return {
       network,

@@ -5,11 +5,10 @@ import { createServer, type Server } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { testDoor } from '../../test/support/egress-door.ts'
 import { parseAllowed } from '../lib/egress/rules.ts'
 import { type MachineSeen, seenLine } from '../lib/egress/seen.ts'
-import type { Door } from './door.ts'
 import { createHttpDoor } from './http-door.ts'
-import { createOpenConnections } from './open-connections.ts'
 
 vi.mock('./dial.ts', () => ({
   dialName: async () => {
@@ -24,22 +23,10 @@ let server: Server
 const seen: string[] = []
 const noted: MachineSeen[] = []
 const egress = { mode: 'listed' as const, allow: ['a.example.com'], siblings: 'none' as const }
-const door: Door = {
-  link: {
-    rulesOf: () => ({ machine: 'unit_1', egress, entries: parseAllowed(egress.allow), team: 1, secrets: [] }),
-    isWhole: () => true,
-    pin: async () => false,
-    tellSeen: async () => {},
-    close: async () => {},
-  },
-  resolve: async () => ({ kind: 'addresses', addresses: ['203.0.113.1'] }),
-  open: createOpenConnections(),
-  note: (machine, line) => {
-    noted.push({ ...line, machine })
-    return { ...line, bytesIn: 0, bytesOut: 0, count: 0 }
-  },
-  enter: () => () => {},
-}
+const door = testDoor(
+  () => ({ machine: 'unit_1', egress, entries: parseAllowed(egress.allow), team: 1, secrets: [] }),
+  noted,
+)
 
 beforeAll(async () => {
   host = createServer((request, response) => {

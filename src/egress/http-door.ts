@@ -15,7 +15,7 @@ import { decide, isAllowed, type RefusedReason, refusalText } from './decide.ts'
 import { dialName } from './dial.ts'
 import type { Door } from './door.ts'
 import { noteAllowed, noteRefused } from './noting.ts'
-import { pairs, passedHeaders, passHead } from './request-headers.ts'
+import { pairs, passedHeaders, passAnswer } from './request-headers.ts'
 import { splice } from './splice.ts'
 
 const PORT = 80
@@ -54,11 +54,7 @@ async function pass(door: Door, request: IncomingMessage, response: ServerRespon
     if (response.headersSent) socket.destroy()
     else answer(response, 502, 'host_unreachable', 'The host did not answer.')
   })
-  outgoing.on('response', (answered) => {
-    if (!passHead(answered, response)) return void socket.destroy()
-    answered.on('error', () => socket.destroy())
-    answered.pipe(response)
-  })
+  outgoing.on('response', (answered) => passAnswer(answered, response, socket))
   request.pipe(outgoing)
 }
 

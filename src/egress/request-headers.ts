@@ -1,6 +1,7 @@
 // What of a request's or an answer's head is passed on.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 
 /** Of one hop, and not the message's (RFC 9110 7.6.1). */
 const hopByHop = new Set([
@@ -12,8 +13,15 @@ const hopByHop = new Set([
   'upgrade',
 ])
 
-/** Passes the head of an answer on. Returns false for one that Node reads and does not send, such as a status of 99. */
-export function passHead(answered: IncomingMessage, response: ServerResponse): boolean {
+/** Passes an answer on as it comes; ends the client's connection where it cannot be passed on in full. */
+export function passAnswer(answered: IncomingMessage, response: ServerResponse, client: Socket): void {
+  if (!passHead(answered, response)) return void client.destroy()
+  answered.on('error', () => client.destroy())
+  answered.pipe(response)
+}
+
+/** Returns false for one that Node reads and does not send, such as a status of 99. */
+function passHead(answered: IncomingMessage, response: ServerResponse): boolean {
   try {
     response.writeHead(answered.statusCode ?? 502, answered.statusMessage, passedHeaders(answered))
     return true

@@ -16,6 +16,7 @@ import { connect, type TLSSocket } from 'node:tls'
 import { X509Certificate } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { testDoor } from '../../../test/support/egress-door.ts'
 import { makeKey, toPem } from '../../certificates/signed.ts'
 import { authorityCertificate, hostCertificate } from '../../certificates/team-authority.ts'
 import { DAY, systemClock } from '../../lib/clock.ts'
@@ -24,7 +25,6 @@ import { parseAllowed } from '../../lib/egress/rules.ts'
 import type { BrokeredSecret } from '../../lib/egress/secrets.ts'
 import type { MachineSeen } from '../../lib/egress/seen.ts'
 import type { Door } from '../door.ts'
-import { createOpenConnections } from '../open-connections.ts'
 import { createTlsDoor } from '../tls-door.ts'
 import { type Authorities, openAuthorities } from './authorities.ts'
 import { createBroker } from './broker.ts'
@@ -91,22 +91,7 @@ beforeAll(async () => {
     socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n')
     socket.pipe(socket)
   })
-  door = {
-    link: {
-      rulesOf: (address) => rules.get(address) ?? null,
-      isWhole: () => true,
-      pin: async () => false,
-      tellSeen: async () => {},
-      close: async () => {},
-    },
-    resolve: async () => ({ kind: 'addresses', addresses: ['203.0.113.1'] }),
-    open: createOpenConnections(),
-    note: (machine, line) => {
-      noted.push({ ...line, machine })
-      return { ...line, bytesIn: 0, bytesOut: 0, count: 0 }
-    },
-    enter: () => () => {},
-  }
+  door = testDoor((address) => rules.get(address) ?? null, noted)
   const broker = createBroker(door, { authorities, trusted: upstreamContext(async () => roots) })
   server = createTlsDoor(door, broker).listen(0, '0.0.0.0')
   await Promise.all([once(host, 'listening'), once(server, 'listening')])

@@ -6,7 +6,7 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { type SecureContext, TLSSocket } from 'node:tls'
 import type { Door } from '../door.ts'
-import { pairs, passedHeaders, passHead } from '../request-headers.ts'
+import { pairs, passedHeaders, passAnswer } from '../request-headers.ts'
 import { splice } from '../splice.ts'
 import type { Authorities } from './authorities.ts'
 import { beginRequest } from './requests.ts'
@@ -105,11 +105,7 @@ async function pass(
     if (response.headersSent) socket.destroy()
     else refuse(response, session.refusalFor(error))
   })
-  outgoing.on('response', (answered) => {
-    if (!passHead(answered, response)) return void socket.destroy()
-    answered.on('error', () => socket.destroy())
-    answered.pipe(response)
-  })
+  outgoing.on('response', (answered) => passAnswer(answered, response, socket))
   request.pipe(outgoing)
 }
 

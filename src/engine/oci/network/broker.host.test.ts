@@ -1,7 +1,7 @@
 // Secrets that are put into requests (decision 144), with real packets: hosts and a nameserver of the test's own, the egress
 // process and the resolver as they are, and curl and Node in the namespaces of machines.
 
-import { type ChildProcess, fork } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -19,6 +19,7 @@ import {
   openLab,
   PUBLIC,
 } from '../../../../test/support/network-lab/lab.ts'
+import { startIn } from '../../../../test/support/network-lab/start-in.ts'
 import { run } from '../../../lib/process.ts'
 import type { BrokeredSecret, MachineEgress } from '../../egress.ts'
 import type { Attachment } from './network.ts'
@@ -228,15 +229,4 @@ async function startProcesses(): Promise<ChildProcess> {
   }
   const as = ['setpriv', `--regid=${EGRESS_GID}`, '--clear-groups']
   return (await startIn(lab.host, 'egress-processes', given, as))[0]
-}
-
-async function startIn(namespace: string, file: string, given: unknown, as: string[] = []) {
-  const script = new URL(`../../../../test/support/network-lab/${file}.ts`, import.meta.url).pathname
-  const child = fork(script, [JSON.stringify(given)], {
-    execPath: 'nsenter',
-    execArgv: [`--net=${namespace}`, ...as, process.execPath],
-    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-  })
-  const [message] = (await once(child, 'message')) as [unknown]
-  return [child, message] as const
 }

@@ -1,7 +1,7 @@
 // What restricted machines reach (design 3 "Network", decision 137), with real packets: a nameserver and servers of the
 // test's own, and the egress process and its resolver as they are.
 
-import { type ChildProcess, fork, spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -19,6 +19,7 @@ import {
   openLab,
   PUBLIC,
 } from '../../../../test/support/network-lab/lab.ts'
+import { startIn } from '../../../../test/support/network-lab/start-in.ts'
 import { makeKey, proofCertificate, toPem } from '../../../certificates/signed.ts'
 import type { MachineEgress } from '../../egress.ts'
 import type { Attachment } from './network.ts'
@@ -50,7 +51,7 @@ const script = (file: string) =>
 beforeAll(async () => {
   lab = await openLab()
   const addresses = { 'rebind.example.com': '10.200.0.1', 'own.example.com': HOST }
-  world = await startIn(lab.outside, 'egress-world', {
+  ;[world] = await startIn(lab.outside, 'egress-world', {
     nameserver: NEIGHBOUR,
     address: PUBLIC,
     addresses,
@@ -423,7 +424,7 @@ async function openHost(known: string[] = []): Promise<void> {
 
 async function startProcesses(): Promise<ChildProcess> {
   const { rules: toRules, names } = lab.sockets
-  return await startIn(
+  const [child] = await startIn(
     lab.host,
     'egress-processes',
     {
@@ -438,20 +439,6 @@ async function startProcesses(): Promise<ChildProcess> {
     } satisfies EgressProcesses,
     ['setpriv', `--regid=${EGRESS_GID}`, '--clear-groups'],
   )
-}
-
-async function startIn(
-  namespace: string,
-  file: string,
-  given: unknown,
-  as: string[] = [],
-): Promise<ChildProcess> {
-  const child = fork(script(file), [JSON.stringify(given)], {
-    execPath: 'nsenter',
-    execArgv: [`--net=${namespace}`, ...as, process.execPath],
-    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-  })
-  await once(child, 'message')
   return child
 }
 

@@ -1,0 +1,25 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+
+/**
+ * Starts a program of the lab in a network namespace, by `as` as another user or group.
+ *
+ * @param file Its name in this folder, without the ending.
+ * @param given What it reads as its argument.
+ * @returns The process, and its first message, which it sends once it is ready.
+ */
+export async function startIn(
+  namespace: string,
+  file: string,
+  given: unknown,
+  as: string[] = [],
+): Promise<[ChildProcess, unknown]> {
+  const script = new URL(`./${file}.ts`, import.meta.url).pathname
+  const child = fork(script, [JSON.stringify(given)], {
+    execPath: 'nsenter',
+    execArgv: [`--net=${namespace}`, ...as, process.execPath],
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  })
+  const [message] = (await once(child, 'message')) as [unknown]
+  return [child, message]
+}
