@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { parseLogLine } from './line.ts'
+import { parseLogLine, parseRowHead } from './line.ts'
 
 it('parseLogLine returns the time, stream and text of a line', () => {
   expect(parseLogLine('2026-11-21T04:04:09.022360294+00:00 stderr F disk full: 3%')).toEqual({
@@ -26,5 +26,16 @@ it('parseLogLine returns null for malformed input', () => {
     'yesterday-at-some-point-or-so stdout F x',
   ]) {
     expect(parseLogLine(text)).toBeNull()
+  }
+})
+
+it('parseRowHead returns of a row what parseLogLine does, and null for malformed input', () => {
+  const at = '2026-11-21T04:04:09.022360294+00:00'
+  for (const text of [`${at} stderr F disk full`, `${at} stdout P abc`, `${at} stdout F `]) {
+    const head = parseRowHead(Buffer.from(`before\n${text}\n`), 'before\n'.length)
+    expect(head).toEqual({ stream: parseLogLine(text)?.stream, partial: parseLogLine(text)?.partial })
+  }
+  for (const text of ['', 'garbage', `${at} stdin F x`, `${at} stdout X y`, `${'x'.repeat(50)} stdout F y`]) {
+    expect(parseRowHead(Buffer.from(`${text}\n`), 0)).toBeNull()
   }
 })

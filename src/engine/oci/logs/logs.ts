@@ -9,6 +9,7 @@ import type { EngineContext } from '../context.ts'
 import type { ParsedLine } from './line.ts'
 import { comparePosition, listParts, type Part, type Position, rowsOf, type Work } from './parts.ts'
 import { bytesBeforeEnd, findSince } from './seek.ts'
+import { beginOfUnfinished } from './unfinished.ts'
 
 /** `end`: the end of the last line returned; reading begins at `begin`, the start of an unfinished line. */
 type Cursor = { end: Position; begin: Position }
@@ -51,7 +52,7 @@ export async function readLogs(
 
 async function cursorSince(parts: Part[], since: Date | null): Promise<Cursor | null> {
   const end = since && (await findSince(parts, since))
-  return end ? { end, begin: await bytesBeforeEnd(parts, LINE_BYTES, end) } : null
+  return end ? { end, begin: await beginOfUnfinished(parts, end, LINE_BYTES) } : null
 }
 
 export async function* followLogs(
@@ -118,7 +119,7 @@ async function newestLines(parts: Part[], limit: number, isRunning: boolean): Pr
   for (let wanted = NEWEST_BYTES; ; wanted *= 4) {
     const isAll = wanted >= bytes || wanted >= 2 * PAGE_CHARS
     const end = await bytesBeforeEnd(parts, wanted)
-    const from = wanted >= bytes ? null : { end, begin: await bytesBeforeEnd(parts, LINE_BYTES, end) }
+    const from = wanted >= bytes ? null : { end, begin: await beginOfUnfinished(parts, end, LINE_BYTES) }
     let lines: LogLine[] = []
     for await (const line of linesFrom(parts, from, isRunning)) {
       lines.push(line)

@@ -30,16 +30,12 @@ export async function findSince(parts: Part[], since: Date): Promise<Position | 
   return next ? { ...place(next), offset: 0 } : { ...place(part), offset }
 }
 
-/** Returns the beginning of a row at least this many bytes before the end of the log, or before another position. */
-export async function bytesBeforeEnd(parts: Part[], bytes: number, end?: Position): Promise<Position> {
+/** Returns the beginning of a row at least this many bytes before the end of the log, or the log's beginning. */
+export async function bytesBeforeEnd(parts: Part[], bytes: number): Promise<Position> {
   let left = bytes
   for (const part of parts.toReversed()) {
-    const isAfter = end && (part.generation - end.generation || part.part - end.part) > 0
-    if (isAfter) continue
-    const isHere = end?.generation === part.generation && end.part === part.part
-    const size = isHere ? end.offset : part.bytes
-    if (left < size) return { ...place(part), offset: await rowStart(part, size - left) }
-    left -= size
+    if (left < part.bytes) return { ...place(part), offset: await rowStart(part, part.bytes - left) }
+    left -= part.bytes
   }
   const [first] = parts
   return first ? { ...place(first), offset: 0 } : { generation: 0, part: 0, offset: 0 }
