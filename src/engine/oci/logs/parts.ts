@@ -45,25 +45,6 @@ export async function* rowsOf(part: Part, offset: number, readBytes = READ_BYTES
   }
 }
 
-/** Returns the offset after the first line break at or after an offset, or the end of the part. */
-export async function endOfRow(part: Part, offset: number): Promise<number> {
-  const file = await open(part.path, 'r').catch(() => null)
-  if (!file) return part.bytes
-  try {
-    const buffer = Buffer.alloc(16 * 1024)
-    for (let position = offset; ; ) {
-      const { bytesRead } = await file.read(buffer, 0, buffer.length, position)
-      part.work.bytes += bytesRead
-      if (bytesRead === 0) return part.bytes
-      const found = buffer.subarray(0, bytesRead).indexOf(10)
-      if (found >= 0) return position + found + 1
-      position += bytesRead
-    }
-  } finally {
-    await file.close()
-  }
-}
-
 /** Oldest first; the current part of a run has no number and comes after its numbered ones. */
 export async function listParts(directory: string, work: Work = { bytes: 0, rows: 0 }): Promise<Part[]> {
   const names = await readdir(directory).catch(() => [])

@@ -1,28 +1,37 @@
 // Finds where in a log to begin: at a time, or a number of bytes before its end. Rows are in the order of their
 // times, so a binary search finds a place in a log of any size.
 
-import { endOfRow, type Part, type Position, type Row, rowsOf } from './parts.ts'
+import { type FileHandle, open } from 'node:fs/promises'
+import { parseLogLine } from './line.ts'
+import { type Part, type Position, rowsOf } from './parts.ts'
 
-/** Each probe reads this much: more than any row that conmon writes. */
-const LOOK_BYTES = 16 * 1024
+/** Each probe reads this much: more than any two rows that conmon writes. */
+const PROBE_BYTES = 16 * 1024
+const LINE_BREAK = 10
+
+/** The first row that begins at an offset or later. `at`: its time, null if none follows. */
+type Probe = { offset: number; at: Date | null }
 
 /** Returns where the first row of that time or later begins, or the end of the log. Null if the log is empty. */
 export async function findSince(parts: Part[], since: Date): Promise<Position | null> {
+  const isBefore = ({ at }: Probe) => at !== null && at < since
   const filled = parts.filter(({ bytes }) => bytes > 0)
-  const index = await firstWhere(1, filled.length, async (at) => {
-    const row = await rowFrom(filled[at], 0)
-    return row !== null && row.at >= since
-  })
+  const index = await firstWhere(
+    1,
+    filled.length,
+    async (at) => !isBefore(await probeOf(filled[at], async (probe) => await probe(0))),
+  )
   const part = filled[index - 1]
   if (!part) return null
-  const { bytes } = part
-  // Its last row before that time is within the probe that ends here, or begins in it.
-  const late = await firstWhere(0, Math.ceil(bytes / LOOK_BYTES), async (look) => {
-    const row = await rowFrom(part, await rowStart(part, look * LOOK_BYTES))
-    return row === null || row.at >= since
+  // The last row before that time is within the last probe that begins before it.
+  const { offset: begin } = await probeOf(part, async (probe) => {
+    const late = await firstWhere(0, Math.ceil(part.bytes / PROBE_BYTES), async (nth) => {
+      return !isBefore(await probe(nth * PROBE_BYTES))
+    })
+    return await probe(Math.max(0, late - 1) * PROBE_BYTES)
   })
-  let offset = await rowStart(part, Math.max(0, late - 1) * LOOK_BYTES)
-  for await (const row of rowsOf(part, offset, LOOK_BYTES)) {
+  let offset = begin
+  for await (const row of rowsOf(part, begin, PROBE_BYTES)) {
     if (row.at >= since) return { ...place(part), offset }
     offset = row.end
   }
@@ -34,21 +43,52 @@ export async function findSince(parts: Part[], since: Date): Promise<Position | 
 export async function bytesBeforeEnd(parts: Part[], bytes: number): Promise<Position> {
   let left = bytes
   for (const part of parts.toReversed()) {
-    if (left < part.bytes) return { ...place(part), offset: await rowStart(part, part.bytes - left) }
+    const offset = part.bytes - left
+    if (offset > 0) {
+      const found = await probeOf(part, async (probe) => await probe(offset))
+      return { ...place(part), offset: found.offset }
+    }
     left -= part.bytes
   }
   const [first] = parts
   return first ? { ...place(first), offset: 0 } : { generation: 0, part: 0, offset: 0 }
 }
 
-/** Returns where the first row at or after an offset begins, or the end of the part. */
-async function rowStart(part: Part, offset: number): Promise<number> {
-  return offset <= 0 ? 0 : await endOfRow(part, offset - 1)
+/** Opens the part once for all probes of a search. A part that rotation has deleted has no rows. */
+async function probeOf(
+  part: Part | undefined,
+  search: (probe: (offset: number) => Promise<Probe>) => Promise<Probe>,
+): Promise<Probe> {
+  const file = part && (await open(part.path, 'r').catch(() => null))
+  if (!file) return { offset: part?.bytes ?? 0, at: null }
+  try {
+    return await search(async (offset) => await probeAt(part, file, offset))
+  } finally {
+    await file.close()
+  }
 }
 
-async function rowFrom(part: Part | undefined, offset: number): Promise<Row | null> {
-  if (!part) return null
-  for await (const row of rowsOf(part, offset, LOOK_BYTES)) return row
+async function probeAt(part: Part, file: FileHandle, offset: number): Promise<Probe> {
+  // The byte before tells whether a row begins at the offset itself.
+  const from = Math.max(0, offset - 1)
+  const buffer = Buffer.alloc(PROBE_BYTES)
+  const { bytesRead } = await file.read(buffer, 0, PROBE_BYTES, from)
+  part.work.bytes += bytesRead
+  const bytes = buffer.subarray(0, bytesRead)
+  const begin = offset === 0 ? 0 : bytes.indexOf(LINE_BREAK) + 1
+  if (offset > 0 && begin === 0) return { offset: part.bytes, at: null }
+  return { offset: from + begin, at: timeIn(part, bytes, begin) }
+}
+
+/** Returns the time of the first whole row from there on. */
+function timeIn(part: Part, bytes: Buffer, from: number): Date | null {
+  let begin = from
+  for (let end = bytes.indexOf(LINE_BREAK, begin); end >= 0; end = bytes.indexOf(LINE_BREAK, begin)) {
+    part.work.rows += 1
+    const row = parseLogLine(bytes.toString('utf8', begin, end))
+    if (row) return row.at
+    begin = end + 1
+  }
   return null
 }
 
