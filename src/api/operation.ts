@@ -15,6 +15,7 @@ import type { Gate, Incoming, OperationRequest, Reply } from './operation/call.t
 import { createCallsAtOnce } from './operation/calls-at-once.ts'
 import { refuseCall } from './operation/refusal.ts'
 import { createRefusalPace } from './operation/refusal-pace.ts'
+import { createTeamPace } from './operation/team-pace.ts'
 import * as step from './operation/call-steps.ts'
 
 export type { OperationRequest, Reply } from './operation/call.ts'
@@ -25,6 +26,7 @@ export const callSteps = pipeline<Incoming>()
   .step('begin the audit row', step.beginAuditRow)
   .step('take a session from our own pages only', step.refuseForeignPages)
   .step('spend the rate', step.spendRate)
+  .step('keep to the pace of its team', step.keepPace)
   .step('read and validate the input', step.readInput)
   .step('find the team it acts in', step.resolveTeam)
   .step('take a share of the calls at once', step.takeShareAtOnce)
@@ -62,6 +64,7 @@ export function createOperations(app: App): Operations {
     attempts: createFailedAttempts(app),
     rates: createRateLimits(app),
     refusals: createRefusalPace(),
+    pace: createTeamPace(app),
     audit: createAuditTrail(app),
   }
   const underWay = new Set<Promise<void>>()

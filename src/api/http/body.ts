@@ -100,6 +100,17 @@ export function fileTooLarge(): AppError {
   return validation([{ path: 'contentBase64', message: `a file must be at most ${limits.fileBytes} bytes` }])
 }
 
+/** Returns how many bytes `readBody` may read. */
+export function bodyBytesOf(
+  { headers }: IncomingMessage,
+  { kind, maxBytes }: Pick<Body<unknown>, 'kind' | 'maxBytes'>,
+): number {
+  if (kind === 'stream') return 0
+  const declared = headers['content-length']
+  if (declared === undefined) return headers['transfer-encoding'] === undefined ? 0 : maxBytes
+  return Math.min(Number(declared), maxBytes)
+}
+
 /** Returns the bytes of a body. The rest of a refused body is read and dropped when the answer is sent. */
 export async function readBody(
   request: IncomingMessage,

@@ -11,7 +11,7 @@ import { addressMatcher } from '../../lib/address-ranges.ts'
 import { SECOND } from '../../lib/clock.ts'
 import { tellBoundMet } from '../../lib/bound-met.ts'
 import { completesWithin } from '../../lib/concurrency/completes-within.ts'
-import { bodyPieces, readBody } from './body.ts'
+import { bodyBytesOf, bodyPieces, readBody } from './body.ts'
 import { boundArrival, longestArrivalMs } from './arrival.ts'
 import { isByteStream, openByteStream, sendByteStream } from './byte-stream.ts'
 import { createUpgrades } from './upgrades.ts'
@@ -261,6 +261,7 @@ async function serveRoute(
         params,
         query: http.queryOf(request.url ?? ''),
         readBody: () => readBody(request, route.body),
+        bodyBytes: bodyBytesOf(request, route.body),
         bodyPieces: () => bodyPieces(request, route.body),
         signal,
         abort: (reason) => gone.abort(reason),
@@ -305,6 +306,7 @@ async function servePage(
         params: routeParams,
         query: {},
         // The page decides which fields of its form are the operation's input.
+        bodyBytes: 0,
         readBody: async () => (body === undefined ? Buffer.alloc(0) : Buffer.from(JSON.stringify(body))),
         signal: AbortSignal.any([gone.signal, stopping]),
         abort: (reason) => gone.abort(reason),

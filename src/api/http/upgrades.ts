@@ -104,6 +104,7 @@ async function serve(
         params,
         query,
         readBody: async () => Buffer.alloc(0),
+        bodyBytes: 0,
         isUpgrade: true,
         signal,
         abort: (reason) => gone.abort(reason),

@@ -5,7 +5,7 @@ import type { App } from '../../app.ts'
 import { AppError } from '../../contract/errors.ts'
 import type { Caller } from '../../domain/credentials/caller.ts'
 import type { Presented } from '../../domain/credentials/authenticate.ts'
-import { readBody } from '../http/body.ts'
+import { bodyBytesOf, readBody } from '../http/body.ts'
 import { callerGone, toAppError } from '../http/errors.ts'
 import { parseJson } from '../http/json.ts'
 import type { Operations } from '../operation.ts'
@@ -193,9 +193,10 @@ function nameOf({ caller, sessionId }: Call): { credentialId: string; sessionId:
   return { credentialId: caller.credentialId, sessionId }
 }
 
-function senderOf({ id, response, presented, peer, caller, info }: Call): Sender {
+function senderOf({ id, request, response, presented, peer, caller, info }: Call): Sender {
   return {
     requestId: id,
+    bodyBytes: bodyBytesOf(request, messageBody),
     presented,
     peer,
     caller,

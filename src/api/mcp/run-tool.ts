@@ -14,7 +14,10 @@ import { type SendProgress, whileReporting } from './progress.ts'
 import type { PreparedTool, Tool, ToolResult } from './tool.ts'
 
 /** What every operation of one message is called with. */
-export type Sender = Pick<OperationRequest, 'requestId' | 'presented' | 'peer' | 'onceAnswered'> & {
+export type Sender = Pick<
+  OperationRequest,
+  'requestId' | 'presented' | 'peer' | 'onceAnswered' | 'bodyBytes'
+> & {
   caller: Caller
   client: NonNullable<OperationRequest['client']>
 }

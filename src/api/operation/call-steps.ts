@@ -56,6 +56,12 @@ export async function spendRate({ gate, request, caller }: WithRow): Promise<voi
   await withinRate(gate, caller, rate, () => gate.rates.spend(caller.credentialId, rate))
 }
 
+/** Before the body is read: what waits then is the sender's, not memory of the service. */
+export async function keepPace({ gate, request, caller }: WithRow): Promise<void> {
+  const { bodyBytes, signal } = request
+  await gate.pace.wait({ teamId: caller.teamId, bodyBytes, signal })
+}
+
 export async function readInput({ request, caller, row }: WithRow): Promise<{ prepared: Prepared }> {
   const input = await (request.inputFor?.(caller) ?? rawInput(request))
   const prepared = request.route.prepare(input)

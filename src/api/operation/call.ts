@@ -10,6 +10,7 @@ import type { RateLimits } from '../../domain/credentials/rate-limit.ts'
 import type { RawInput, Route, Streamed } from '../route.ts'
 import type { CallsAtOnce } from './calls-at-once.ts'
 import type { RefusalPace } from './refusal-pace.ts'
+import type { TeamPace } from './team-pace.ts'
 
 /** One request, free of the framework that brought it. */
 export type OperationRequest = {
@@ -18,6 +19,8 @@ export type OperationRequest = {
   params: unknown
   query: unknown
   readBody: () => Promise<Buffer>
+  /** How long the body is that is read whole; as long as it may be where the request does not say. */
+  bodyBytes: number
   /** The same piece by piece, for a route that takes it so. */
   bodyPieces?: () => AsyncIterable<Buffer>
   presented: Presented
@@ -58,6 +61,7 @@ export type Gate = {
   attempts: FailedAttempts
   rates: RateLimits
   refusals: RefusalPace
+  pace: TeamPace
   audit: AuditTrail
 }
 

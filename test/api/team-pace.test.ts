@@ -1,0 +1,66 @@
+// The share of calls of a team beside other teams (decision 158).
+
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { limits } from '../../src/contract/limits.ts'
+import { boundsIn } from '../support/logged.ts'
+import { makeTeam, type TestTeam } from '../support/make.ts'
+import { type Service, startService } from '../support/service.ts'
+
+const BODIES = 60
+const TWO_MEGABYTES = { cmd: Array.from({ length: 60 }, () => 'x'.repeat(32_000)) }
+
+let service: Service
+let sender: TestTeam
+let ended: AbortController
+
+beforeEach(async () => {
+  const rates = {
+    requests: limits.requestsPerMinute,
+    creations: limits.creationsPerMinute,
+    execs: limits.execsPerMinute,
+  }
+  service = await startService({ rates, loops: false })
+  sender = await makeTeam(service)
+  ended = new AbortController()
+})
+afterEach(async () => {
+  ended.abort()
+  await service.close()
+})
+
+function send(): Promise<{ status: number; message: string; retryAfter: string | null }>[] {
+  return Array.from({ length: BODIES }, async () => {
+    const { key } = sender
+    const sent = { key, body: TWO_MEGABYTES, signal: ended.signal }
+    const response = await service.fetch('POST', '/v1/units/unit_0000/exec', sent)
+    const { error } = (await response.json()) as { error: { message: string } }
+    return {
+      status: response.status,
+      message: error.message,
+      retryAfter: response.headers.get('retry-after'),
+    }
+  })
+}
+
+test('large bodies of a team beside another team wait, and are refused once they would wait for long', async () => {
+  const other = await makeTeam(service)
+  await service.call('GET', '/v1/units', { key: other.key })
+  const refused = await Promise.any(
+    send().map(async (sent) => {
+      const answer = await sent
+      return answer.status === 429 ? answer : await Promise.reject(new Error(`${answer.status}`))
+    }),
+  )
+  expect(refused.message).toMatch(
+    /more calls than its share while other teams call too; try again in \d+ seconds/,
+  )
+  expect(Number(refused.retryAfter)).toBeGreaterThan(10)
+  expect(boundsIn(service.logged)).toEqual([['calls a second beside other teams', sender.teamId]])
+  // The other team's calls go on.
+  expect((await service.call('GET', '/v1/units', { key: other.key })).status).toBe(200)
+})
+
+test('the same bodies of a team that calls alone are all read', async () => {
+  const answers = await Promise.all(send())
+  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 404))
+})
