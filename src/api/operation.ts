@@ -12,10 +12,11 @@ import { pipeline } from '../lib/pipeline.ts'
 import { toAppError } from './http/errors.ts'
 import { authenticateRequest } from './operation/authenticate.ts'
 import type { Gate, Incoming, OperationRequest, Reply } from './operation/call.ts'
+import { createBodyRoom } from './operation/body-room.ts'
 import { createCallsAtOnce } from './operation/calls-at-once.ts'
 import { refuseCall } from './operation/refusal.ts'
 import { createRefusalPace } from './operation/refusal-pace.ts'
-import { createTeamPace } from './operation/team-pace.ts'
+import { costOfBody, createTeamPace } from './operation/team-pace.ts'
 import * as step from './operation/call-steps.ts'
 
 export type { OperationRequest, Reply } from './operation/call.ts'
@@ -27,6 +28,7 @@ export const callSteps = pipeline<Incoming>()
   .step('take a session from our own pages only', step.refuseForeignPages)
   .step('spend the rate', step.spendRate)
   .step('keep to the pace of its team', step.keepPace)
+  .step('take room for the body', step.takeBodyRoom)
   .step('read and validate the input', step.readInput)
   .step('find the team it acts in', step.resolveTeam)
   .step('take a share of the calls at once', step.takeShareAtOnce)
@@ -50,6 +52,11 @@ export type Operations = {
   run(request: OperationRequest, reply: Reply): Promise<void>
   /** Authenticates a request that contains several operations. Throws as `run` does, and counts failures. */
   authenticate(request: Pick<OperationRequest, 'presented' | 'peer'>): Promise<Caller>
+  /** For a body that is read before its operations are known: waits and counts as the steps of a call do. */
+  admitBody(
+    caller: Caller,
+    body: Pick<OperationRequest, 'bodyBytes' | 'signal' | 'onceAnswered'>,
+  ): Promise<void>
   /** The same as `run` for a caller that `authenticate` returned. */
   runAs(caller: Caller, request: OperationRequest, reply: Reply): Promise<void>
   /** Resolves when the operations in progress have ended, including those whose clients have disconnected. */
@@ -65,6 +72,7 @@ export function createOperations(app: App): Operations {
     rates: createRateLimits(app),
     refusals: createRefusalPace(),
     pace: createTeamPace(app),
+    bodies: createBodyRoom(app),
     audit: createAuditTrail(app),
   }
   const underWay = new Set<Promise<void>>()
@@ -82,6 +90,10 @@ export function createOperations(app: App): Operations {
       await counted(run({ gate, request, reply, knownCaller: null }))
     },
     authenticate: async (request) => await authenticateRequest(gate, request),
+    admitBody: async ({ teamId }, { bodyBytes, signal, onceAnswered }) => {
+      await gate.pace.wait({ teamId, cost: costOfBody(bodyBytes), signal })
+      onceAnswered(gate.bodies.take(teamId, bodyBytes))
+    },
     runAs: async (caller, request, reply) =>
       await counted(runCall({ gate, request, reply, knownCaller: caller })),
     ended: async () => void (await Promise.allSettled(underWay)),

@@ -11,6 +11,9 @@ import type { Log } from './log.ts'
  */
 export type BoundMet = { bound: string; by: string | null }
 
+/** Where the line is logged, and the time that counts. */
+export type BoundSource = { log: Log; clock: Clock }
+
 export const BOUND_MET = 'a bound was met'
 const EVERY_MS = MINUTE
 const MAX_LINES = 100
@@ -22,7 +25,7 @@ type Told = { atMs: number; times: number }
 type Spoken = { told: Map<string, Told>; sinceMs: number; lines: number; untold: number }
 const spoken = new WeakMap<Log, Spoken>()
 
-export function tellBoundMet({ log, clock }: { log: Log; clock: Clock }, { bound, by }: BoundMet): void {
+export function tellBoundMet({ log, clock }: BoundSource, { bound, by }: BoundMet): void {
   const nowMs = clock.monotonicMs()
   const state = spoken.get(log) ?? { told: new Map<string, Told>(), sinceMs: nowMs, lines: 0, untold: 0 }
   spoken.set(log, state)

@@ -48,7 +48,7 @@ const toolsByName = new Map(tools.map((tool) => [tool.name, tool]))
 export async function answerRequest(world: World, call: Call): Promise<WebAnswer> {
   let message: unknown
   try {
-    message = await readMessage(call)
+    message = await readMessage(world, call)
   } catch (error) {
     const fault = toAppError(error)
     const answer = errorAnswer(fault, fault.status === 400 ? -32_700 : -32_000, null)
@@ -65,8 +65,11 @@ export async function answerRequest(world: World, call: Call): Promise<WebAnswer
   })
 }
 
-async function readMessage({ request }: Call): Promise<unknown> {
+async function readMessage({ operations }: World, call: Call): Promise<unknown> {
+  const { request, caller, gone: signal } = call
   if (request.method !== 'POST') throw new AppError('method_not_allowed', 405, 'Send messages by POST.')
+  const { onceAnswered } = senderOf(call)
+  await operations.admitBody(caller, { bodyBytes: bodyBytesOf(request, messageBody), signal, onceAnswered })
   return parseJson(await readBody(request, messageBody))
 }
 
@@ -193,10 +196,11 @@ function nameOf({ caller, sessionId }: Call): { credentialId: string; sessionId:
   return { credentialId: caller.credentialId, sessionId }
 }
 
-function senderOf({ id, request, response, presented, peer, caller, info }: Call): Sender {
+function senderOf({ id, response, presented, peer, caller, info }: Call): Sender {
   return {
     requestId: id,
-    bodyBytes: bodyBytesOf(request, messageBody),
+    // Admitted before it was read.
+    bodyBytes: 0,
     presented,
     peer,
     caller,

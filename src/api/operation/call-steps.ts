@@ -15,6 +15,7 @@ import { authenticateRequest } from './authenticate.ts'
 import type { Gate, Incoming, OperationRequest } from './call.ts'
 import type { CallKind } from './calls-at-once.ts'
 import { whileAllowed } from './credential-watch.ts'
+import { costOfBody } from './team-pace.ts'
 
 /** The audit row of a call that has been authenticated. */
 export type WithRow = Incoming & { caller: Caller; row: AuditedCall }
@@ -59,7 +60,12 @@ export async function spendRate({ gate, request, caller }: WithRow): Promise<voi
 /** Before the body is read: what waits then is the sender's, not memory of the service. */
 export async function keepPace({ gate, request, caller }: WithRow): Promise<void> {
   const { bodyBytes, signal } = request
-  await gate.pace.wait({ teamId: caller.teamId, bodyBytes, signal })
+  await gate.pace.wait({ teamId: caller.teamId, cost: 1 + costOfBody(bodyBytes), signal })
+}
+
+/** Held until the answer has left. */
+export function takeBodyRoom({ gate, request, caller }: WithRow): void {
+  request.onceAnswered(gate.bodies.take(caller.teamId, request.bodyBytes))
 }
 
 export async function readInput({ request, caller, row }: WithRow): Promise<{ prepared: Prepared }> {

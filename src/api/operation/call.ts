@@ -8,6 +8,7 @@ import type { Caller } from '../../domain/credentials/caller.ts'
 import type { FailedAttempts } from '../../domain/credentials/failed-attempts.ts'
 import type { RateLimits } from '../../domain/credentials/rate-limit.ts'
 import type { RawInput, Route, Streamed } from '../route.ts'
+import type { BodyRoom } from './body-room.ts'
 import type { CallsAtOnce } from './calls-at-once.ts'
 import type { RefusalPace } from './refusal-pace.ts'
 import type { TeamPace } from './team-pace.ts'
@@ -19,7 +20,7 @@ export type OperationRequest = {
   params: unknown
   query: unknown
   readBody: () => Promise<Buffer>
-  /** How long the body is that is read whole; as long as it may be where the request does not say. */
+  /** How long the body is that `readBody` reads; as long as it may be where the request does not say. */
   bodyBytes: number
   /** The same piece by piece, for a route that takes it so. */
   bodyPieces?: () => AsyncIterable<Buffer>
@@ -62,6 +63,7 @@ export type Gate = {
   rates: RateLimits
   refusals: RefusalPace
   pace: TeamPace
+  bodies: BodyRoom
   audit: AuditTrail
 }
 

@@ -1,10 +1,12 @@
 import { pino } from 'pino'
 import { expect, it } from 'vitest'
 import { createTestClock } from '../../../test/support/clock.ts'
-import { BURST_S, BYTES_A_CALL, CREDENTIALS, createTeamPace } from './team-pace.ts'
+import { BURST_S, CREDENTIALS, costOfBody, createTeamPace } from './team-pace.ts'
 
 const REQUESTS_A_MINUTE = 300
 const CALLS_A_SECOND = (CREDENTIALS * REQUESTS_A_MINUTE) / 60
+/** Of a body. */
+const NINE_CALLS = 9 / costOfBody(1)
 const BURST_CALLS = BURST_S * CALLS_A_SECOND
 
 function createPace() {
@@ -19,7 +21,7 @@ function createPace() {
     { monotonicMs: () => nowMs, sleep: async (ms) => void waits.push(Math.round(ms)) },
   )
   const call = async (teamId: string, bodyBytes = 0, signal = new AbortController().signal) =>
-    await pace.wait({ teamId, bodyBytes, signal })
+    await pace.wait({ teamId, cost: 1 + costOfBody(bodyBytes), signal })
   return { waits, call, pass: (ms: number) => void (nowMs += ms) }
 }
 
@@ -54,12 +56,12 @@ it('counts the bytes of a body, and refuses what would wait for more than ten se
   const { waits, call } = createPace()
   await call('other')
   const bodies = BURST_CALLS / 10
-  for (let sent = 0; sent < bodies; sent += 1) await call('many', 9 * BYTES_A_CALL)
+  for (let sent = 0; sent < bodies; sent += 1) await call('many', NINE_CALLS)
   expect(waits).toEqual([])
-  await call('many', 9 * BYTES_A_CALL)
+  await call('many', NINE_CALLS)
   expect(waits).toEqual([(10 / CALLS_A_SECOND) * 1000])
   const refusal = await (async () => {
-    for (;;) await call('many', 9 * BYTES_A_CALL)
+    for (;;) await call('many', NINE_CALLS)
   })().catch((error: unknown) => error)
   expect(refusal).toMatchObject({ status: 429, retryAfterS: 11 })
   expect(Math.max(...waits)).toBe(10_000)

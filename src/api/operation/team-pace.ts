@@ -3,18 +3,15 @@
 // (decision 158). Time is the machine's own, since this protects the machine.
 
 import { rateLimited } from '../../contract/errors.ts'
-import { tellBoundMet } from '../../lib/bound-met.ts'
+import { type BoundSource, tellBoundMet } from '../../lib/bound-met.ts'
 import { type Clock, SECOND, systemClock } from '../../lib/clock.ts'
 import { createTokenBuckets } from '../../lib/concurrency/token-buckets.ts'
-import type { Log } from '../../lib/log.ts'
 
 /** A team may call as fast as so many credentials that each spend their rate evenly, and at least this fast. */
 export const CREDENTIALS = 8
 const LEAST_A_SECOND = 40
 /** It may make the calls of so many seconds at any speed. */
 export const BURST_S = 2.5
-/** A body of so many bytes counts like one more call: reading and checking it takes about as long. */
-export const BYTES_A_CALL = 200_000
 const LONGEST_WAIT_MS = 10 * SECOND
 /** A team counts as one that calls too for this long after its last call. */
 const ACTIVE_FOR_MS = SECOND
@@ -22,15 +19,22 @@ const ACTIVE_FOR_MS = SECOND
 export type TeamPace = {
   /**
    * Resolves when the call may go on: at once, or as late as the team's share demands. Throws `rateLimited` where that
-   * were more than ten seconds. `signal`: the call's, which ends the wait.
+   * were more than ten seconds. `cost`: in calls. `signal`: the call's, which ends the wait.
    */
-  wait(call: { teamId: string; bodyBytes: number; signal: AbortSignal }): Promise<void>
+  wait(call: { teamId: string; cost: number; signal: AbortSignal }): Promise<void>
 }
 
 type Last = { teamId: string; atMs: number } | null
 
+/** A body of so many bytes counts like one more call: reading and checking it takes about as long. */
+const BYTES_A_CALL = 200_000
+
+export function costOfBody(bytes: number): number {
+  return bytes / BYTES_A_CALL
+}
+
 export function createTeamPace(
-  app: { config: { rates: { requests: number } }; log: Log; clock: Clock },
+  app: BoundSource & { config: { rates: { requests: number } } },
   machine: Pick<Clock, 'monotonicMs' | 'sleep'> = systemClock,
 ): TeamPace {
   const perSecond = Math.max(LEAST_A_SECOND, (CREDENTIALS * app.config.rates.requests) / 60)
@@ -45,9 +49,8 @@ export function createTeamPace(
   }
 
   return {
-    wait: async ({ teamId, bodyBytes, signal }) => {
+    wait: async ({ teamId, cost, signal }) => {
       const nowMs = machine.monotonicMs()
-      const cost = 1 + bodyBytes / BYTES_A_CALL
       const waitMs = shares.waitMs(teamId, cost, nowMs)
       const isContended = isAnotherActive(teamId, nowMs)
       if (waitMs > 0 && !isContended) return shares.forgive(teamId)
