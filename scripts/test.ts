@@ -3,10 +3,13 @@
 // A file with a failed test runs once more, alone, after everything else. A test that fails both times
 // has failed. A test that passes the second time is reported as flaky: it depends on what ran at the same time.
 // Usage: node scripts/test.ts [fast|simulation|host|deep] [vitest's name filters…]
+//        node scripts/test.ts deep --minutes N    as many files as fit, one at a time (test/support/time-budget.ts)
 
 import { performance } from 'node:perf_hooks'
-import type { Reporter, TestCase, TestModule } from 'vitest/node'
-import { startVitest } from 'vitest/node'
+import { parseArgs } from 'node:util'
+import type { Reporter, TestCase, TestModule, Vitest } from 'vitest/node'
+import { createVitest, startVitest } from 'vitest/node'
+import { inSeededOrder, nextThatFits } from '../test/support/time-budget.ts'
 import { TURNS_VARIABLE } from '../test/support/turns.ts'
 
 const SLOWEST_SHOWN = 25
@@ -15,6 +18,8 @@ const DAY_MS = 86_400_000
 const LINES_OF_FAILURE = 12
 /** With more failed files than this something is broken, and a second run only takes time. */
 const FILES_RUN_AGAIN = 12
+/** A test that is under way when the time is over may end by itself for as long, so that it takes its units along. */
+const GRACE_MS = 180_000
 
 /** What `npm test` runs. `deep` takes some hours: long matrices, herds and bombs. */
 const usualTiers = ['fast', 'simulation', 'host']
@@ -31,7 +36,18 @@ type Outcome = {
   cleanFiles: Set<string>
 }
 
-const [tier, ...filters] = process.argv.slice(2)
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { minutes: { type: 'string' } },
+})
+const [tier, ...filters] = positionals
+const minutes = values.minutes === undefined ? null : Number(values.minutes)
+if (minutes !== null && (tier !== 'deep' || !(minutes > 0))) {
+  console.error(
+    'Only the deep tier takes --minutes, and at least one of them: node scripts/test.ts deep --minutes 40.',
+  )
+  process.exit(1)
+}
 if (tier !== undefined && !allTiers.includes(tier)) {
   console.error(
     `There is no tier "${tier}": it is one of ${allTiers.join(', ')}; without one all but deep run.`,
@@ -47,11 +63,13 @@ const count = { passed: 0, skipped: 0 }
 const failures: Failures = new Map()
 const flaky: Failures = new Map()
 const runAgain: { tier: string; files: string[]; first: Outcome }[] = []
+const notFinished: string[] = []
 
 // What is asked for by name runs; of a whole tier the long files take turns.
 process.env[TURNS_VARIABLE] = filters.length === 0 ? 'yes' : 'no'
 
-for (const name of tier === undefined ? usualTiers : [tier]) {
+if (minutes !== null) await runWithin(minutes * 60_000, filters)
+for (const name of minutes !== null ? [] : tier === undefined ? usualTiers : [tier]) {
   const first = await runTier(name, filters)
   count.passed += first.passed.size
   count.skipped += first.skipped
@@ -70,16 +88,68 @@ for (const { tier: name, files, first } of runAgain) {
   for (const test of second?.passed ?? []) if (!first.passed.has(test)) count.passed += 1
 }
 
-for (const [name, messages] of flaky)
-  console.log(`\nFlaky, passed alone: ${[name, ...messages].join('\n    ')}`)
-for (const [name, messages] of failures) console.log(`\nFailed: ${[name, ...messages].join('\n    ')}`)
-const skipped = count.skipped > 0 ? `, ${count.skipped} skipped` : ''
-const unsteady = flaky.size > 0 ? `, ${flaky.size} flaky` : ''
-console.log(`\n${count.passed} passed, ${failures.size} failed${skipped}${unsteady}`)
-// What a test left open must not keep the run from ending; the leak checks of the tests report it.
-process.exit(failures.size > 0 || count.passed === 0 ? 1 : 0)
+finish()
 
-async function runTier(name: string, paths: string[], { alone = false } = {}): Promise<Outcome> {
+/** Prints what broke and the line with the counts, and ends. */
+function finish(): never {
+  for (const [name, messages] of flaky)
+    console.log(`\nFlaky, passed alone: ${[name, ...messages].join('\n    ')}`)
+  for (const file of notFinished) console.log(`\nNot finished, the time was over: ${file}`)
+  for (const [name, messages] of failures) console.log(`\nFailed: ${[name, ...messages].join('\n    ')}`)
+  const skipped = count.skipped > 0 ? `, ${count.skipped} skipped` : ''
+  const unsteady = flaky.size > 0 ? `, ${flaky.size} flaky` : ''
+  const open = notFinished.length > 0 ? `, ${notFinished.length} not finished` : ''
+  console.log(`\n${count.passed} passed, ${failures.size} failed${skipped}${unsteady}${open}`)
+  // What a test left open must not keep the run from ending; the leak checks of the tests report it.
+  process.exit(failures.size > 0 || (count.passed === 0 && notFinished.length === 0) ? 1 : 0)
+}
+
+/**
+ * Runs files of the deep tier one after another, in an order that the seed draws, and begins only what is expected to
+ * end in time. A file that does not is cancelled: what it has proven counts, and the rest is not a failure.
+ */
+async function runWithin(budgetMs: number, paths: string[]): Promise<void> {
+  const endsAt = performance.now() + budgetMs
+  let left = inSeededOrder(await filesOf('deep', paths), Number(process.env.BERTH_TEST_SEED))
+  for (;;) {
+    const file = nextThatFits(left, (endsAt - performance.now()) / 1000)
+    if (file === null) break
+    left = left.filter((other) => other !== file)
+    const outcome = await runTier('deep', [file], { alone: true, endsAt })
+    count.passed += outcome.passed.size
+    count.skipped += outcome.skipped
+    for (const [test, messages] of outcome.failures) failures.set(test, messages)
+  }
+  console.log(`\nNot begun, for want of time: ${left.length} files of the deep tier.`)
+}
+
+async function filesOf(name: string, paths: string[]): Promise<string[]> {
+  const vitest = await createVitest('test', { project: [name], watch: false })
+  const specifications = await vitest.globTestSpecifications(paths)
+  await vitest.close()
+  const root = `${vitest.config.root}/`
+  return [...new Set(specifications.map(({ moduleId }) => moduleId.replace(root, '')))]
+}
+
+/** Cancels the run when its time is over; a test that then does not end takes the whole command with it. */
+function watchTime(vitest: Vitest, file: string, endsAt: number): () => void {
+  let last: NodeJS.Timeout | undefined
+  const first = setTimeout(() => {
+    notFinished.push(file)
+    void vitest.cancelCurrentRun('keyboard-input')
+    last = setTimeout(finish, GRACE_MS)
+  }, endsAt - performance.now())
+  return () => {
+    clearTimeout(first)
+    clearTimeout(last)
+  }
+}
+
+async function runTier(
+  name: string,
+  paths: string[],
+  { alone = false, endsAt = null }: { alone?: boolean; endsAt?: number | null } = {},
+): Promise<Outcome> {
   const startedAt = performance.now()
   const outcome: Outcome = {
     passed: new Set(),
@@ -93,13 +163,18 @@ async function runTier(name: string, paths: string[], { alone = false } = {}): P
     for (const error of errors) fail(outcome, 'an uncaught error', [error])
     showSlowest(modules)
   }
+  let stopWatching = () => {}
+  const onInit: Reporter['onInit'] = (started) => {
+    if (endsAt !== null) stopWatching = watchTime(started, paths.join(' '), endsAt)
+  }
   const vitest = await startVitest('test', paths, {
     project: [name],
     watch: false,
     passWithNoTests: true,
-    reporters: ['default', { onTestRunEnd }],
+    reporters: ['default', { onInit, onTestRunEnd }],
     ...(alone ? { fileParallelism: false } : {}),
   })
+  stopWatching()
   await vitest.close()
   console.log(
     `The ${name} tier took ${seconds(performance.now() - startedAt)}${alone ? ' to run again' : ''}.`,
@@ -114,6 +189,8 @@ function readModule(module: TestModule, outcome: Outcome): void {
     const { state, errors } = test.result()
     if (state === 'passed') outcome.passed.add(nameOf(test))
     else if (state === 'skipped') outcome.skipped += 1
+    // Its file was cancelled before it began.
+    else if (state === 'pending') continue
     else broken.push([nameOf(test), errors ?? []])
   }
   // A file or a suite may break outside its tests.

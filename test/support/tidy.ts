@@ -118,7 +118,7 @@ const longest = { src: 400, test: 500 } as const
 
 export function findFaults(sources: Sources): string[] {
   const imports = importsOf(sources, anyImport)
-  const inSources = [...imports].filter(([from]) => from.startsWith('src/'))
+  const inSources = [...imports].filter(([from]) => /^(?:src|packages\/[^/]+\/src)\//.test(from))
   return [
     ...[...imports].flatMap(([from, targets]) => targets.flatMap((to) => arrowFault(from, to))),
     ...findCycles(new Map([...importsOf(sources, loadedImport), ...inSources])),
@@ -128,7 +128,7 @@ export function findFaults(sources: Sources): string[] {
 
 // Who imports whom
 
-/** Types included: files of src/ that need each other's types cannot be read one after the other. */
+/** Types included: files of the program that need each other's types cannot be read one after the other. */
 const anyImport = /(?:from|import)\s*\(?\s*'(\.{1,2}\/[^']+)'/g
 /** What is there when the program runs. */
 const loadedImport = /^(?:import|export)(?! type)[^']*'(\.{1,2}\/[^']+)'/gm

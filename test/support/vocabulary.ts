@@ -107,13 +107,19 @@ const vagueInComments: BannedWord = {
   instead: 'a person, another caller, a process; again',
 }
 
-/** Where such words stay: the contract itself, past decisions, files that never change, and the rule with its test. */
-const mayBeVague =
-  /^docs\/(?:spec\.md|decisions\/)|^src\/store\/migrations\/|^test\/(?:tidy\.test|support\/vocabulary)\.ts$/
+/** In decisions: who acted is the point of them. */
+const vagueInDecisions: BannedWord = {
+  pattern: /\b(?:nobody|somebody|everybody|anybody)\b/i,
+  instead: 'no caller, a client, every team, any program …',
+}
+
+/** Where such words stay: the contract itself, files that never change, and the rule with its test. */
+const mayBeVague = /^docs\/spec\.md|^src\/store\/migrations\/|^test\/(?:tidy\.test|support\/vocabulary)\.ts$/
 
 function vagueFaults(path: string, text: string): string[] {
   if (mayBeVague.test(path)) return []
   const faults = vaguePersons.flatMap((word) => faultOf(path, text, word))
+  if (path.startsWith('docs/decisions/')) return [...faults, ...faultOf(path, text, vagueInDecisions)]
   if (!path.startsWith('src/') || path.endsWith('.test.ts')) return faults
   return [...faults, ...faultOf(path, commentsOf(text), vagueInComments)]
 }
