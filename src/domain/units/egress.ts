@@ -12,7 +12,7 @@ import type {
 } from '../../contract/egress.ts'
 import { policySchema } from '../../contract/policy.ts'
 import { isTransitional } from '../../contract/states.ts'
-import { decideEgress } from '../../lib/egress/decide.ts'
+import { decideEgress } from '../../lib/egress/explain.ts'
 import { type EgressRules, openEgress } from '../../lib/egress/rules.ts'
 import { findActiveUnits } from '../../store/active-units.ts'
 import { makeScope, setEgress } from '../../store/egress.ts'

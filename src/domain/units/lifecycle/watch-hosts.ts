@@ -47,7 +47,7 @@ async function watchHost(app: App, record: HostRecord): Promise<void> {
     app.log.debug({ err: error, host: host.name }, 'host does not answer')
   })
   const nowMs = app.clock.monotonicMs()
-  // While this server itself stood still, nobody asked.
+  // While this server itself was suspended, no host was asked.
   const unwatchedMs = nowMs - host.watchedMs
   if (unwatchedMs > HELLO_MS) host.answeredMs += unwatchedMs
   host.watchedMs = nowMs
