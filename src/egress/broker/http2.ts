@@ -58,7 +58,7 @@ function join(door: Door, place: Place, inside: TLSSocket, upstream: TLSSocket):
     settings: { enablePush: false },
   })
   const machine = performServerHandshake(inside, { settings: SETTINGS })
-  // What goes wrong with one ends the other, and a session that is gone has nobody to tell.
+  // What goes wrong with one ends the other, and a session that is gone has no peer to tell.
   for (const session of [host, machine]) session.on('error', () => {})
   host.once('goaway', () => machine.close())
   host.once('close', () => machine.destroy())

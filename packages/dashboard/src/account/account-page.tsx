@@ -1,4 +1,4 @@
-// The person themselves: their name, teams, how these pages look, and signing out.
+// The account of the person: their name, teams, how these pages look, and signing out.
 
 import { useState } from 'react'
 import { berth } from '../api/client.ts'

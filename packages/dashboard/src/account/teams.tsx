@@ -1,4 +1,4 @@
-// The teams of a person, and another one.
+// The teams of a person, and a form for another one.
 
 import type { Contract } from '@berth/sdk'
 import { Link } from '@tanstack/react-router'

@@ -1,4 +1,4 @@
-// What an agent uses of what it may.
+// Reads from an agent how much of its policy's limits it uses.
 
 import type { Contract } from '@berth/sdk'
 

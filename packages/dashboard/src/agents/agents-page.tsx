@@ -1,4 +1,4 @@
-// Who acts for the team besides its people: keys, and the programs that people connected, each with what it may do.
+// What acts for the team besides its members: keys, and the programs that people connected, each with what it may do.
 
 import type { Contract } from '@berth/sdk'
 import { useQuery } from '@tanstack/react-query'

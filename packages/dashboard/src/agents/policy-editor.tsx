@@ -90,7 +90,7 @@ function whyNotSaved({ faults, conflicts, changed }: Edit): string | null {
   return changed.length === 0 ? 'Nothing is changed.' : null
 }
 
-/** Returns the saved policy; null if somebody else has changed the same field, which is then on the page. */
+/** Returns the saved policy; null if another person has changed the same field, which is then on the page. */
 async function sendChange(team: string, id: string, { base, policy, changed }: Edit): Promise<Policy | null> {
   if (changed.length === 0) return null
   // Events may be late: what is there now decides.

@@ -1,4 +1,4 @@
-// A policy while a person edits it. Somebody else may change the same one meanwhile: what only they changed comes into
+// A policy while a person edits it. Another person may change the same one meanwhile: what only they changed comes into
 // the fields, and what both changed waits for a choice. Nothing of theirs or mine is lost in silence.
 
 import { useEffect, useState } from 'react'

@@ -1,4 +1,4 @@
-// One event of the stream into the cache.
+// Applies one event of the stream to the cache.
 
 import type { Contract, TeamEvent } from '@berth/sdk'
 import { cache, keys, type Money, type UnitRows } from './cache.ts'

@@ -1,4 +1,4 @@
-// What has been read, by noun and team.
+// The cache of responses, by noun and team.
 
 import type { Contract } from '@berth/sdk'
 import { QueryClient, type QueryKey } from '@tanstack/react-query'
@@ -22,7 +22,7 @@ export type Money = { spentTodayCents: number; capCents: number | null; creditBa
 /** The units of a team; not complete while more pages are read. */
 export type UnitRows = { units: Contract.Unit[]; isComplete: boolean }
 
-/** Keys of the cache: everything of a team begins with its id, so that all of it can be read anew. */
+/** Keys of the cache: everything of a team begins with its id, so that all of it can be read again. */
 export const keys = {
   units: (team: string) => [team, 'units'],
   unit: (team: string, id: string) => [team, 'unit', id],

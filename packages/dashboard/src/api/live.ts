@@ -1,4 +1,4 @@
-// What changes in a team, into the cache. One tab holds the stream for all tabs of a team: a browser opens six
+// Follows the changes of a team and applies them to the cache. One tab holds the stream for all tabs of a team: a browser opens six
 // connections to a host, and a seventh tab would hang. Without Web Locks (plain HTTP on a LAN) each visible tab has a
 // stream of its own, and lets go of it when it is hidden.
 

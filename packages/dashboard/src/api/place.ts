@@ -1,4 +1,4 @@
-// Where this browser was: the page whose session ended, and the team that was looked at last, by its slug.
+// Remembers in this browser the page on which the session ended, and the slug of the last team that was opened.
 
 const names = { place: 'berth-place', team: 'berth-team' } as const
 

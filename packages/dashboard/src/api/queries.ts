@@ -1,4 +1,4 @@
-// What pages read, by noun. Nothing is read on a timer: the stream of events keeps the cache true (live.ts).
+// The queries of the pages, by noun. Nothing is polled: the stream of events keeps the cache up to date (live.ts).
 
 import type { Contract } from '@berth/sdk'
 import { queryOptions } from '@tanstack/react-query'

@@ -1,4 +1,4 @@
-// What the pages of a team read besides its units. Keys begin with the team, so all of it is read anew after a gap in
+// What the pages of a team read besides its units. Keys begin with the team, so all of it is read again after a gap in
 // the stream of events.
 
 import type { Contract } from '@berth/sdk'

@@ -1,4 +1,4 @@
-// One call. Everything in it was sent by somebody: it is shown as text, in the direction it is written in.
+// One call. Everything in it was sent by a caller: it is shown as text, in the direction it is written in.
 
 import type { Contract } from '@berth/sdk'
 import { useId, useState } from 'react'

@@ -1,4 +1,4 @@
-// What is chosen on the audit page, as the address has it.
+// The filters of the audit page, kept in the URL.
 
 export type AuditSearch = {
   agent?: string

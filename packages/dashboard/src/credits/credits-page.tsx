@@ -1,4 +1,4 @@
-// What the team has left to spend, and how it came in.
+// The team's balance, and the credits that it was given or bought.
 
 import type { Contract } from '@berth/sdk'
 import { useQuery } from '@tanstack/react-query'

@@ -1,4 +1,4 @@
-// A message to the operator, and where the API is described.
+// A form for a message to the operator, and links to the documentation of the API.
 
 import { useState } from 'react'
 import { limits } from '../../../../src/contract/limits.ts'

@@ -1,4 +1,4 @@
-// Beside the form: what the unit costs, and the same call as code.
+// The column beside the form: what the unit costs, and the same call as code.
 
 import type { Contract } from '@berth/sdk'
 import { useQuery } from '@tanstack/react-query'

@@ -1,4 +1,4 @@
-// The fields of a new unit. What the service refuses is said at its field, and a limit with the page that changes it.
+// The fields of a new unit. A refusal of the service appears at its field; a limit links to the page that changes it.
 
 import { type ReactNode, useState } from 'react'
 import { explain } from '../api/explain.ts'

@@ -1,4 +1,4 @@
-// The fields of a new unit, and what they come to: the body of `POST /v1/units`.
+// The fields of the form for a new unit, and the body of `POST /v1/units` that is made of them.
 
 import type { Contract } from '@berth/sdk'
 import type { Pair } from '../recipes/params.ts'

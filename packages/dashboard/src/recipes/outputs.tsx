@@ -1,4 +1,4 @@
-// What only one answer tells: passwords that were made, and the address.
+// The outputs of a recipe: the address, and generated passwords, which only this one answer has.
 
 import { Copy } from '../ui/copy.tsx'
 import styles from './recipes.module.css'

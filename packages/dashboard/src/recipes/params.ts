@@ -1,4 +1,4 @@
-// The parameters of a recipe as fields of a form, and what the fields come to.
+// The parameters of a recipe as fields of a form, and the values that are made of the fields.
 
 import type { Contract } from '@berth/sdk'
 import { curlCreate, shellLines, shellQuote, typescriptProgram } from '../ui/code-snippets.ts'

@@ -1,4 +1,4 @@
-// One recipe: a form of its parameters, the same as code beside it, and then what it made, told once.
+// One recipe: a form of its parameters, the same as code beside it, and then its outputs, which are shown once.
 
 import { type Contract, isBerthError } from '@berth/sdk'
 import { useMutation, useQuery } from '@tanstack/react-query'

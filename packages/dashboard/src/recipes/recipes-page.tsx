@@ -1,4 +1,4 @@
-// What can be started ready-made.
+// The gallery of recipes.
 
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'

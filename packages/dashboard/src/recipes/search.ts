@@ -1,4 +1,4 @@
-// What is chosen in the gallery, as the address has it.
+// The filters of the gallery, kept in the URL.
 
 export type RecipesSearch = { tag?: string }
 

@@ -1,5 +1,5 @@
-// A page that is loaded when it is opened. One whose file cannot be fetched says so in its place and can be tried again: the
-// router by itself would load everything anew, which without a network leaves the browser's own error page.
+// A page that is loaded when it is opened. A page whose file cannot be fetched says so in its place and can be tried again: the
+// router by itself would load everything again, which without a network leaves the browser's own error page.
 
 import { BerthError } from '@berth/sdk'
 import { lazyRouteComponent } from '@tanstack/react-router'

@@ -1,4 +1,4 @@
-// What is wrong with what is shown: nothing live since when, or a newer page on the server. Silent while all is well.
+// Says since when the page has not been live, or that the server has a newer page. Shows nothing while all is well.
 
 import { useSyncExternalStore } from 'react'
 import { isOutdated, onOutdated } from '../api/client.ts'

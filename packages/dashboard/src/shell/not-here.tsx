@@ -1,4 +1,4 @@
-// What does not exist and what belongs to another team look the same.
+// The page for what does not exist. What belongs to another team looks the same.
 
 import { Empty } from '../ui/page-parts.tsx'
 

@@ -1,4 +1,4 @@
-// In place of a page that failed.
+// Shown in place of a page that failed.
 
 import { useQueryErrorResetBoundary } from '@tanstack/react-query'
 import { useRouter } from '@tanstack/react-router'

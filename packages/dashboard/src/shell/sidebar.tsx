@@ -1,4 +1,4 @@
-// The way around: team, search, pages, and what today costs.
+// The navigation: team, search, pages, and today's cost.
 
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'

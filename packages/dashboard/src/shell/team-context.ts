@@ -1,4 +1,4 @@
-// The team whose pages are shown, and who looks at them.
+// The team whose pages are shown, and the signed-in person.
 
 import type { Contract } from '@berth/sdk'
 import { createContext, useContext } from 'react'

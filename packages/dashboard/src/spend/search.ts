@@ -1,4 +1,4 @@
-// What is chosen on the spend page, as the address has it.
+// The filters of the spend page, kept in the URL.
 
 export const ranges = [7, 14, 30, 90, 365] as const
 

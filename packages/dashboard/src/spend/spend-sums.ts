@@ -1,4 +1,4 @@
-// What the spend page says beyond the API's own numbers: this month, a forecast, how long credits last.
+// Computes what the spend page shows beyond the API's own numbers: this month, a forecast, how long credits last.
 
 import type { Contract } from '@berth/sdk'
 

@@ -1,4 +1,4 @@
-// Who in a stack knows whom: an arrow where the environment of a unit has the address of another one, a dotted line
+// The graph of a stack's units: an arrow where the environment of a unit has the address of another one, a dotted line
 // where two units share a secret. Laid out in layers, by the longest way to a unit.
 
 import type { Contract } from '@berth/sdk'
@@ -7,7 +7,7 @@ type Unit = Pick<Contract.Unit, 'id' | 'name' | 'env'>
 
 export type Arrow = { from: string; to: string; label: string; kind: 'address' | 'secret' }
 
-/** A stack forks at most this many; more boxes nobody can read. */
+/** A stack forks at most this many; more boxes cannot be read. */
 export const MAX_BOXES = 32
 const MAX_ARROWS = 200
 

@@ -1,4 +1,4 @@
-// What is done to a stack as a whole.
+// Actions on a whole stack.
 
 import type { Contract } from '@berth/sdk'
 import { useNavigate } from '@tanstack/react-router'

@@ -1,4 +1,4 @@
-// The picture of a stack. The table below it says the same, for who does not see it.
+// The picture of a stack. The table below it says the same, for people who cannot see the picture.
 
 import type { Contract } from '@berth/sdk'
 import { useId } from 'react'

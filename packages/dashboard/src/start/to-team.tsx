@@ -1,4 +1,4 @@
-// The bare address leads to the units of the team that was looked at last.
+// Redirects the bare address to the units of the team that was opened last.
 
 import { useSuspenseQuery } from '@tanstack/react-query'
 import { Navigate } from '@tanstack/react-router'

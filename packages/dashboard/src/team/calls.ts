@@ -1,4 +1,4 @@
-// What is done to a team. Each call says what came of it, in a message that stays if it failed.
+// Calls that change a team. Each shows its result in a message, which stays if the call failed.
 
 import { berthOf } from '../api/client.ts'
 import { cache, keys } from '../api/cache.ts'

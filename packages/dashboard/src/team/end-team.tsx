@@ -13,7 +13,7 @@ export function EndTeam({ isLast }: { isLast: boolean }) {
   const [asks, ask] = useState<'leave' | 'delete' | null>(null)
   const end = async (path: string, done: string) => {
     const ended = await callTeam(team.id, { method: 'DELETE', path }, done)
-    // Everything of the team is gone from this page: it begins anew.
+    // Everything of the team is gone from this page: it loads again.
     if (ended !== null) location.assign('/')
   }
   const personal = team.personal ? 'A personal team stays with its account.' : null

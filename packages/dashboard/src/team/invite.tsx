@@ -1,4 +1,4 @@
-// Invites somebody by mail. The link is in the mail alone, so nobody here can pass it on.
+// Invites a person by mail. The link is in the mail alone, so no member can pass it on.
 
 import type { Contract } from '@berth/sdk'
 import { useState } from 'react'

@@ -1,4 +1,4 @@
-// Invitations that nobody has accepted yet.
+// Invitations that have not been accepted yet.
 
 import type { Contract } from '@berth/sdk'
 import { useHere } from '../shell/team-context.ts'

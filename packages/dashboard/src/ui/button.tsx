@@ -1,4 +1,4 @@
-// A button, and a link that looks like one. One that cannot be pressed stays where it is and says why.
+// A button, and a link that looks like one. A disabled button stays in its place and says why.
 
 import type { ButtonHTMLAttributes, ReactNode } from 'react'
 import { useId } from 'react'

@@ -1,4 +1,4 @@
-// Text to take along: a button that copies, and a block of code with one.
+// A button that copies text, and a block of code with such a button.
 
 import { useRef, useState } from 'react'
 import Check from 'lucide-react/icons/check'

@@ -1,4 +1,4 @@
-// A plain table of some dozens of rows. Narrow screens drop the columns that say so, instead of scrolling sideways.
+// A plain table of some dozens of rows. Narrow screens hide the columns that are marked so, instead of scrolling.
 
 import type { ReactNode } from 'react'
 import styles from './data-table.module.css'

@@ -1,4 +1,4 @@
-// Dialogs, and the question before something is lost.
+// Dialogs, and the confirmation before something is lost.
 
 import { AlertDialog } from '@base-ui/react/alert-dialog'
 import { Dialog as Base } from '@base-ui/react/dialog'

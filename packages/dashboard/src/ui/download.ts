@@ -1,4 +1,4 @@
-// What a person takes home as a file.
+// Saves data as a file of the person's computer.
 
 export function download(name: string, type: string, text: string): void {
   save(name, new Blob([text], { type }))

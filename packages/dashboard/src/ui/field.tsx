@@ -1,4 +1,4 @@
-// A labelled field of a form, with what is wrong with it.
+// A labelled field of a form, with the error of its value.
 
 import { type ReactNode, useId } from 'react'
 import styles from './field.module.css'

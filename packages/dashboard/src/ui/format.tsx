@@ -1,4 +1,4 @@
-// Money, time and sizes as people read them. What is exact stays one hover away.
+// Money, time and sizes as people read them. The exact value is in the tooltip.
 
 import { useSyncExternalStore } from 'react'
 

@@ -1,4 +1,4 @@
-// How much of a bound is used. The numbers beside it say the same.
+// A bar that shows how much of a limit is used. The numbers beside it say the same.
 
 import styles from './meter.module.css'
 

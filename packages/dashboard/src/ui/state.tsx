@@ -1,4 +1,4 @@
-// The state of a unit: a shape each, never the colour alone, and always the word.
+// Shows the state of a unit as a shape and a word, never by colour alone.
 
 import type { UnitState } from '../../../../src/contract/states.ts'
 import styles from './state.module.css'

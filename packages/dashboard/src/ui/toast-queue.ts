@@ -1,4 +1,4 @@
-// Messages on their way to what shows them, which is loaded with the first.
+// The queue of messages for the toast box, which is loaded with the first message.
 
 import type { Explained } from '../api/explain.ts'
 

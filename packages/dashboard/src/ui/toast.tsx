@@ -1,4 +1,4 @@
-// What came of an action. What shows it is loaded with the first message.
+// Shows the result of an action as a message. The component is loaded with the first message.
 
 import { lazy, Suspense, useSyncExternalStore } from 'react'
 import { addToast, type Toast, areToastsWanted, onToastsWanted } from './toast-queue.ts'

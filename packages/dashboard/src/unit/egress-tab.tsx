@@ -1,4 +1,4 @@
-// What the unit may reach, the names that it was refused, each with a button, and what it reached.
+// What the unit may reach, the names that it was refused, each with a button that allows it, and what it reached.
 
 import type { Contract } from '@berth/sdk'
 import { useMutation } from '@tanstack/react-query'

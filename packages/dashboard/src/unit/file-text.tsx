@@ -1,4 +1,4 @@
-// One file as text, and never as anything else.
+// Shows one file as text, never as HTML or an image.
 
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'

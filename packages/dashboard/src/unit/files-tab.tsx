@@ -1,4 +1,4 @@
-// The files of a unit: directories to walk through, files to read as text, to take home, to bring and to delete.
+// The files of a unit: directories to browse, and files to read as text, download, upload and delete.
 
 import type { Contract } from '@berth/sdk'
 import { useQuery } from '@tanstack/react-query'

@@ -1,4 +1,4 @@
-// The tree of copies, out of the list of units.
+// Builds the tree of forks from the list of units.
 
 import type { Contract } from '@berth/sdk'
 

@@ -99,7 +99,7 @@ const sentences = {
   failed: 'Not live.',
 } as const satisfies Record<LogStatus['is'], string>
 
-/** Only those in sight are made. It follows the end until somebody scrolls away from it. */
+/** Only the lines in sight are rendered. The view follows the end until the reader scrolls away from it. */
 function Lines({ lines, run }: { lines: readonly NumberedLine[]; run: string }) {
   const scroller = useRef<HTMLDivElement>(null)
   const [isAtEnd, setAtEnd] = useState(true)

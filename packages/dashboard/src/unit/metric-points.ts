@@ -1,4 +1,4 @@
-// From counts to what is plotted: rates are the difference of two samples of one machine.
+// Turns counts into the points of the plots: a rate is the difference of two samples of one machine.
 
 import type { Metrics } from './use-metrics.ts'
 
@@ -31,7 +31,7 @@ function pointOf(before: Metrics | null, { at, run }: Metrics): Point {
   const passedMs = before === null ? 0 : atMs - Date.parse(before.at)
   const last = before?.run ?? null
   const isOneRun = run !== null && last?.startedAt === run.startedAt && passedMs > 0 && passedMs < GAP_MS
-  // A count that goes down has begun anew.
+  // A count that goes down has started from 0 again.
   const each = (now: number | undefined, then: number | undefined): number | null =>
     isOneRun && now !== undefined && then !== undefined ? Math.max(0, now - then) / passedMs : null
   const perSecond = (now: number | undefined, then: number | undefined): number | null => {

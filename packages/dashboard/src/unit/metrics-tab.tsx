@@ -1,4 +1,4 @@
-// What the unit uses, while somebody looks. Reading wakes nothing.
+// Shows what the unit uses, while the page is visible. Reading wakes nothing.
 
 import { type ReactNode, useMemo, useState } from 'react'
 import { explain } from '../api/explain.ts'
@@ -117,7 +117,7 @@ export function MetricsTab() {
   if (newest === undefined)
     return status.is === 'lost' ? <p className={styles.said}>{sentences.lost}</p> : <Skeleton />
   const at = Math.min(read ?? samples.length - 1, samples.length - 1)
-  // Of one that has ended meanwhile what was seen stays.
+  // The points of a run that has ended meanwhile stay.
   const run = samples.findLast((sample) => sample.run !== null)?.run ?? null
   return (
     <div className={styles.page}>

@@ -1,4 +1,4 @@
-// What a unit is, where it is reached, and a command in it.
+// The facts of a unit, its addresses, and a form to run one command in it.
 
 import type { Contract } from '@berth/sdk'
 import { Link } from '@tanstack/react-router'

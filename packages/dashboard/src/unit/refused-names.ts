@@ -1,4 +1,4 @@
-// The names that a unit lacks, from the lines of its log.
+// The names that a unit was refused, from the lines of its egress log.
 
 import type { Contract } from '@berth/sdk'
 

@@ -1,4 +1,4 @@
-// Why a form was refused, and the page where the way out is.
+// Says why a form was refused, with a link to the page that helps.
 
 import { Link } from '@tanstack/react-router'
 import { explain } from '../api/explain.ts'

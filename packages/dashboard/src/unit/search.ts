@@ -1,4 +1,4 @@
-// What the files page of a unit shows, as the address has it.
+// The directory or file that the files page of a unit shows, kept in the URL.
 
 export type FilesSearch = { path?: string; file?: string }
 

@@ -1,4 +1,4 @@
-// The tabs of a unit are links: each has an address, opens in a new window, and is where back and forward lead.
+// The tabs of a unit are links: each has an address, opens in a new window, and is an entry of the browser's history.
 
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useKeys } from '../shell/keys.ts'

@@ -1,4 +1,5 @@
-// A tar archive of one file, for what is too large for the call that writes a file. USTAR, as every unpacker reads it.
+// Makes a tar archive of one file, for files that are too large for the call that writes one. Every program reads the
+// format, USTAR.
 
 const BLOCK = 512
 const NAME_BYTES = 100

@@ -1,4 +1,4 @@
-// One command in the unit. What it prints is text, whatever it prints.
+// Runs one command in the unit. Its output is shown as plain text.
 
 import type { Contract } from '@berth/sdk'
 import { useMutation } from '@tanstack/react-query'

@@ -1,4 +1,4 @@
-// One unit: what it is and can be told, and below that one of its tabs, each with an address of its own.
+// One unit: its facts and actions, and below them one of its tabs, each with an address of its own.
 
 import type { Contract } from '@berth/sdk'
 import { useQuery } from '@tanstack/react-query'

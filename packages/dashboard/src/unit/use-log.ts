@@ -1,4 +1,4 @@
-// The log of a unit as it grows: the newest lines in a ring, taken to the page a few times a second however many come.
+// The log of a unit as it grows: keeps the newest lines in a ring, and renders them a few times a second, however many arrive.
 
 import type { Contract, LogLine } from '@berth/sdk'
 import { useEffect, useRef, useState } from 'react'
@@ -24,7 +24,7 @@ const SHOW_EVERY_MS = 100
 const WAITING_LINES = 2000
 
 /**
- * Follows the log while the page is visible, and begins anew with each run. What comes while it is paused is kept, and shown
+ * Follows the log while the page is visible, and begins again with each run. What comes while it is paused is kept, and shown
  * when it goes on.
  */
 export function useLog({ team, unit, isPaused }: { team: string; unit: Contract.Unit; isPaused: boolean }) {
@@ -39,7 +39,7 @@ export function useLog({ team, unit, isPaused }: { team: string; unit: Contract.
   const paused = useRef(isPaused)
   paused.current = isPaused
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another run or attempt begins anew.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another run or attempt begins again.
   useEffect(() => {
     if (!isVisible) return
     const over = new AbortController()

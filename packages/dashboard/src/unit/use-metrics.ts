@@ -30,7 +30,7 @@ export function useMetrics({ team, unit }: { team: string; unit: Contract.Unit }
   const latest = useRef(unit)
   latest.current = unit
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another attempt begins anew.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another attempt begins again.
   useEffect(() => {
     if (!isVisible) return
     const over = new AbortController()

@@ -1,4 +1,4 @@
-// One download at a time: how far it is, and a way to stop it.
+// Runs one download at a time, with its progress and a way to stop it.
 
 import { useEffect, useRef, useState } from 'react'
 import { explain } from '../api/explain.ts'

@@ -1,4 +1,4 @@
-// A screen and the command that it shows: opened, ended, opened again.
+// Connects a screen with the command that it shows, and opens the command again after its end.
 
 import { type RefObject, useCallback, useEffect, useRef, useState } from 'react'
 import { openTerminalSocket, type TerminalEnd, type TerminalSocket } from './terminal-socket.ts'

@@ -1,4 +1,4 @@
-// What a person does with units. Nothing is shown before the service said it: what it answers goes into the cache.
+// What a person does with units. Nothing is shown before the service has answered; its answer goes into the cache.
 
 import type { Contract } from '@berth/sdk'
 import { useMutation } from '@tanstack/react-query'

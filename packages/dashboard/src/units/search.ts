@@ -1,4 +1,4 @@
-// What is chosen on the list of units, as the address has it.
+// The filters of the list of units, kept in the URL.
 
 import { type UnitState, unitStates } from '../../../../src/contract/states.ts'
 

@@ -1,4 +1,4 @@
-// The rows that are shown of all units: filtered, sorted, and counted by state.
+// Selects the rows to show: filters and sorts all units, and counts them by state.
 
 import type { Contract } from '@berth/sdk'
 import { type UnitState, unitStates } from '../../../../src/contract/states.ts'

@@ -1,4 +1,4 @@
-// Why a unit is in its state, in words, with what leads out of it.
+// Says in words why a unit is in its state, and how to leave it.
 
 import type { Contract } from '@berth/sdk'
 import { span } from '../ui/format.tsx'

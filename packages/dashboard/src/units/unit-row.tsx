@@ -29,7 +29,7 @@ export const UnitRow = memo(function UnitRow({
   top: number
   isHere: boolean
   isChosen: boolean
-  /** Changes when times are to be written anew. */
+  /** Changes when times are to be written again. */
   minute: number
   menu: MenuHandle<Unit>
   onOpen: (unit: Unit) => void

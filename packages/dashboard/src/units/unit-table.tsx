@@ -1,4 +1,4 @@
-// Rows of units. The head is in what scrolls, so that columns cannot part; one menu serves all rows.
+// Rows of units. The head scrolls with the rows, so that the columns stay aligned; one menu serves all rows.
 
 import type { Contract } from '@berth/sdk'
 import { useNavigate } from '@tanstack/react-router'

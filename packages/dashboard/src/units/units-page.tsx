@@ -1,4 +1,4 @@
-// The units of a team, as they are now: thousands of rows, of which those in sight are made.
+// The units of a team, as they are now: thousands of rows, of which only those in sight are rendered.
 
 import type { Contract } from '@berth/sdk'
 import { useQuery } from '@tanstack/react-query'
