@@ -1,4 +1,4 @@
-// What the resolver tells of the look-ups of restricted machines, for the log that people read.
+// Makes the lines of the egress log for the look-ups of restricted machines.
 
 import { type EgressEntry, formatEgressEntry } from '../lib/egress/entry.ts'
 import { entryForName } from '../lib/egress/rules.ts'

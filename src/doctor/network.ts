@@ -1,4 +1,4 @@
-// What units need to reach the internet, and clients to reach Berth.
+// Checks what units need to reach the internet, and what clients need to reach Berth.
 
 import { readFile } from 'node:fs/promises'
 import type { Config } from '../config.ts'

@@ -1,4 +1,4 @@
-// Whether a restricted machine may connect to a name, and where that leads.
+// Decides whether a restricted machine may connect to a name, and to which addresses.
 
 import { canonicalHostName, formatEgressEntry } from '../lib/egress/entry.ts'
 import type { EgressLink } from '../lib/egress/link-client.ts'

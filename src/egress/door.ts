@@ -1,4 +1,4 @@
-// What both ports have in common.
+// The types that the listeners on ports 80 and 443 share.
 
 import type { Socket } from 'node:net'
 import type { EgressLink } from '../lib/egress/link-client.ts'

@@ -1,9 +1,9 @@
-// What of a request's or an answer's head is passed on.
+// Selects the headers of a request or a response that are passed on.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** Of one hop, and not the message's (RFC 9110 7.6.1). */
+/** Headers of one connection, which are not forwarded (RFC 9110 7.6.1). */
 const hopByHop = new Set([
   'connection',
   'keep-alive',

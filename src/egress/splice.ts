@@ -1,3 +1,5 @@
+// Connects two sockets with each other.
+
 import type { Socket } from 'node:net'
 
 /** Passes bytes with backpressure; the end of one side ends that direction, an error both. */

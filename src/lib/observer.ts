@@ -1,5 +1,5 @@
-// What is worth counting, reported where it happens and handed in like the clock and the log. The caller knows nothing
-// of how it is counted (src/metrics/). Nothing reported names a team, a unit or a path that a caller sent.
+// The events that metrics count. Code reports an event where it happens, to an observer that it is given like the clock
+// and the log; src/metrics/ decides how it is counted. No report names a team, a unit or a path that a caller sent.
 
 /** How a unit came to run: thawed, with restored memory, or by a cold start; `none`: the operation does not lead to `running`. */
 export type Tier = 'frozen' | 'memory' | 'cold' | 'none'

@@ -1,3 +1,5 @@
+// The metrics of the gateway process.
+
 import { Gauge } from 'prom-client'
 import { createRegistry } from './registry.ts'
 import type { Metrics } from './serve.ts'

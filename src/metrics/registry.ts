@@ -1,3 +1,5 @@
+// The registry of metrics that every process begins with.
+
 import { collectDefaultMetrics, Registry } from 'prom-client'
 
 /** Contains the default metrics of every process: memory, CPU, open files and event loop delay. */

@@ -1,4 +1,4 @@
-// What the operator's commands share: they run as root next to a running Berth, use its database, and write a line to
+// Code that the operator's commands share. They run as root next to a running Berth, use its database, and write a line to
 // its log.
 
 import { type Kysely, sql } from 'kysely'

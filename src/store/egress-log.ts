@@ -1,4 +1,4 @@
-// What units reached and were refused, a line for each kind and minute (lib/egress/seen.ts).
+// Stores the egress log of units: one row for each kind of line and minute (lib/egress/seen.ts).
 
 import { type Kysely, sql } from 'kysely'
 import { type MachineSeen, type SeenLine, seenLine } from '../lib/egress/seen.ts'

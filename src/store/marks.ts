@@ -1,5 +1,5 @@
-// What of a team can be seen to have changed: a mark for each of its units, stacks and agents, and one for the team with its
-// people, which is another one after every change that an answer shows.
+// Finds what has changed in a team, by marks: one for each unit, stack and agent, and one for the team with its members.
+// A mark changes with every change that a response shows.
 
 import { type Kysely, sql } from 'kysely'
 import type { Database } from './db.ts'

@@ -1,3 +1,5 @@
+// Anchors of headings in the documentation.
+
 /** The anchor of a heading, as GitHub makes it, so that links to headings work there too. */
 export function slugOf(text: string): string {
   return text

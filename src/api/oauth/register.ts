@@ -1,3 +1,5 @@
+// Dynamic client registration: `POST /oauth/register`.
+
 import { SECOND } from '../../lib/clock.ts'
 import { registerClient } from '../../domain/oauth/register.ts'
 import type { Endpoint } from './endpoint.ts'

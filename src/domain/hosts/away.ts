@@ -1,4 +1,4 @@
-// What callers are told about a host that does not answer.
+// The error that callers get for a unit whose host does not answer.
 
 import { AppError } from '../../contract/errors.ts'
 

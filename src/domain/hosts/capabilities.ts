@@ -1,4 +1,4 @@
-// What the engine of each host can do. It is asked when it matters, and its last answer is kept for what is only shown.
+// Asks the engine of each host what it can do. Where the answer is only shown, the last one is used.
 
 import type { App } from '../../app.ts'
 import type { Capabilities } from '../../engine/engine.ts'

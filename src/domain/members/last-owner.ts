@@ -1,3 +1,5 @@
+// Keeps the last owner of a team.
+
 import type { Kysely } from 'kysely'
 import { invalidState } from '../../contract/errors.ts'
 import type { Database } from '../../store/db.ts'

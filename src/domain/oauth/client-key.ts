@@ -1,3 +1,5 @@
+// The identity of a program that connects by OAuth.
+
 import { createHash } from 'node:crypto'
 import type { OauthClient } from '../../store/oauth-clients.ts'
 import { withoutPort } from './redirects.ts'

@@ -1,3 +1,5 @@
+// Connects to an identity provider: its registration with this service, and its metadata.
+
 import type { Configuration } from 'openid-client'
 import type { App } from '../../app.ts'
 import type { ProviderClient } from '../../config.ts'

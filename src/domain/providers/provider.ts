@@ -1,4 +1,4 @@
-// What differs between providers: the protocol, and how they identify a person.
+// The interface of an identity provider. Providers differ in their protocol, and in how they identify a person.
 
 import type { Configuration, TokenEndpointResponse, TokenEndpointResponseHelpers } from 'openid-client'
 import type { ProviderClient } from '../../config.ts'

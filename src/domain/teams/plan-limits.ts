@@ -1,3 +1,5 @@
+// The limits of each plan: teams, members and disks. The number of agents is in agents/seats.ts.
+
 import { quotaExceeded } from '../../contract/errors.ts'
 import type { Plan } from '../../store/teams.ts'
 

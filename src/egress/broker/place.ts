@@ -1,3 +1,5 @@
+// The state of one connection into whose requests secrets are put.
+
 import type { SeenLine } from '../../lib/egress/seen.ts'
 
 /** A connection of a machine to the host of a secret. */

@@ -1,4 +1,4 @@
-// What became of a request that was passed on.
+// The outcomes of a proxied request.
 
 export type ProxyResult =
   /** The visitor has the response, has disconnected, or was cut off: nothing is left to send. */

@@ -1,4 +1,4 @@
-// What a line of what a unit reached says to the person who reads it. Pure.
+// Explains a line of the egress log to a person: the reason, and the entry that would allow it. Pure.
 
 import { portsByName } from './entry.ts'
 import type { SeenLine } from './seen.ts'

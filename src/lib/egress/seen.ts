@@ -1,6 +1,6 @@
-// What restricted machines reached and were refused, as lines that sum up a minute: told by those who decide by name to
-// the engine, by the engine to the server, and kept there. Names are strangers' text: only those that could be a public
-// host's are ever in a line, in the form in which they are compared.
+// The lines of the egress log: each sums up what a restricted machine reached or was refused in one minute. The resolver
+// and the egress process send lines to the engine, and the engine sends them to the server, which stores them. Names come
+// from strangers: a line contains only names that a public host could have, in the form in which they are compared.
 
 import { isIPv4 } from 'node:net'
 import { z } from 'zod'

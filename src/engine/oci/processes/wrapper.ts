@@ -1,6 +1,6 @@
-// What runs in the machine beside a background process: a shell of the helper that starts it, waits for it, and
-// reports on a pipe of its own which process it is and how it ended. So no process on the host must be its parent, in
-// either class, and an engine that did not start it learns its end. A unit that tampers with it only harms its own
+// The wrapper of a background process: a shell of the helper in the machine. It starts the process, waits for it, and
+// reports its pid and its exit on a pipe of its own. So no process on the host must be its parent, in either class, and
+// an engine that did not start it learns how it ended. A unit that tampers with it only harms its own
 // machine.
 
 import { FIND_COMMAND } from '../exec/find-command.ts'

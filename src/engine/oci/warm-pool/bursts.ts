@@ -1,4 +1,4 @@
-// How many creates of one kind come at once. A caller that starts ten units at a time finds ten machines ready, after it has
+// Counts how many creates of one kind come at once. A caller that starts ten units at a time finds ten machines ready, after it has
 // done so twice.
 
 import { SECOND } from '../../../lib/clock.ts'

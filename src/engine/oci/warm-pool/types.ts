@@ -1,4 +1,4 @@
-// What the pool and its machines are to the rest of the engine.
+// The types of the pool and its machines that the rest of the engine uses.
 
 import type { MachineSpec, ReadyMachinesStatus } from '../../engine.ts'
 import type { StoredImage } from '../images/store.ts'
