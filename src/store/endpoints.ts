@@ -74,12 +74,17 @@ export type EndpointRoute = {
   name: string
   unitId: string
   protocol: Protocol
+  /** SHA-256 of the secret at the end of a private label; null for a public endpoint. */
   secretHash: Buffer | null
+  /** The port in the unit. */
   port: number
+  /** The unit's address, the same for its whole life; null while it is being created. */
   address: string | null
   state: UnitState
   stoppedReason: StoppedReason | null
+  /** Whether its machine is frozen (design 3). */
   frozen: boolean
+  /** Connections to an older run must not be used for a newer one (reliability I10). */
   generation: number
 }
 

@@ -2,27 +2,11 @@
 // its use. Only the route's row decides where a visit goes, never what the visitor or the unit sends (reliability
 // I27).
 
-import type { Protocol } from '../../contract/endpoint.ts'
-import type { StoppedReason, UnitState } from '../../contract/states.ts'
 import type { VisitRefusal } from '../../contract/visit.ts'
+import type { EndpointRoute } from '../../store/endpoints.ts'
 
-export type Route = {
-  endpointId: string
-  unitId: string
-  protocol: Protocol
-  /** SHA-256 of the secret at the end of a private label; null for a public endpoint. */
-  secretHash: Buffer | null
-  /** The port in the unit. */
-  port: number
-  /** The unit's address, the same for its whole life; null while it is being created. */
-  address: string | null
-  state: UnitState
-  stoppedReason: StoppedReason | null
-  /** Whether its machine is frozen (design 3). */
-  frozen: boolean
-  /** Connections to an older run must not be used for a newer one (reliability I10). */
-  generation: number
-}
+/** The endpoint's name is left out: a route is found by it. */
+export type Route = Omit<EndpointRoute, 'name'>
 
 export type Routes = {
   /**
