@@ -297,7 +297,7 @@ describe('keys and agents (spec 5.3, 5.6)', () => {
     expect((await revoke(team.keyId, by)).status).toBe(status)
   })
 
-  it('of their own can be changed and revoked by a member', async () => {
+  it('a member can change and revoke their own keys and agents', async () => {
     const by = await colleague('member')
     const { status, body } = await post({ name: 'mine' }, by)
     expect(status).toBe(201)

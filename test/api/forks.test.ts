@@ -143,7 +143,7 @@ describe('a fork of a unit', () => {
     expect(await as.get(source.id)).toMatchObject({ state: before.state })
   })
 
-  it('of a unit whose process has exited does not inherit the exit', async () => {
+  it('a fork does not inherit the exit of its source’s process', async () => {
     const source = await as.create('web')
     service.engine.endProcess(source.id, { code: 3 })
     await expect.poll(async () => (await as.get(source.id)).stoppedReason).toBe('exited')

@@ -38,7 +38,7 @@ describe('a call is served', () => {
     expect((await statusOf(`host: ${host}\r\n`)).status).toBe(200)
   })
 
-  it('when it names no host, as health checks in HTTP/1.0 do', async () => {
+  it('a call that names no host is served, as health checks in HTTP/1.0 need', async () => {
     expect((await statusOf('', { version: '1.0' })).status).toBe(200)
   })
 })
@@ -68,13 +68,13 @@ describe('a call is refused with 421 before anything else of it is read', () => 
     if (host !== '') expect(answer).not.toContain(`"${host}"`)
   })
 
-  it('when it names two hosts', async () => {
+  it('a call that names two hosts is refused with 400 or 421', async () => {
     expect([400, 421]).toContain(
       (await statusOf('host: berth.example.com\r\nhost: evil.example.net\r\n')).status,
     )
   })
 
-  it('also for unknown paths, for pages and without a credential', async () => {
+  it('calls of unknown paths, of pages and without a credential are refused with 421 too', async () => {
     for (const target of [
       '/',
       '/v1/nothing',

@@ -298,7 +298,7 @@ describe('accepting an invitation', () => {
     expect((await list()).members.filter((member) => member.email === email)).toHaveLength(1)
   })
 
-  it('and revoking it at the same time has exactly one effect', async () => {
+  it('accepting and revoking an invitation at the same time has exactly one effect', async () => {
     for (let round = 0; round < 4; round += 1) {
       const email = newAddress()
       const { body } = await invite({ email })
@@ -326,7 +326,7 @@ describe('accepting an invitation', () => {
     expect((await accept(await tokenFor(email), await signInAs(email))).status).toBe(200)
   })
 
-  it('or revoking it is refused to another team', async () => {
+  it('accepting or revoking an invitation is refused to another team', async () => {
     const { body } = await invite({ email: newAddress() })
     const other = await makeSharedTeam(service)
     expect(refusal(await revoke(body.invite.id, other.owner, other.id))).toEqual([404, 'not_found'])

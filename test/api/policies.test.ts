@@ -192,7 +192,7 @@ describe('a key may not start or wake what it may not create (S13)', () => {
     expect((await start(id, secret)).status).toBe(200)
   })
 
-  it('and may not set a longer sleep window for a whole stack either', async () => {
+  it('a key may not set a longer sleep window for a whole stack than its policy allows', async () => {
     const { id } = await as.create('web', {}, { stack: 'shop' })
     const { secret } = await keyWith({ maxSleep: '5m' })
     const body = { sleep: '6m', stack: true }

@@ -232,7 +232,7 @@ describe('DELETE /v1/teams/{id}', () => {
     ['a stack', '/v1/stacks', { name: 'late' }],
     ['a key', '/v1/keys', { name: 'late' }],
   ])(
-    'that gets the lock before the creation of %s refuses it, though its caller was authenticated',
+    'a deletion that gets the lock before the creation of %s refuses it, though its caller was authenticated',
     async (_what, path, body) => {
       const by = { ...owner, headers: { 'x-berth-team': id } }
       const answers = await inTurn([() => remove(), () => send('POST', path, by, body)])
@@ -247,7 +247,7 @@ describe('DELETE /v1/teams/{id}', () => {
     },
   )
 
-  it('that gets the lock after a create is refused because of its unit', async () => {
+  it('refuses to delete a team whose lock a create got first', async () => {
     const by = { ...owner, headers: { 'x-berth-team': id } }
     const spec = { name: 'early', image: 'node:22' }
     const answers = await inTurn([() => send('POST', '/v1/units', by, { spec }), () => remove()])

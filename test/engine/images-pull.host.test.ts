@@ -321,7 +321,7 @@ describe('a pull fails', () => {
 })
 
 describe('reliability S15: a registry cannot redirect the puller', () => {
-  test('to an address on this host, neither by a redirect nor by a token realm', async () => {
+  test('a registry cannot lead the puller to an address on this host, neither by a redirect nor by a token realm', async () => {
     let visits = 0
     const canary = createServer((socket) => {
       visits += 1

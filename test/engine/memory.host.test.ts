@@ -296,7 +296,7 @@ describe.skipIf(!hasCriu)('a CRIU that dies', () => {
     await engine().destroy(id)
   })
 
-  it('during a restore makes the machine start cold', async () => {
+  it('a CRIU that dies during a restore makes the machine start cold', async () => {
     const ref = await running(large)
     expect(await engine().suspend(ref, 0)).toBe(true)
     await mortal.kill('restore')
@@ -304,7 +304,7 @@ describe.skipIf(!hasCriu)('a CRIU that dies', () => {
     expect(await mortal.met()).toBe(true)
   })
 
-  it('or hangs during a restore makes the machine start cold', async () => {
+  it('a CRIU that hangs during a restore makes the machine start cold', async () => {
     const ref = await running(large)
     expect(await engine().suspend(ref, 0)).toBe(true)
     await mortal.hang('restore')
@@ -312,7 +312,7 @@ describe.skipIf(!hasCriu)('a CRIU that dies', () => {
     expect(await mortal.met()).toBe(true)
   })
 
-  it('or hangs during a suspension does not delay a destroy', async () => {
+  it('a CRIU that hangs during a suspension does not delay a destroy', async () => {
     const ref = await running(large)
     await mortal.dawdle('dump')
     const suspension = engine()

@@ -423,7 +423,7 @@ describe('the engine refuses', () => {
     expect(await kindOf(engine.readFile(ref, `/${'n'.repeat(5000)}`, 10))).toBe('bad_path')
   })
 
-  test('to reveal internal error messages', async () => {
+  test('the engine does not reveal internal error messages', async () => {
     served?.fake.fail('list', new Error('cannot open /var/lib/berth/secret'))
     const answer = await post(socketPath(), '/list', '{}')
     expect(answer.status).toBe(500)

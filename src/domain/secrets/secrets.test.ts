@@ -75,7 +75,7 @@ describe('a secret of a unit with hosts', () => {
     expect(inMachine(unit)['API_KEY']).toBe(placeholder)
   })
 
-  it('without hosts is in the environment as before, and the engine is told of none', async () => {
+  it('a secret without hosts is in the environment, and the engine gets no secret to put into requests', async () => {
     const plain = { secret: 'KEY', value: 'plain' }
     const unit = await makeUnit(domain.app, caller, { env: { API_KEY: plain } })
     expect(unit.env).toEqual({ API_KEY: { secret: 'KEY' } })
@@ -226,7 +226,7 @@ describe('a key', () => {
     })
   })
 
-  it('without any cannot use, start or fork a unit that has one', async () => {
+  it('a key without allowed secrets cannot use, start or fork a unit that has one', async () => {
     await put()
     const unit = await makeUnit(domain.app, caller, { env: { A: bound } })
     const none = await keyWith({})

@@ -259,7 +259,7 @@ describe('a create under a policy and a plan', () => {
     })
   })
 
-  it('that never sleeps is refused with 403 on a hobby plan', async () => {
+  it('a create of a unit that never sleeps is refused with 403 on a hobby plan', async () => {
     const caller = await domain.makeCaller({}, 'hobby')
     await expect(makeUnit(domain.app, caller, { sleep: 'never' })).rejects.toMatchObject({ status: 403 })
   })
@@ -319,7 +319,7 @@ describe('the environment', () => {
     expect(await printed(second.units[0]?.id ?? '', 'PW')).toBe(outputs['db-password'])
   })
 
-  it('and boot files are stored encrypted, and deleted with the unit', async () => {
+  it('the environment and the boot files are stored encrypted, and deleted with the unit', async () => {
     const caller = await domain.makeCaller()
     const canary = 'canary-5f1d'
     const unit = await makeUnit(domain.app, caller, {

@@ -132,7 +132,7 @@ describe('a connection to a TCP endpoint', () => {
     expect(await rest(client)).toMatch(/^-ERR This unit is stopped/)
   })
 
-  it('to a private endpoint needs the secret in its name', async () => {
+  it('needs the secret in its name if the endpoint is private', async () => {
     const origin = await originOf(echo)
     const secret = 'a'.repeat(26)
     const host = gateway.expose(origin.port, redis({ secret }))

@@ -141,7 +141,7 @@ describe('garbage collection yields to a create that uses the image (F22)', () =
     expect(await use(digest)).toBe(true)
   })
 
-  it('and a create that comes too late finds no image rather than part of one', async () => {
+  it('a create that comes too late finds no image rather than part of one', async () => {
     const digest = await images.add('docker.io/library/app:1', digestOf('a'))
     images.clock.advance(31 * DAY)
     const looks = Array.from({ length: 50 }, async () =>

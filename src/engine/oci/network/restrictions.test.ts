@@ -57,7 +57,7 @@ describe('pins', () => {
     expect([kept.length, kept.at(-1)?.port]).toEqual([PINS_PER_MACHINE, PINS_PER_MACHINE + 4])
   })
 
-  test('and ranges allow TCP alone', () => {
+  test('pins and ranges allow TCP alone', () => {
     const restriction = {
       egress: listed('198.51.100.0/24:22'),
       pins: [{ name: null, address: one, port: 25 }],
