@@ -1,5 +1,5 @@
-// Resolves the names that restricted machines connect to. The address that a machine was told plays no part: what a
-// name has now, as this host is told it, is where a connection goes.
+// Resolves the names that restricted machines connect to. The address that a machine has looked up is ignored: a
+// connection goes to the address that the name has now, by the DNS of this host.
 
 import { Resolver } from 'node:dns/promises'
 import { networkInterfaces } from 'node:os'

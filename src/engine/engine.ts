@@ -329,9 +329,9 @@ export interface Engine {
     signal: AbortSignal,
   ): Promise<void>
   /**
-   * Unpacks an archive in the format of tar into a directory of a running machine, which is made if it is not there. No
-   * entry leads out of the directory; files are root's. Throws `not_a_directory`, `not_an_archive`, `disk_full`,
-   * `file_refused`, `timeout`: what came before that stays. Rejects when the pieces do.
+   * Unpacks an archive in the format of tar into a directory of a running machine, which is created if it is missing. No
+   * entry leads out of the directory; files belong to root. Throws `not_a_directory`, `not_an_archive`, `disk_full`,
+   * `file_refused`, `timeout`: files that were unpacked before stay. Rejects if reading the pieces fails.
    */
   writeArchive(
     ref: MachineRef,

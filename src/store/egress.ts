@@ -43,8 +43,8 @@ export async function markEgressApplied(
 }
 
 /**
- * From now on the engine is told the stack of every unit in it. If it was not before, each other one gets a new version
- * of its rules, so that the engine is told at once.
+ * From now on the engine gets the stack of every unit in it. If it did not before, each other unit gets a new version of
+ * its rules, so that the engine gets the stack at once.
  */
 export async function makeScope(
   db: Kysely<Database>,

@@ -79,7 +79,7 @@ export async function countUnitsBinding(db: Kysely<Database>, teamId: string): P
 }
 
 /**
- * Gives the units that bind a secret a new version, so that the engine is told of its new value. Returns them, oldest
+ * Gives the units that bind a secret a new version, so that the engine gets the new value. Returns them, oldest
  * first.
  */
 export async function renewUnitsBinding(
@@ -95,7 +95,7 @@ export async function renewUnitsBinding(
 }
 
 /**
- * Takes entries out of a unit's environment. As with its rules (store/egress.ts), a unit that stands still gets a new
+ * Takes entries out of a unit's environment. As with its rules (store/egress.ts), a unit in a stable state gets a new
  * revision, so that no start by an older record gives them back.
  */
 export async function setEnv(

@@ -4,7 +4,7 @@
 import { spawn } from 'node:child_process'
 import { note } from './output.ts'
 
-/** Where there is no browser, the URL is told instead. */
+/** Prints the URL if there is no browser. */
 export async function openUrl(url: string): Promise<void> {
   const [program = '', ...before] =
     process.platform === 'darwin'

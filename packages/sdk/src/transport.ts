@@ -6,10 +6,10 @@ import { BerthError, errorOf, errorOfEnvelope } from './errors.ts'
 import type { Settings } from './settings.ts'
 import { readEvents, type StreamEvent } from './sse.ts'
 
-/** What every method takes beside what it is about. */
+/** Options that every method takes. */
 export type CallOptions = {
   signal?: AbortSignal | undefined
-  /** Until the answer begins, in ms. */
+  /** How long to wait until the response begins, in ms. */
   timeoutMs?: number | undefined
 }
 
@@ -37,7 +37,7 @@ export type Call = {
 
 export type Transport = {
   json: <T>(call: Call) => Promise<T>
-  /** The body of an answer that is no JSON, as it comes. Aborting the signal ends it. */
+  /** Streams the body of a response that is not JSON. Aborting the signal ends it. */
   bytes: (call: Call) => Promise<ReadableStream<Uint8Array>>
   /** Throws what its last event says went wrong. */
   events: (call: Call) => AsyncGenerator<StreamEvent>

@@ -37,13 +37,13 @@ import { shellLine, type Word } from './shell.ts'
 import { openTerminal, type Terminal, type TerminalOptions } from './terminal.ts'
 import { type CallOptions, type MakeOptions, newKey, sleep, type Transport } from './transport.ts'
 
-/** What is told when a unit is made, and at no other time. */
+/** Results that only the response to the create has. */
 export type Making = {
   /** Generated secrets and connection strings, and `URL` when it was published. */
   outputs: Record<string, string>
   /** Cost and sleep in words. */
   costLine: string | null
-  /** Of a fork: how much of its source came along. */
+  /** Of a fork: what was copied of its source. */
   copied: ForkResult['copied'][string] | null
 }
 
@@ -56,9 +56,9 @@ export const DEFAULT_WAIT_MS = 120_000
 const POLL_MS = { first: 100, longest: 2000 }
 
 export class Unit implements AsyncDisposable {
-  /** As the last answer has it. */
+  /** The unit as of the last response. */
   info: UnitInfo
-  /** Of a unit that this program made. They are told once: a unit that is asked for later has none. */
+  /** Only a unit that this object created has them: the service returns them once. */
   readonly outputs: Record<string, string>
   readonly costLine: string | null
   readonly copied: Making['copied']
@@ -118,7 +118,7 @@ export class Unit implements AsyncDisposable {
     return await this.exec(shellLine(parts.raw, words))
   }
 
-  /** Begins a command whose output is read as it comes. It ends with its reader; see `processes` for what is to go on. */
+  /** Starts a command and streams its output. It ends with its reader; `processes` has commands that continue. */
   spawn(command: string | readonly string[], options: SpawnOptions = {}): Command {
     return startCommand(this.#transport, this.id, command, options)
   }

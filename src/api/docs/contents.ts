@@ -77,10 +77,10 @@ const sections = {
   ],
 } as const satisfies Record<string, readonly Entry[]>
 
-/** Where operators and contributors read: there an address on loopback is meant as it stands. */
+/** Sections for operators and contributors, in which an address on loopback is not replaced. */
 const ownAddresses = ['Operate', 'Contribute']
 
-/** From the program itself; of all others a file that is not there is not listed. */
+/** Pages that are generated from the program. All others are files, and a missing file is not listed. */
 const written = new Set(['api', 'tools', 'recipes'])
 
 const project = new URL('../../../', import.meta.url)

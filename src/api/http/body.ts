@@ -129,7 +129,7 @@ export async function readBody(
   return Buffer.concat(chunks)
 }
 
-/** The same as it comes. Throws where it is too long, and where its sender goes away. */
+/** Returns the body piece by piece. Throws if it is too long, or if its sender disconnects. */
 export async function* bodyPieces(
   request: IncomingMessage,
   body: Pick<Body<unknown>, 'maxBytes' | 'tooLarge'>,

@@ -182,7 +182,7 @@ function commandIn({ route }: OperationRequest, { target }: Prepared): string | 
   return route.rate === 'execs' ? target : null
 }
 
-/** The operator is told of a caller who goes on beyond the rate. */
+/** Reports to the operator a caller that continues beyond its rate. */
 async function withinRate<T>(
   { app }: Gate,
   { teamId }: Caller,

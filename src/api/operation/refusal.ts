@@ -20,12 +20,12 @@ export async function refuseCall(call: Failed, error: unknown): Promise<unknown>
   return known.status === 500 ? error : known
 }
 
-/** Refused for what was asked. A failure, or a caller who went away, may leave something behind, and took work. */
+/** Whether the call was refused for what it asked. A failure or a disconnect may leave something behind, and cost work. */
 function madeNothing({ status }: AppError): boolean {
   return status >= 400 && status < 499
 }
 
-/** The caller is told of the refusal, whatever becomes of this. */
+/** Never throws: the caller gets the refusal also if this fails. */
 async function giveBack({ gate, request }: Failed, giveBackCreation: () => Promise<void>): Promise<void> {
   try {
     await giveBackCreation()

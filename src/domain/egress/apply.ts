@@ -10,9 +10,9 @@ import { findUnitOfAnyTeam } from '../../store/units.ts'
 import { machineEgress } from './machine-egress.ts'
 
 /**
- * Resolves when the rules of the row are in force. Of a unit in a transitional state nothing is told: what its
- * operation states may be older, so the job tells it afterwards. One at a time for each unit, each with the rules as
- * they are then, so that an older version never comes last.
+ * Resolves when the rules of the row are in force. For a unit in a transitional state it does nothing: the unit's
+ * operation may send older rules, so the job applies the new ones afterwards. One runs at a time for each unit, each with
+ * the rules of that moment, so that an older version never comes last.
  */
 export async function applyEgress(app: App, id: string): Promise<void> {
   await app.egressLocks(id, async () => {
@@ -24,13 +24,13 @@ export async function applyEgress(app: App, id: string): Promise<void> {
   })
 }
 
-/** After a start, which stated the rules of this record. */
+/** Call it after a start, which sent the rules of this record. */
 export async function noteStartedWithEgress(app: App, unit: UnitRecord): Promise<void> {
   if (!isDue(unit)) return
   await markEgressApplied(app.db, { id: unit.id, version: unit.egressVersion, at: app.clock.now() })
 }
 
-/** Never throws: what fails here is told by the background job. */
+/** Never throws: the background job retries what fails here. */
 export async function applyAll(app: App, ids: string[]): Promise<void> {
   await Promise.all(
     ids.map((id) =>

@@ -42,8 +42,8 @@ export async function listWider(
 }
 
 /**
- * Writes the narrower rules, and takes secrets, with the team locked. Returns the units, of which the engine is told
- * after the commit (apply.ts).
+ * Writes the narrower rules, and takes secrets away, with the team locked. Returns the units, whose rules the caller
+ * applies after the commit (apply.ts).
  */
 export async function narrowUnits(
   app: App,

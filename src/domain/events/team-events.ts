@@ -1,7 +1,7 @@
 // The events of a team, for all its streams: one query of the team serves every stream. The query runs at once after
 // a change of this process (domain/transactions/changes.ts), and every ten seconds for everything else: use, money,
 // and changes by other processes. A stream that was interrupted briefly resumes where it was; after a longer time it
-// is told to read the lists again.
+// gets a reset, and reads the lists again.
 
 import { randomBytes } from 'node:crypto'
 import type { App } from '../../app.ts'
@@ -17,16 +17,16 @@ import { creditBalanceCents } from '../billing/balance.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { toUnit } from '../units/model/to-unit.ts'
 
-/** Changes that come together are looked at together. */
+/** Changes within this time are read by one query. */
 const GATHER_MS = 30
 const LOOK_EVERY_MS = 10 * SECOND
-/** After a look that failed. */
+/** The pause after a query that failed. */
 const AGAIN_MS = SECOND
-/** Of the time that looking takes, so many times as much passes without it. */
+/** After each query, the pause is at least so many times as long as the query took. */
 const PAUSES = 5
 /** How long a disconnected client may take to resume. */
 const LINGER_MS = MINUTE
-/** Kept for those who were cut off; a change of more things than this is told as a reset. */
+/** Events that are kept for interrupted streams; more changes than this at once are sent as a reset. */
 const KEPT = 500
 
 export type NumberedEvent = TeamEvent & { id: string }
@@ -41,7 +41,7 @@ type Feed = {
   /** Resolves with the next event. */
   next: PromiseWithResolvers<void>
   streams: number
-  /** The first look has been taken: what changes from now on is told. */
+  /** Resolves after the first query: changes from then on become events. */
   ready: Promise<void>
   end: AbortController
 }
@@ -213,7 +213,7 @@ async function changesBetween(
   ]
 }
 
-/** What was not told yet is told by a later look. */
+/** A change of use that has no event yet gets one by a later query. */
 function withoutUse(marks: Map<string, Mark>, before: Map<string, Mark>): Map<string, Mark> {
   return new Map(
     [...marks].map(([id, mark]) => {

@@ -25,7 +25,7 @@ const refusals: Refusals = {
   bad_path: (_path, said) => validation([{ path: 'path', message: said }]),
 }
 
-/** Throws what the caller is told of a failure, and any other as it is. */
+/** Turns errors of the engine into the refusals that callers get, and throws any other error unchanged. */
 export function refuseFile(unit: UnitRecord, path: string, own: Refusals = {}): (error: unknown) => never {
   return (error) => {
     if (!isEngineError(error)) throw error

@@ -68,7 +68,7 @@ export async function* askForFrames(
   }
 }
 
-/** `onInputFailed` is told why there will be no more input, where that is not its end. */
+/** Calls `onInputFailed` with the reason if the input breaks off before its end. */
 async function send(
   question: Question,
   signal: AbortSignal,

@@ -45,9 +45,9 @@ export type LinkWatcher = {
   /** The rules of a machine have changed: `null`, it is not restricted any more. */
   onRules?: (address: string, rules: KnownRules | null) => void
   onEnded?: (address: string) => void
-  /** Returns the certificate of a team's authority, which the engine is told before rules with secrets are in force. */
+  /** Returns the certificate of a team's authority. The engine gets it before rules with secrets are in force. */
   authorityOf?: (team: number) => Promise<string>
-  /** The engine is away; what is known is not all until `onWhole`. */
+  /** The engine is away; the known rules are incomplete until `onWhole`. */
   onAway?: () => void
   /** With the addresses of all restricted machines. */
   onWhole?: (addresses: ReadonlySet<string>) => void

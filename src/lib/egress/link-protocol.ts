@@ -25,7 +25,7 @@ const egress = z.object({
 })
 
 const team = z.int().min(0)
-/** The resolver is told the hosts alone. */
+/** The resolver gets only the hosts. */
 const secret = z.object({
   name: z.string(),
   placeholder: z.string(),

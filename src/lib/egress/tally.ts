@@ -1,12 +1,12 @@
-// Sums up what machines reached and were refused until it is told on. A machine may ask for a million names: it has a
-// limited number of lines a minute, and the rest of that minute is one line.
+// Sums up what machines reached and were refused, until the sums are sent. A machine may ask for a million names: it has
+// a limited number of lines a minute, and one line for the rest of that minute.
 
 import type { MachineSeen, SeenLine } from './seen.ts'
 
 export type TallyBounds = {
   /** Of one machine. */
   linesPerMinute: number
-  /** That wait to be told, of all machines. */
+  /** Lines of all machines that wait to be sent. */
   lines: number
 }
 

@@ -10,7 +10,7 @@ const EVERY_MS = SECOND
 const BOUNDS = { linesPerMinute: 40, lines: 10_000 } as const
 
 export type Telling = {
-  /** Returns the line in which it is counted, for what is known of it later. */
+  /** Returns the line in which it is counted, so that its bytes can be added later. */
   note: (machine: string, line: SeenLine) => SeenLine
   /** Tells what is left, if the engine is there. */
   close(): Promise<void>

@@ -38,7 +38,7 @@ async function each(context: Context, doing: string, act: (unit: Unit) => Promis
       if (!context.isJson) await print(word)
     } catch (error) {
       if (context.signal.aborted) throw error
-      // The first one is told by main.
+      // main prints the first one.
       if (failures.length > 0) note(`error: ${(error as Error).message}`)
       failures.push(error)
     }

@@ -2,7 +2,7 @@
 
 import { isBerthError } from '@berth/sdk'
 
-/** Whether an error goes by itself: the network's, or that of a server or an engine that is being restarted. */
+/** Whether an error goes away by itself: the network is down, or the server or the engine restarts. */
 export function isPassing(error: unknown): boolean {
   return isBerthError(error, 'connection_failed') || isBerthError(error, 'unavailable')
 }

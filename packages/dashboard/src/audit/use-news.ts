@@ -17,7 +17,7 @@ export function useNews(onNews: () => void): void {
     const stop = cache.getQueryCache().subscribe((event) => {
       if (event.type !== 'updated' || event.action.type !== 'success' || timer !== undefined) return
       const [ofTeam, noun] = event.query.queryKey
-      // Only what came by the stream: what this page read itself tells nothing new.
+      // Only events of the stream count, not what this page has read itself.
       if (ofTeam !== team.id || !telling.includes(noun) || event.action.manual !== true) return
       timer = setTimeout(() => {
         timer = undefined

@@ -25,7 +25,7 @@ export function SpendPage() {
   const team = useTeam()
   const { days = 30 } = readSpendSearch(useSearch({ strict: false }))
   const usage = useQuery(usageQuery(team.id, days))
-  // What stands above the rest comes with it: nothing moves once it can be read.
+  // The parts above appear together with the rest, so that nothing moves while a person reads.
   const above = [
     useQuery(usageQuery(team.id, 31)),
     useQuery(moneyQuery(team.id)),

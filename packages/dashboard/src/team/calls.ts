@@ -12,7 +12,7 @@ export type TeamCall = {
   body?: unknown
 }
 
-/** Returns the answer; null if the call failed, which is told by then. */
+/** Returns the response; null if the call failed, of which the page has a message then. */
 export async function callTeam<T>(
   team: string,
   { method, path, body }: TeamCall,

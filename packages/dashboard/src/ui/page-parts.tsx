@@ -32,7 +32,7 @@ export function Empty({ title, children }: { title: string; children?: ReactNode
   )
 }
 
-/** Rows of the height of real ones. They come after a moment, for what is there at once shows nothing. */
+/** Placeholder rows of the height of real ones. They appear after a moment, so that fast pages do not flicker. */
 export function Skeleton({ rows = 8 }: { rows?: number }) {
   const [isShown, show] = useState(false)
   useEffect(() => {

@@ -37,7 +37,7 @@ const HELD_TIMEOUT_MS = 10_000
 /** How long a killed command may take to end before the call returns without it. */
 const LET_GO_AFTER_MS = 3000
 
-/** As the engine's callers ask for it, and with an input that comes piece by piece. */
+/** The request of the engine's caller, with an input that arrives piece by piece. */
 type Command = Omit<ExecRequest, 'stdin'> & { stdin: Stdin }
 
 type Options = {

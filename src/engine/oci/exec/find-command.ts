@@ -5,7 +5,7 @@ import { HELPER } from '../runtime/bundle.ts'
 
 /**
  * For the helper's shell: goes to the directory $1, where that is not empty, and looks for the command $2, which is then in
- * `berth_command`, with what came after it as the arguments. `berth_finish` is told 126 or 127 where there is none.
+ * `berth_command`, with the rest as its arguments. Calls `berth_finish` with 126 or 127 if there is none.
  */
 // It is looked for by hand, in variables that no environment has: the helper's shell would run a tool of its own under the
 // same name.

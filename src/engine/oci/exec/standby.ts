@@ -50,7 +50,7 @@ export function prepareStandby(host: EngineContext, machine: Machine, kind: Stan
   })
 }
 
-/** Returns the machine's standby, which is the caller's from then on. Null if there is none, or it is of no use. */
+/** Returns the machine's standby, which belongs to the caller from then on. Null if there is none that can be used. */
 export async function takeStandby(
   host: EngineContext,
   machine: Machine,

@@ -53,7 +53,7 @@ export function teamGroup(team: number): string {
   return `team-${team}`
 }
 
-/** From now on the run's group lies in its team's. Before the runtime is told where it lies. */
+/** Puts the run's group into that of its team. Call it before the runtime is given the path (`cgroupPath`). */
 export function placeInTeam(cgroups: Cgroups, container: string, team: number): void {
   cgroups.places.set(container, `${teamGroup(team)}/${container}`)
 }

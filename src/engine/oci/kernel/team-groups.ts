@@ -81,7 +81,7 @@ export type Charge = (command: string, args: string[]) => [string, string[]]
 /** At the service's own. */
 export const unchanged: Charge = (command, args) => [command, args]
 
-/** Moves the shell that runs it, then becomes the program. A group that is gone by now keeps nothing from starting. */
+/** Moves its own shell into the groups, then becomes the program. It starts the program also if a group no longer exists. */
 const ENTER = 'while [ "$1" != -- ]; do { echo 0 >"$1"; } 2>/dev/null; shift; done; shift; exec "$@"'
 
 /** For programs of ours that work for a team outside its machines. */

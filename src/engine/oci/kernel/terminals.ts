@@ -66,15 +66,15 @@ export function acceptConnection(listener: number): number | null {
 }
 
 /**
- * Returns the master of a terminal that was sent over a connection, not blocking from now on; null if nothing came yet.
- * Throws if what came is none.
+ * Returns the master of a terminal that was sent over a connection, not blocking from now on; null if nothing has arrived yet.
+ * Throws if something else has arrived.
  */
 export function receiveTerminal(connection: number): number | null {
   const control = Buffer.alloc(CONTROL.bytes)
   const head = {
     name: null,
     nameLength: 0,
-    // The runtime sends the terminal's name along, which is of no use here.
+    // The runtime also sends the terminal's name, which is not needed.
     pieces: { base: Buffer.alloc(4096), length: 4096 },
     pieceCount: 1,
     control,

@@ -159,7 +159,7 @@ async function launch(host: EngineContext, launched: Launch): Promise<void> {
   await recordRunning(host, launched, config)
 }
 
-/** Of a machine that was made ahead. Returns false if it is of no use for this run, and removed. */
+/** Starts the run of a machine that was made ahead. Returns false if the machine does not fit this run; it is removed then. */
 async function launchReady(host: EngineContext, launched: Launch): Promise<boolean> {
   const { machine, run, paths } = launched
   const { ready, record } = machine

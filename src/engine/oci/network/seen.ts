@@ -8,7 +8,7 @@ import { createTally } from '../../../lib/egress/tally.ts'
 
 const EVERY_MS = SECOND
 const BOUNDS = { linesPerMinute: 80, lines: 20_000 } as const
-/** A connection's bytes are told when it ends. */
+/** A line can be this late: the bytes of a connection are reported when it ends. */
 const OLDEST_MS = 7 * DAY
 
 export type Seen = {

@@ -1,4 +1,4 @@
-// A machine made ahead: its first run, created and started up to a program that waits to be told what to become, and
+// A machine made ahead: its first run, created, started up to a program that waits for the command to become, and
 // frozen. On the host it is a machine whose creation was interrupted (record.ts): the next engine removes it. Once a
 // create has taken it, its disk and its network are the new machine's, and its run is the machine's first one.
 
@@ -24,7 +24,7 @@ export function isReadyName(id: string): boolean {
   return id.startsWith(PREFIX)
 }
 
-/** From now on the machine's first run goes by the name under which it was made. */
+/** Registers the name under which the machine's first run was made: its container keeps that name. */
 export function nameFirstRun(paths: Paths, { spec, madeAs }: Pick<MachineRecord, 'spec' | 'madeAs'>): void {
   if (madeAs !== undefined) paths.containers.set(`${spec.id}-${FIRST_GENERATION}`, madeAs)
 }
