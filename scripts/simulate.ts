@@ -1,7 +1,7 @@
-// npm run simulate -- [--schedules 1000] [--seed 1] [--only 0,3,4] [--jumps] [--beside 3]
+// npm run simulate -- [--schedules 1000] [--seed 1] [--only 0,3,4] [--jumps] [--hosts] [--beside 3]
 // npm run simulate -- --month [--units 1000] [--days 30] [--seed 1]
 //
-// With `--month`, what a month of so many units cost, against a reference.
+// With `--hosts`, two more hosts that are cut off, boot, are swapped or given up. With `--month`, what a month of so many units cost, against a reference.
 //
 // Simulates as many schedules, each with a seed of its own, a few beside each other: Postgres and this
 // process then keep two cores busy. With `--seed` and without a number it replays that one.
@@ -18,6 +18,7 @@ const { values } = parseArgs({
     seed: { type: 'string' },
     only: { type: 'string' },
     jumps: { type: 'boolean', default: false },
+    hosts: { type: 'boolean', default: false },
     beside: { type: 'string', default: '3' },
     month: { type: 'boolean', default: false },
     units: { type: 'string', default: '1000' },
@@ -42,7 +43,12 @@ const failures: string[] = []
 await Promise.all(
   benches.map(async (bench) => {
     while (begun < count && failures.length < MAX_FAILURES) {
-      const failure = await explore(bench, { seed: first + begun++, withJumps: values.jumps, only })
+      const failure = await explore(bench, {
+        seed: first + begun++,
+        withJumps: values.jumps,
+        hasHosts: values.hosts,
+        only,
+      })
       done += 1
       if (failure !== null) failures.push(failure)
       if (failure !== null) console.log(`${failure}\n`)

@@ -151,7 +151,11 @@ export type Capacity = {
   teamDiskGb: number
   /** Absent: it makes none ahead. */
   readyMachines?: ReadyMachinesStatus | undefined
+  host?: HostFacts | undefined
 }
+
+/** Whose machines these are, in which boot of the host, and what its wall clock says. */
+export type HostFacts = { instance: string; boot: string; nowMs: number }
 
 /** Machines made ahead: how many wait and what they use, and how many creates found one since the engine started. */
 export type ReadyMachinesStatus = { waiting: number; memoryMb: number; hits: number; misses: number }

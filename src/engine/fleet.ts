@@ -1,8 +1,9 @@
 // The hosts whose engines this server calls, and the one place that answers which engine has a unit's machine. A call
 // for a host that is not here, or that is away, fails at once with `engine_away`; other hosts are not touched.
 
-import type { Engine } from './engine.ts'
+import type { Capacity, Engine } from './engine.ts'
 import { EngineError } from './errors.ts'
+import { correctTimes } from './corrected-times.ts'
 import { emptyEngine } from './empty-engine.ts'
 import { guardEngine } from './guarded.ts'
 
@@ -31,8 +32,14 @@ export type FleetHost = NewHost & {
   refusedUntilMs: number
   /** Memory of units that were placed a moment ago, which its free memory does not show yet. */
   promised: { memoryMb: number; untilMs: number }[]
+  /** What its engine last said; null before it did. */
+  capacity: Capacity | null
+  /** By how much its wall clock is ahead of the server's. */
+  clockOffsetMs: number
   /** In monotonic time: when it last answered. */
   answeredMs: number
+  /** In monotonic time: when what it said was last stored. */
+  storedMs: number
   /** In monotonic time: when it was last looked after. */
   watchedMs: number
 }
@@ -80,9 +87,10 @@ export function createFleet(own: NewHost, openFar: (to: FarAddress) => FarEngine
 
   function open(far: Omit<NewHost, 'engine'> & FarAddress, awaySince: Date): FleetHost {
     const { engine: unguarded, cut } = openFar(far)
-    const host = hostOf({ ...far, engine: unguarded })
+    const corrected = correctTimes(unguarded, () => host.clockOffsetMs)
+    const host = hostOf({ ...far, engine: corrected })
     const away = () => (host.awaySince ? hostAwayError(host.awaySince) : null)
-    return join(Object.assign(host, { engine: guardEngine(unguarded, away), awaySince }), cut)
+    return join(Object.assign(host, { engine: guardEngine(corrected, away), awaySince }), cut)
   }
 
   function giveUp({ id, name, region }: Omit<NewHost, 'engine'>): void {
@@ -137,7 +145,10 @@ function hostOf({ id, name, region, engine }: NewHost): FleetHost {
     isDraining: false,
     isLost: false,
     refusedUntilMs: 0,
+    capacity: null,
+    clockOffsetMs: 0,
     answeredMs: 0,
+    storedMs: 0,
     watchedMs: 0,
   }
   return { id, name, region, engine, unguarded: engine, promised: [], ...state }

@@ -20,12 +20,22 @@ export async function tableOfHosts(db: Kysely<Database>, now: Date): Promise<str
       host.region ?? '-',
       host.address ?? 'this machine',
       String(count),
+      host.availableMb === null ? '-' : `${host.availableMb} of ${host.memoryMb} MB`,
+      clockOf(host),
       host.seenAt === null ? 'never' : `${secondsSince(host, now)} s ago`,
       host.id,
       nextStep(host, count, now),
     ]
   })
-  return formatTable([['host', 'state', 'region', 'engine', 'units', 'seen', 'id', 'what to do'], ...rows])
+  return formatTable([
+    ['host', 'state', 'region', 'engine', 'units', 'free memory', 'clock', 'seen', 'id', 'what to do'],
+    ...rows,
+  ])
+}
+
+function clockOf({ clockOffsetMs }: HostRecord): string {
+  if (clockOffsetMs === null) return '-'
+  return `${clockOffsetMs < 0 ? '' : '+'}${(clockOffsetMs / SECOND).toFixed(1)} s`
 }
 
 function secondsSince({ seenAt }: HostRecord, now: Date): number {
@@ -36,7 +46,8 @@ function nextStep(host: HostRecord, units: number, now: Date): string {
   if (host.state === 'removed') return 'nothing'
   if (host.state === 'lost')
     return units === 0 ? 'npm run hosts -- remove' : 'destroy its units, and make them anew'
-  if (host.awaySince) return 'bring it back, or say that it is lost'
+  if (host.awaySince)
+    return `${host.reason === null ? '' : `${printable(host.reason)}: `}bring it back, or say that it is lost`
   if (host.state === 'joining') return 'start Berth on it'
   if (host.state === 'draining')
     return units === 0 ? 'npm run hosts -- remove' : 'wait until its units are destroyed, or undrain it'

@@ -27,7 +27,7 @@ const stateOf = async (name: string) =>
 describe('npm run hosts', () => {
   it('shows each host with what to do; a second data directory of one machine has its instance in its name', async () => {
     const [head, ...rows] = await tableOfHosts(domain.app.db, now)
-    expect(head).toMatch(/^host +state +region +engine +units +seen +id +what to do$/)
+    expect(head).toMatch(/^host +state +region +engine +units +free memory +clock +seen +id +what to do$/)
     expect(rows.map((row) => row.split(/ {2,}/).slice(0, 2))).toEqual([
       ['here', 'ready'],
       ['here-gone', 'ready'],

@@ -1,6 +1,6 @@
 // The hosts that units are placed on (decision 147).
 
-import type { Kysely } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import type { Database } from './schema.ts'
 import type { HostState } from './tables/hosts.ts'
 
@@ -13,6 +13,10 @@ export type HostRecord = {
   state: HostState
   awaySince: Date | null
   reason: string | null
+  boot: string | null
+  availableMb: number | null
+  memoryMb: number | null
+  clockOffsetMs: number | null
   /** Its last heartbeat. */
   seenAt: Date | null
 }
@@ -31,6 +35,10 @@ export async function listHosts(db: Kysely<Database>): Promise<HostRecord[]> {
       'state',
       'away_since as awaySince',
       'reason',
+      'hosts.boot',
+      'available_mb as availableMb',
+      'memory_mb as memoryMb',
+      'clock_offset_ms as clockOffsetMs',
       'heartbeats.at as seenAt',
     ])
     .orderBy('name')
@@ -112,6 +120,30 @@ export async function findPlaceOfTeam(
     .orderBy('host_id')
     .execute()
   return { hostIds: rows.map(({ host_id }) => host_id), region }
+}
+
+export type HostFactsRow = {
+  id: string
+  instance: string
+  boot: string
+  classes: string[]
+  cpus: number
+  memoryMb: number
+  availableMb: number
+  clockOffsetMs: number
+}
+
+/** What engines said of their hosts, of all of them in one statement. An instance that is known stays. */
+export async function saveHostFacts(db: Kysely<Database>, facts: HostFactsRow[]): Promise<void> {
+  if (facts.length === 0) return
+  await sql`
+    update hosts set
+      instance = coalesce(hosts.instance, said.instance), boot = said.boot, classes = said.classes, cpus = said.cpus,
+      memory_mb = said."memoryMb", available_mb = said."availableMb", clock_offset_ms = said."clockOffsetMs"
+    from jsonb_to_recordset(${JSON.stringify(facts)}::jsonb) as said (
+      id text, instance text, boot text, classes jsonb, cpus integer, "memoryMb" integer, "availableMb" integer,
+      "clockOffsetMs" integer)
+    where hosts.id = said.id`.execute(db)
 }
 
 export async function setHostAway(

@@ -26,18 +26,19 @@ it('migrate refuses the database of a newer release with an explanation and leav
 it('migrate gives a lock that another session holds its time, tries again, and applies the step in the end', async () => {
   const own = await createTestDatabase()
   const db = openImpatient(own.url)
-  await sql`delete from kysely_migration where name = '0041-egress-log'`.execute(db)
-  await sql`drop table egress_log; drop sequence egress_log_changes`.execute(db)
+  await sql`delete from kysely_migration where name = '0044-facts-of-hosts'`.execute(db)
+  const columns = ['boot', 'classes', 'cpus', 'memory_mb', 'available_mb', 'clock_offset_ms']
+  await sql.raw(`alter table hosts ${columns.map((name) => `drop column ${name}`).join(', ')}`).execute(db)
   const other = new pg.Client(own.url)
   await other.connect()
-  await other.query('begin; lock table units in row exclusive mode')
+  await other.query('begin; lock table hosts in row exclusive mode')
   let missed = 0
   await migrate(db, () => {
     missed += 1
     if (missed === 3) void other.query('commit')
   })
   expect(missed).toBeGreaterThanOrEqual(3)
-  expect((await sql`select * from egress_log`.execute(db)).rows).toEqual([])
+  expect((await sql`select boot from hosts`.execute(db)).rows).toEqual([{ boot: null }])
   await other.end()
   await db.destroy()
   await own.drop()

@@ -37,6 +37,7 @@ import { up as egress } from './migrations/0037-egress.ts'
 import { up as hosts } from './migrations/0038-hosts.ts'
 import { up as brokeredSecrets } from './migrations/0040-brokered-secrets.ts'
 import { up as egressLog } from './migrations/0041-egress-log.ts'
+import { up as factsOfHosts } from './migrations/0044-facts-of-hosts.ts'
 import { applyRepeatableSql } from './repeatable.ts'
 
 type RunStep = (step: Migration, on: Kysely<unknown>, name: string) => Promise<void>
@@ -76,6 +77,7 @@ const migrations: Record<string, Migration> = {
   '0038-hosts': { up: hosts },
   '0040-brokered-secrets': { up: brokeredSecrets },
   '0041-egress-log': { up: egressLog },
+  '0044-facts-of-hosts': { up: factsOfHosts },
 }
 
 // A lock of this file: the migrator takes its own only after it has looked for its tables.

@@ -19,6 +19,8 @@ export type Bench = {
   callers: readonly [Caller, Caller]
   /** A key with room for all units. */
   roomy: Caller
+  /** Keys of other teams, whose units are on other hosts where there are several. */
+  neighbors: readonly [Caller, Caller]
   close: () => Promise<void>
 }
 
@@ -29,6 +31,8 @@ export async function createBench(socketDir?: string): Promise<Bench> {
   const caller = await makeCaller(around, { maxConcurrentUnits: 2 }, 'team')
   const another = await addKey(around, caller, { maxConcurrentUnits: 3 })
   const roomy = await addKey(around, caller, { maxConcurrentUnits: 100 })
+  const near = await makeCaller(around, { maxConcurrentUnits: 100 }, 'team')
+  const far = await makeCaller(around, { maxConcurrentUnits: 100 }, 'team')
   const { id, name, region } = await meetLocalHost(db, { instance: 'test', name: 'only', newId: 'host_new' })
   await db.destroy()
   const client = new pg.Client({ connectionString: database.url, types: { getTypeParser } })
@@ -38,6 +42,7 @@ export async function createBench(socketDir?: string): Promise<Bench> {
     host: { id, name, region },
     callers: [caller, another],
     roomy,
+    neighbors: [near, far],
     close: async () => {
       await client.end()
       await database.drop()

@@ -4,12 +4,15 @@
 
 import type { Engine, MachineRef } from '../../src/engine/engine.ts'
 import { EngineError } from '../../src/engine/errors.ts'
+import type { FarEngine } from '../../src/engine/fleet.ts'
 import type { FakeEngine } from '../support/fake-engine/fake-engine.ts'
 import { createLife, type Gate, type Gates, type Life } from './gates.ts'
 import type { Random } from './random.ts'
 
 export type SimulatedEngine = {
   for: (life: Life) => Engine
+  /** The same over a connection that the server can cut, as to another machine. */
+  farFor: (life: Life) => FarEngine
   /** The number of commands and transfers that run in a machine now. */
   atWorkIn: (id: string) => number
   /** The engine’s process dies. Machines keep running. */
@@ -20,6 +23,10 @@ export type SimulatedEngine = {
   cut: (life: Life) => void
   /** Whether answers are slow at times. */
   setSlow: (isSlow: boolean) => void
+  /** Whether nothing arrives and nothing is answered, without an error. */
+  setSilent: (isSilent: boolean) => void
+  /** The engine of another data directory is started here. */
+  exchange: (fake: FakeEngine) => void
 }
 
 type Request = { life: Life; operation: string; id: string | null; gate: Gate | null }
@@ -27,18 +34,28 @@ type Request = { life: Life; operation: string; id: string | null; gate: Gate | 
 const SLOW_PROBABILITY = 1 / 12
 
 export function createSimulatedEngine(
-  fake: FakeEngine,
+  first: FakeEngine,
   gates: Gates,
   random: Random,
   note: (what: string) => void,
 ): SimulatedEngine {
+  let fake = first
   const sent: Request[] = []
   const atWork = new Map<string, number>()
   const orphaned = createLife('nobody any more')
   let isUp = true
   let isSlow = true
+  let isSilent = false
+  const own = new WeakSet<Gate>()
 
   const drawSlow = () => isSlow && random.chance(SLOW_PROBABILITY)
+
+  function close(life: Life, kind: 'engine' | 'event', what: string, isNext = () => true) {
+    const isFree = () => !isSilent && isNext()
+    const closed = gates.close(life, kind, what, { isFree, isSlow: drawSlow() })
+    if (closed.gate) own.add(closed.gate)
+    return closed
+  }
 
   /** Waits until the request arrives. Rejects when the engine is down. */
   async function arrive(life: Life, operation: string, id: string | null): Promise<void> {
@@ -47,7 +64,7 @@ export function createSimulatedEngine(
       return id === null || before.every((other) => other.id !== id || other.life === life)
     }
     const what = id === null ? operation : `${operation} ${id}`
-    const { gate, passed } = gates.close(life, 'engine', what, { isFree: isNext, isSlow: drawSlow() })
+    const { gate, passed } = close(life, 'engine', what, isNext)
     const request: Request = { life, operation, id, gate }
     if (gate) sent.push(request)
     try {
@@ -73,7 +90,7 @@ export function createSimulatedEngine(
     await arrive(life, operation, id)
     if (id !== null) note(`the engine is told to ${operation} ${id}`)
     const [outcome] = await Promise.allSettled([work()])
-    await gates.pass(life, 'engine', `${operation} is answered`, { isSlow: drawSlow() })
+    await close(life, 'engine', `${operation} is answered`).passed
     if (outcome.status === 'rejected') throw outcome.reason
     return outcome.value
   }
@@ -99,7 +116,7 @@ export function createSimulatedEngine(
     const tell =
       <T>(what: string, listen: (item: T) => void) =>
       (item: T) => {
-        gates.pass(life, 'event', what, { isSlow: drawSlow() }).then(
+        close(life, 'event', what).passed.then(
           () => listen(item),
           () => {},
         )
@@ -179,35 +196,76 @@ export function createSimulatedEngine(
     }
   }
 
+  function cutOff(life: Life): void {
+    for (const request of sent.filter((each) => each.life === life)) {
+      const isLost = request.id === null || request.operation === 'exec' || random.chance(0.5)
+      if (isLost || !request.gate) {
+        forget(request)
+      } else {
+        note(`${request.gate.what} is still on its way`)
+        request.gate.life = orphaned
+      }
+    }
+  }
+
   return {
     for: engineOf,
+    farFor: (life) => {
+      let line = new AbortController()
+      const cut = () => {
+        cutOff(life)
+        line.abort(away())
+        line = new AbortController()
+      }
+      return { engine: overLine(engineOf(life), () => line.signal), cut }
+    },
     atWorkIn: (id) => atWork.get(id) ?? 0,
     crash: () => {
       isUp = false
       fake.crash()
       for (const request of sent.filter(({ gate }) => gate?.life === orphaned)) forget(request)
-      for (const gate of gates.closed())
-        if (gate.kind === 'engine' || gate.kind === 'event') gate.fail(away())
+      for (const gate of gates.closed()) if (own.has(gate)) gate.fail(away())
     },
     start: () => {
       isUp = true
     },
     isUp: () => isUp,
-    cut: (life) => {
-      for (const request of sent.filter((each) => each.life === life)) {
-        const isLost = request.id === null || request.operation === 'exec' || random.chance(0.5)
-        if (isLost || !request.gate) {
-          forget(request)
-        } else {
-          note(`${request.gate.what} is still on its way`)
-          request.gate.life = orphaned
-        }
-      }
-    },
+    cut: cutOff,
     setSlow: (slow) => {
       isSlow = slow
     },
+    setSilent: (silent) => {
+      isSilent = silent
+    },
+    exchange: (other) => {
+      fake = other
+    },
   }
+}
+
+/** Calls fail when the line is cut, and what follows the engine ends. */
+function overLine(engine: Engine, line: () => AbortSignal): Engine {
+  return new Proxy(engine, {
+    get: (target, name: keyof Engine) => {
+      const method = target[name] as (...args: unknown[]) => unknown
+      if (name === 'followLogs' || name === 'followProcess') return method
+      return async (...args: unknown[]) => {
+        const signal = line()
+        const bound = args.map((each) =>
+          each instanceof AbortSignal ? AbortSignal.any([each, signal]) : each,
+        )
+        if (name === 'exec') bound[3] ??= signal
+        const { promise: cut, reject } = Promise.withResolvers<never>()
+        const onCut = () => reject(signal.reason)
+        signal.addEventListener('abort', onCut, { once: true })
+        try {
+          return await Promise.race([method(...bound), cut])
+        } finally {
+          signal.removeEventListener('abort', onCut)
+        }
+      }
+    },
+  })
 }
 
 function away(): EngineError {

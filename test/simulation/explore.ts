@@ -10,6 +10,8 @@ export type Draw = {
   seed: number
   /** The host’s clock is set at times. */
   withJumps: boolean
+  /** Some units are on hosts of other machines. */
+  hasHosts?: boolean
   /** The indices of the drawn steps to run; null for all. */
   only: number[] | null
 }
@@ -28,8 +30,8 @@ export async function explore(bench: Bench, draw: Draw): Promise<string | null> 
   return report({ ...draw, only }, await simulate(bench, drawSchedule({ ...draw, only })))
 }
 
-export function drawSchedule({ seed, withJumps, only }: Draw): Schedule {
-  const [schedule] = fc.sample(fc.noBias(schedules({ withJumps })), { seed, numRuns: 1 })
+export function drawSchedule({ seed, withJumps, hasHosts = false, only }: Draw): Schedule {
+  const [schedule] = fc.sample(fc.noBias(schedules({ withJumps, hasHosts })), { seed, numRuns: 1 })
   if (!schedule) throw new Error('no schedule was drawn')
   const { steps } = schedule
   return only ? { ...schedule, steps: only.flatMap((index) => steps[index] ?? []) } : schedule
@@ -51,7 +53,7 @@ async function shorten(steps: number[], fails: (steps: number[]) => Promise<bool
 
 function report(draw: Draw, { history, faults }: Result): string {
   const steps = drawSchedule(draw).steps.map((step) => `  ${JSON.stringify(step)}`)
-  const jumps = draw.withJumps ? ' --jumps' : ''
+  const jumps = `${draw.withJumps ? ' --jumps' : ''}${draw.hasHosts ? ' --hosts' : ''}`
   return [
     ...steps,
     '',

@@ -2,7 +2,8 @@
 // values, and returns a sentence for each fault.
 
 import { AppError } from '../../src/contract/errors.ts'
-import { SECOND } from '../../src/lib/clock.ts'
+import { sizeNanoCentsPerHour } from '../../src/domain/billing/prices.ts'
+import { HOUR, SECOND } from '../../src/lib/clock.ts'
 import { isOutage } from '../../src/store/outage.ts'
 import type { Seen } from './seen.ts'
 
@@ -102,4 +103,14 @@ export function judgeFailure(error: unknown, isCalm: boolean, tookMs: number): s
   const isOwnFault = refusals.includes(code) || ownFaults.some((text) => message.startsWith(text))
   const isLate = code === 'unavailable' && tookMs >= WAIT_MS
   return !isCalm || isOwnFault || isLate ? [] : [`fails without any trouble: ${message}`]
+}
+
+/** Nothing is charged for time that no heartbeat of the unit's own host has proven. */
+export function judgeCharges({ size, hasVolume, runs, wholeAt, charged }: Seen): string[] {
+  if (hasVolume) return []
+  const msOf = ({ from, to }: Seen['runs'][number]) =>
+    Math.max(0, (to ?? wholeAt ?? from).getTime() - from.getTime())
+  const ranMs = runs.reduce((sum, run) => sum + msOf(run), 0)
+  const owed = (BigInt(ranMs) * sizeNanoCentsPerHour[size]) / BigInt(HOUR)
+  return charged > owed ? [`is charged ${charged}, and its heartbeat proves ${owed}`] : []
 }

@@ -21,7 +21,7 @@ beforeEach(() => {
     hasJumped: () => false,
     maxConcurrentUnits: new Map([['key', 1]]),
     atWorkIn: () => 0,
-    isCalm: true,
+    isCalm: () => true,
   })
 })
 
@@ -50,6 +50,9 @@ function seeCreating(): void {
     runs: [],
     wholeAt: null,
     charged: 0n,
+    hostId: 'host_1',
+    size: 'small',
+    hasVolume: false,
   }
   reference.seen([unit])
 }

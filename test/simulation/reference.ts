@@ -9,6 +9,7 @@ import {
   CREATING_WAIT_MS,
   judgeBeginning,
   judgeChange,
+  judgeCharges,
   judgeFailure,
   judgeFork,
   judgeRuns,
@@ -49,8 +50,8 @@ export type Surroundings = {
   maxConcurrentUnits: ReadonlyMap<string, number>
   /** The number of commands and transfers that run in a unit’s machine. */
   atWorkIn: (id: string) => number
-  /** Nothing is broken, so nothing may fail. */
-  isCalm: boolean
+  /** Nothing is broken on this host, so nothing may fail there; null: on any host. */
+  isCalm: (hostId: string | null) => boolean
 }
 
 type Known = {
@@ -98,7 +99,12 @@ export function createReference(around: Surroundings): Reference {
   const unanswered = new Set<Call>()
   const sleepsNow: Call[] = []
   /** Every heartbeat that was seen. */
-  const beats = new Set<number>()
+  const beats = new Map<string, Set<number>>()
+  const beatsOf = (hostId: string) => {
+    const ofHost = beats.get(hostId) ?? new Set<number>()
+    beats.set(hostId, ofHost)
+    return ofHost
+  }
   const faults: string[] = []
   /** The time of the last call that may wake a unit. */
   let calledMs = 0
@@ -120,7 +126,10 @@ export function createReference(around: Surroundings): Reference {
     if (call.isUse) calledMs = around.nowMs()
     if (!outcome.ok) {
       const tookMs = around.elapsedMs() - call.beganMs
-      condemn(`call ${call.number} (${call.what})`, judgeFailure(outcome.error, around.isCalm, tookMs))
+      condemn(
+        `call ${call.number} (${call.what})`,
+        judgeFailure(outcome.error, around.isCalm(hostOf(call)), tookMs),
+      )
     }
     const unit = known.get(call.unitId ?? '')
     if (!unit) return
@@ -161,13 +170,17 @@ export function createReference(around: Surroundings): Reference {
     if (!isTrue) condemn(id, [`was ${meanwhile.join(', ')}, and call ${call.number} was refused`])
   }
 
+  function hostOf({ unitId }: Call): string | null {
+    return known.get(unitId ?? '')?.seen.hostId ?? null
+  }
+
   function seen(units: Seen[]): void {
-    for (const { wholeAt } of units) if (wholeAt) beats.add(wholeAt.getTime())
+    for (const { hostId, wholeAt } of units) if (wholeAt) beatsOf(hostId).add(wholeAt.getTime())
     for (const unit of units) {
       const before = known.get(unit.id)
       if (before) condemn(unit.id, compare(before, unit))
       else condemn(unit.id, begin(unit))
-      if (!around.hasJumped()) condemn(unit.id, judgeRuns(unit))
+      if (!around.hasJumped()) condemn(unit.id, [...judgeRuns(unit), ...judgeCharges(unit)])
     }
     const forks = Map.groupBy(
       [...known.values()].filter(({ seen: { forkId } }) => forkId !== null),
@@ -232,7 +245,7 @@ export function createReference(around: Surroundings): Reference {
     return [
       ...judgeChange(before, now),
       ...judgeRest(unit),
-      ...(isTimely ? judgeTimes(before, now, around.nowMs(), beats) : []),
+      ...(isTimely ? judgeTimes(before, now, around.nowMs(), beatsOf(now.hostId)) : []),
       ...(isTimely && fellAsleep ? judgeSleep(unit, before) : []),
       ...(isTimely && before.state === 'sleeping' && now.state === 'starting' ? judgeWake() : []),
     ]

@@ -1,10 +1,12 @@
 // What the database says of every unit after each commit.
 
+import type { Size } from '../../src/contract/policy.ts'
 import type { SimulatedDatabase } from './database.ts'
 
 /** A unit with its runs, oldest first. */
 export type Seen = {
   id: string
+  hostId: string
   state: string
   generation: number
   reason: string | null
@@ -20,13 +22,15 @@ export type Seen = {
   runs: { from: Date; to: Date | null }[]
   /** The last heartbeat of a complete server. */
   wholeAt: Date | null
+  size: Size
+  hasVolume: boolean
   /** Nano-cents on the ledger. */
   charged: bigint
 }
 
 const UNITS = `
-  select id, state, generation, fork_id as "forkId", forked_from as "forkedFrom", stopped_reason as reason, frozen, held_by as "heldBy", sleep, sleeps_at as "sleepsAt",
-    coalesce(spec #>> '{healthcheck,cmd,0}' = 'false', false) as "isSick", changed_at as "changedAt",
+  select id, host_id as "hostId", state, generation, fork_id as "forkId", forked_from as "forkedFrom", stopped_reason as reason, frozen, held_by as "heldBy", sleep, sleeps_at as "sleepsAt",
+    size, coalesce(spec -> 'volume', 'null')::text <> 'null' as "hasVolume", coalesce(spec #>> '{healthcheck,cmd,0}' = 'false', false) as "isSick", changed_at as "changedAt",
     array(select started_at from meters where unit_id = units.id and kind = 'compute' order by meters.id) as "from",
     array(select ended_at from meters where unit_id = units.id and kind = 'compute' order by meters.id) as "to",
     (select at from heartbeats where id = units.host_id) as "wholeAt",

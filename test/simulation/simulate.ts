@@ -2,6 +2,7 @@
 // every call answered, and every unit able to sleep, wake and be destroyed.
 
 import { sizeNanoCentsPerHour, volumeNanoCentsPerGbHour } from '../../src/domain/billing/prices.ts'
+import type { Caller } from '../../src/domain/credentials/caller.ts'
 import type { FakeEngine } from '../support/fake-engine/fake-engine.ts'
 import { HOUR, MINUTE, SECOND } from '../../src/lib/clock.ts'
 import { verifyLedgerOfTeam } from '../../src/store/verify-ledger.ts'
@@ -11,6 +12,7 @@ import { findUnsettled } from '../support/invariants.ts'
 import type { Bench } from './bench.ts'
 import { paths, type Wish } from './calls.ts'
 import type { Gate } from './gates.ts'
+import { isTroubled, judgeHosts, machinesEverywhere } from './hosts.ts'
 import type { Schedule, Step } from './steps.ts'
 import { bringAbout, endAllTrouble } from './troubles.ts'
 import { createWorld, isReady, type World } from './world.ts'
@@ -30,10 +32,10 @@ class Fault extends Error {}
 /** `spoil` breaks the engine, to see whether that is found. */
 export async function simulate(
   bench: Bench,
-  { seed, isCalm, steps }: Schedule,
+  { steps, ...about }: Schedule,
   spoil: (engine: FakeEngine) => void = () => {},
 ): Promise<Result> {
-  const world = await createWorld(bench, seed, isCalm)
+  const world = await createWorld(bench, about)
   spoil(world.fake)
   let stepsTaken = 0
   try {
@@ -42,7 +44,7 @@ export async function simulate(
     await openAll(world)
     for (const step of steps) {
       stepsTaken += 1
-      await take(world, step, isCalm)
+      await take(world, step, about.isCalm)
     }
     await comeToRest(world)
     await fallAsleep(world)
@@ -61,12 +63,11 @@ async function take(world: World, { act, gates }: Step, isCalm: boolean): Promis
   if ('wish' in act) {
     // A caller that finds the server down tries again in a moment.
     if (!world.app()) await passTime(world, SECOND, SECOND)
-    const [first, second] = world.bench.callers
-    world.call(act.by === 0 ? first : second, act.wish)
+    world.call(callerOf(world, act.by, act.wish), act.wish)
   } else if ('passMs' in act) {
     world.note(`${act.passMs / SECOND} s pass`)
     await passTime(world, act.passMs, HOP_MS)
-  } else if (!isCalm || act.trouble === 'a process ends') {
+  } else if (!isCalm || act.trouble === 'a process ends' || 'host' in act) {
     const { trouble, ...details } = act
     world.note(`! ${[trouble, ...Object.values(details)].join(' ')}`)
     await bringAbout(world, act)
@@ -74,6 +75,12 @@ async function take(world: World, { act, gates }: Step, isCalm: boolean): Promis
   await world.stillness()
   check(world)
   for (let opened = 0; opened < gates; opened++) if (!(await openOne(world))) break
+}
+
+function callerOf({ bench, reference, ownerOf }: World, by: number, wish: Wish): Caller {
+  const ours = by % 2 === 0 ? bench.callers[0] : bench.callers[1]
+  const owner = 'unit' in wish ? ownerOf(reference.unitAt(wish.unit)?.id ?? '') : bench.neighbors[by - 2]
+  return owner && owner !== bench.roomy ? owner : ours
 }
 
 /** Opens one of the gates that can be opened. Returns false when there is none. */
@@ -120,6 +127,8 @@ const HOP_MS = 18 * SECOND
 /** Passes time in hops, in each of which everything due happens; slow answers come at some time. */
 async function passTime(world: World, ms: number, hopMs: number): Promise<void> {
   const { clock, gates, random } = world
+  // As often as hosts are asked, so that a host can be found away.
+  if (isTroubled(world, null)) hopMs = Math.min(hopMs, 4 * SECOND)
   const endMs = clock.elapsedMs() + ms
   while (clock.elapsedMs() < endMs) {
     const leftMs = endMs - clock.elapsedMs()
@@ -134,16 +143,28 @@ const REST_MS = 5 * MINUTE
 
 /** Faults end: every call is answered, and the engine is as the database says. */
 async function comeToRest(world: World): Promise<void> {
-  const { database, fake, clock, reference } = world
+  const { clock, reference } = world
   endAllTrouble(world)
   const endMs = clock.elapsedMs() + REST_MS
   for (;;) {
     await passTime(world, 10 * SECOND, 5 * SECOND)
-    const unsettled = await findUnsettled({ db: database.direct }, fake, { isClockSet: clock.hasJumped() })
+    const unsettled = await unsettledIn(world)
+    unsettled.push(...hostsAway(world))
     const calls = reference.unanswered().map(({ number, what }) => `call ${number} (${what}) is not answered`)
     if (world.app() && unsettled.length + calls.length === 0) return
     if (clock.elapsedMs() > endMs) refuse(world, ...unsettled, ...calls)
   }
+}
+
+function hostsAway(world: World): string[] {
+  const there = world.hosts.filter(({ isLost }) => !isLost)
+  const isAway = ({ id }: { id: string }) => (world.app()?.fleet.find(id)?.awaySince ?? null) !== null
+  return there.filter(isAway).map(({ name }) => `the host ${name} is away`)
+}
+
+async function unsettledIn({ hosts, reference, database, clock }: World): Promise<string[]> {
+  const engine = { machines: () => machinesEverywhere(hosts, reference.units()) }
+  return await findUnsettled({ db: database.direct }, engine, { isClockSet: clock.hasJumped() })
 }
 
 /** Longer than every window, and than the time in which a server that was down puts no unit to sleep. */
@@ -161,8 +182,9 @@ async function fallAsleep(world: World): Promise<void> {
 /** Every unit wakes by a call or a start, and has the files that were written to it. */
 async function comeBack(world: World): Promise<void> {
   const { reference } = world
-  for (const { id, state, isSick } of reference.units()) {
-    if (isSick) continue
+  const lost = new Set(world.hosts.filter(({ isLost }) => isLost).map(({ id }) => id))
+  for (const { id, hostId, state, isSick } of reference.units()) {
+    if (isSick || lost.has(hostId)) continue
     if (state === 'stopped') await mustAnswer(world, { call: 'start', unit: 0 }, id)
     if (!['running', 'stopped', 'sleeping'].includes(state)) continue
     await mustAnswer(world, { call: 'exec', unit: 0, forS: 0 }, id)
@@ -174,11 +196,13 @@ async function comeBack(world: World): Promise<void> {
 
 /** Destroys everything. Each unit has cost what it ran, by its own record and by the ledger. */
 async function end(world: World): Promise<void> {
-  const { reference, fake, database, clock, bench } = world
+  const { reference, hosts, database, clock, bench } = world
   if (reference.units().some(({ state }) => state === 'error')) await passTime(world, HOUR, HOUR)
   for (const { id } of reference.units()) await mustAnswer(world, { call: 'destroy', unit: 0 }, id)
-  const unsettled = await findUnsettled({ db: database.direct }, fake, { isClockSet: clock.hasJumped() })
-  const left = fake.machines().map(({ id }) => `${id}: it is destroyed, and its machine is there`)
+  const unsettled = await unsettledIn(world)
+  const left = machinesEverywhere(hosts, reference.units()).map(
+    ({ id }) => `${id}: it is destroyed, and its machine is there`,
+  )
   if (unsettled.length + left.length > 0) refuse(world, ...unsettled, ...left)
   const charged = new Map(reference.units().map((unit) => [unit.id, unit.charged]))
   for (const { id, size, spec, costNanoCents } of await listCosts(world)) {
@@ -192,19 +216,24 @@ async function end(world: World): Promise<void> {
     const owed = forRuns / BigInt(HOUR) + forVolume / BigInt(HOUR)
     if (owed !== costNanoCents) reference.faults.push(`${id}: costs ${costNanoCents}, and should ${owed}`)
   }
-  const differences = await verifyLedgerOfTeam(database.direct, bench.roomy.teamId)
-  for (const { what, of } of differences) reference.faults.push(`${of}: the ${what} does not add up`)
+  for (const { teamId } of [bench.roomy, ...bench.neighbors]) {
+    const differences = await verifyLedgerOfTeam(database.direct, teamId)
+    for (const { what, of } of differences) reference.faults.push(`${of}: the ${what} does not add up`)
+  }
   check(world)
 }
 
 async function listCosts({ database, bench, clock }: World): Promise<UnitRecord[]> {
-  const { teamId } = bench.roomy
-  const filter = { teamId, destroyedToo: true, limit: 500, now: clock.now() }
-  return await listNewestUnits(database.direct, filter)
+  const units: UnitRecord[] = []
+  for (const { teamId } of [bench.roomy, ...bench.neighbors]) {
+    const filter = { teamId, destroyedToo: true, limit: 500, now: clock.now() }
+    units.push(...(await listNewestUnits(database.direct, filter)))
+  }
+  return units
 }
 
 async function mustAnswer(world: World, wish: Wish, id: string): Promise<void> {
-  const call = world.call(world.bench.roomy, wish, id)
+  const call = world.call(world.ownerOf(id), wish, id)
   if (!call) return refuse(world, 'nobody answers')
   const endMs = world.clock.elapsedMs() + MINUTE
   await world.stillness()
@@ -218,6 +247,7 @@ function refuse(world: World, ...faults: string[]): never {
   throw new Fault()
 }
 
-function check({ reference }: World): void {
+function check({ reference, hosts }: World): void {
+  reference.faults.push(...judgeHosts(hosts, reference.units()))
   if (reference.faults.length > 0) throw new Fault()
 }

@@ -11,6 +11,7 @@ import { simulate } from './simulate.ts'
 
 const SCHEDULES = isDeep ? 3000 : 100
 const SCHEDULES_WITH_JUMPS = isDeep ? 600 : 20
+const SCHEDULES_WITH_HOSTS = isDeep ? 1000 : 12
 /** A failure names the seed of its schedule, so seeds need not begin at one. */
 const FIRST_SEED = testSeed % 1_000_000
 /** Several side by side, so that both Postgres and this process have work. */
@@ -23,13 +24,16 @@ beforeAll(async () => {
 afterAll(async () => await Promise.all(benches.map((bench) => bench.close())))
 
 /** Returns the first failure among this many seeds. */
-async function findFailure(count: number, withJumps: boolean): Promise<string | null> {
+async function findFailure(
+  count: number,
+  { withJumps = false, hasHosts = false } = {},
+): Promise<string | null> {
   let seed = FIRST_SEED
   let failure: string | null = null
   const work = async (bench: Bench) => {
     while (seed < FIRST_SEED + count && failure === null) {
       seed += 1
-      failure = (await explore(bench, { seed, withJumps, only: null })) ?? failure
+      failure = (await explore(bench, { seed, withJumps, hasHosts, only: null })) ?? failure
     }
   }
   await Promise.all(benches.map(work))
@@ -38,13 +42,19 @@ async function findFailure(count: number, withJumps: boolean): Promise<string | 
 
 describe('with random calls and faults', () => {
   it(`every promise is kept in ${SCHEDULES} schedules`, { timeout: 600_000 }, async () =>
-    expect(await findFailure(SCHEDULES, false)).toBeNull(),
+    expect(await findFailure(SCHEDULES)).toBeNull(),
   )
 
   it(
     `every promise that needs no wall clock is kept in ${SCHEDULES_WITH_JUMPS} schedules with clock jumps`,
     { timeout: 300_000 },
-    async () => expect(await findFailure(SCHEDULES_WITH_JUMPS, true)).toBeNull(),
+    async () => expect(await findFailure(SCHEDULES_WITH_JUMPS, { withJumps: true })).toBeNull(),
+  )
+
+  it(
+    `every promise is kept in ${SCHEDULES_WITH_HOSTS} schedules with hosts that go away, boot, are swapped or given up`,
+    { timeout: isDeep ? 3_600_000 : 300_000 },
+    async () => expect(await findFailure(SCHEDULES_WITH_HOSTS, { hasHosts: true })).toBeNull(),
   )
 })
 

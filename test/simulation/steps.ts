@@ -20,6 +20,17 @@ export type Trouble =
   | { trouble: 'memory is left'; mb: number }
   | { trouble: 'packets are sent'; unit: number }
   | { trouble: 'the clock jumps'; byMs: number }
+  | HostTrouble
+
+/** `host` is an index into the hosts of other machines. */
+export type HostTrouble =
+  | { trouble: 'a host is cut off'; host: number; forMs: number }
+  | { trouble: 'a host refuses connections'; host: number; forMs: number }
+  | { trouble: 'a host boots'; host: number; forMs: number }
+  | { trouble: 'a host is full'; host: number; forMs: number }
+  | { trouble: 'two hosts are swapped' }
+  | { trouble: 'a machine of no unit is there'; host: number }
+  | { trouble: 'a host is given up'; host: number }
 
 export type Act = { by: number; wish: Wish } | Trouble | { passMs: number }
 
@@ -31,6 +42,8 @@ export type Schedule = {
   seed: number
   /** Without any faults: a call may fail only because of the caller. */
   isCalm: boolean
+  /** There are hosts of other machines, and more than one team. */
+  hasHosts: boolean
   steps: Step[]
 }
 
@@ -131,6 +144,19 @@ const trouble: fc.Arbitrary<Trouble> = fc.oneof(
   named(2, 'packets are sent', { unit }),
 )
 
+const host = fc.nat(1)
+const awayMs = fc.constantFrom(SECOND, 10 * SECOND, 25 * SECOND, 3 * MINUTE)
+
+const hostTrouble: fc.Arbitrary<Trouble> = fc.oneof(
+  named(6, 'a host is cut off', { host, forMs: awayMs }),
+  named(3, 'a host refuses connections', { host, forMs: awayMs }),
+  named(3, 'a host boots', { host, forMs: awayMs }),
+  named(1, 'a host is full', { host, forMs: awayMs }),
+  named(1, 'two hosts are swapped', {}),
+  named(1, 'a machine of no unit is there', { host }),
+  named(1, 'a host is given up', { host }),
+)
+
 const jump = fc.record({
   trouble: fc.constant('the clock jumps' as const),
   byMs: fc.constantFrom(HOUR, -HOUR, DAY, -DAY, 10 * MINUTE),
@@ -141,23 +167,32 @@ const passing = fc.record({
 })
 
 /** `withJumps`: the host’s clock is set at times. */
-export function schedules({ withJumps }: { withJumps: boolean }): fc.Arbitrary<Schedule> {
+export function schedules({
+  withJumps,
+  hasHosts,
+}: {
+  withJumps: boolean
+  hasHosts: boolean
+}): fc.Arbitrary<Schedule> {
+  const by = fc.nat(hasHosts ? 3 : 1)
   const act: fc.Arbitrary<Act> = fc.oneof(
-    { weight: 14, arbitrary: fc.record({ by: fc.nat(1), wish }) },
+    { weight: 14, arbitrary: fc.record({ by, wish }) },
     { weight: 5, arbitrary: trouble },
     { weight: 3, arbitrary: passing },
+    ...(hasHosts ? [{ weight: 4, arbitrary: hostTrouble }] : []),
     ...(withJumps ? [{ weight: 1, arbitrary: jump }] : []),
   )
   // Enough to let a call begin, to stop it at any place, or to let it end.
   const gates = fc.oneof(fc.nat(5), fc.nat(20), fc.constant(60))
-  const first = fc.record({ act: fc.record({ by: fc.nat(1), wish: create }), gates: fc.constant(60) })
+  const first = fc.record({ act: fc.record({ by, wish: create }), gates: fc.constant(60) })
   const others = fc.record({ act, gates })
   return fc.record({
     seed: fc.integer(),
     isCalm: fc.nat(5).map((n) => n === 0),
+    hasHosts: fc.constant(hasHosts),
     steps: fc
       .tuple(
-        fc.array(first, { minLength: 1, maxLength: 3, size: 'max' }),
+        fc.array(first, { minLength: hasHosts ? 3 : 1, maxLength: hasHosts ? 6 : 3, size: 'max' }),
         fc.array(others, { maxLength: 60, size: 'max' }),
       )
       .map(([begin, rest]) => [...begin, ...rest]),

@@ -3,12 +3,14 @@
 import type { Operation } from '../support/fake-engine/faults.ts'
 import { SECOND } from '../../src/lib/clock.ts'
 import { type Trouble, troubled } from './steps.ts'
+import { bringAboutOnHost, endHostTrouble } from './hosts.ts'
 import type { World } from './world.ts'
 
 export async function bringAbout(world: World, act: Trouble): Promise<void> {
   const { fake, database, clock, reference } = world
   const unit = 'unit' in act ? reference.unitAt(act.unit) : undefined
-  const machine = fake.machines().find(({ id }) => id === unit?.id)
+  const at = world.hosts.find(({ id }) => id === unit?.hostId)?.there ?? fake
+  const machine = at.machines().find(({ id }) => id === unit?.id)
   switch (act.trouble) {
     case 'the server dies':
       return await world.killServer()
@@ -20,10 +22,10 @@ export async function bringAbout(world: World, act: Trouble): Promise<void> {
       for (const { id } of fake.machines()) fake.loseMachine(id)
       return clock.reboot()
     case 'a process ends':
-      if (machine) fake.endProcess(machine.id, { code: act.code })
+      if (machine) at.endProcess(machine.id, { code: act.code })
       return
     case 'a machine is lost':
-      if (machine) fake.loseMachine(machine.id)
+      if (machine) at.loseMachine(machine.id)
       return
     case 'the engine fails':
       return fake.fail(act.operation, act.kind, { when: act.when })
@@ -37,10 +39,12 @@ export async function bringAbout(world: World, act: Trouble): Promise<void> {
     case 'memory is left':
       return fake.setCapacity({ availableMemoryMb: act.mb })
     case 'packets are sent':
-      if (unit) fake.sendPackets([unit.id])
+      if (unit) at.sendPackets([unit.id])
       return reference.sent()
     case 'the clock jumps':
       return clock.jump(act.byMs)
+    default:
+      return await bringAboutOnHost(world, act)
   }
 }
 
@@ -51,12 +55,14 @@ function killEngine({ engine, later }: World, forMs: number): void {
 }
 
 /** From here on everything works at once, and waits for faults are over. */
-export function endAllTrouble({ engine, database, fake, gates, note }: World): void {
+export function endAllTrouble(world: World): void {
+  const { engine, database, fake, gates, note } = world
   note('all trouble ends')
   engine.start()
   engine.setSlow(false)
   database.heal()
   for (const operation of Object.keys(troubled) as Operation[]) fake.heal(operation)
   fake.setCapacity({ availableMemoryMb: 65_536 })
+  endHostTrouble(world)
   for (const gate of gates.closed()) gate.isSlow = false
 }

@@ -30,6 +30,8 @@ import { createGates, createLife, type Gate, type Gates, type Life } from './gat
 import { createRandom, type Random } from './random.ts'
 import { createReference, type Reference } from './reference.ts'
 import { readUnits, standingOf } from './seen.ts'
+import { createFarHosts, FAR_HOSTS, isTroubled, newDirectory, type SimulatedHost } from './hosts.ts'
+import type { Schedule } from './steps.ts'
 import { createPublicFetch } from '../../src/lib/public-fetch.ts'
 
 export type World = {
@@ -38,6 +40,9 @@ export type World = {
   gates: Gates
   fake: FakeEngine
   engine: SimulatedEngine
+  /** The server's own host, whose engine that is, and those of other machines. */
+  hosts: SimulatedHost[]
+  farHosts: SimulatedHost[]
   database: SimulatedDatabase
   reference: Reference
   bench: Bench
@@ -52,6 +57,8 @@ export type World = {
   app: () => App | null
   startServer: () => Promise<void>
   killServer: () => Promise<void>
+  /** A key of the unit's team with room for all units. */
+  ownerOf: (unitId: string) => Caller
   /** Runs the work once this time has passed and the simulator opens its gate. */
   later: (ms: number, what: string, work: () => Promise<void> | void) => void
   /** Returns null when the server is down or there is no unit. */
@@ -64,7 +71,10 @@ export type World = {
 const secretKey = new SecretKey(Buffer.alloc(32, 7))
 const RESTART_MS = 500
 
-export async function createWorld(bench: Bench, seed: number, isCalm: boolean): Promise<World> {
+export async function createWorld(
+  bench: Bench,
+  { seed, isCalm, hasHosts }: Omit<Schedule, 'steps'>,
+): Promise<World> {
   const random = createRandom(seed)
   const gates = createGates()
   const clock = createSimulatedClock(gates)
@@ -88,6 +98,7 @@ export async function createWorld(bench: Bench, seed: number, isCalm: boolean): 
 
   const database = createSimulatedDatabase(bench.client, gates, observe)
   const engine = createSimulatedEngine(fake, gates, random, note)
+  const farHosts = hasHosts ? createFarHosts({ clock, gates, random, note }) : []
   const reference = createReference({
     nowMs: () => clock.now().getTime(),
     elapsedMs: () => clock.elapsedMs(),
@@ -95,9 +106,18 @@ export async function createWorld(bench: Bench, seed: number, isCalm: boolean): 
     maxConcurrentUnits: new Map(
       bench.callers.map(({ credentialId, policy }) => [credentialId, policy.maxConcurrentUnits]),
     ),
-    atWorkIn: (id) => engine.atWorkIn(id),
-    isCalm,
+    atWorkIn: (id) => hosts.reduce((sum, each) => sum + each.engine.atWorkIn(id), 0),
+    isCalm: (hostId) => isCalm && !isTroubled(world, hostId),
   })
+  const local = {
+    ...bench.host,
+    engine,
+    ...newDirectory(fake),
+    isSilent: false,
+    isLost: false,
+    troubledUntilMs: 0,
+  }
+  const hosts: SimulatedHost[] = [local, ...farHosts]
   const standings = new Map<string, string>()
   let life: Life | null = null
   let app: App | null = null
@@ -115,7 +135,7 @@ export async function createWorld(bench: Bench, seed: number, isCalm: boolean): 
   }
 
   const log = pino(
-    { level: isCalm ? 'error' : 'silent' },
+    { level: isCalm && !hasHosts ? 'error' : 'silent' },
     {
       write: (line: string) => void reference.faults.push(`logged an error: ${line.slice(0, 2000)}`),
     },
@@ -129,7 +149,11 @@ export async function createWorld(bench: Bench, seed: number, isCalm: boolean): 
     const started = createApp({
       config: loadConfig({ BERTH_FROZEN_FOR: '2m' }),
       db: database.for(mine),
-      fleet: createFleet({ ...bench.host, engine: engine.for(mine) }),
+      fleet: createFleet({ ...bench.host, engine: engine.for(mine) }, ({ name }) => {
+        const host = farHosts.find((each) => each.name === name)
+        if (!host) throw new Error(`there is no host ${name}`)
+        return host.engine.farFor(mine)
+      }),
       clock: clock.for(mine),
       log,
       secretKey,
@@ -161,7 +185,7 @@ export async function createWorld(bench: Bench, seed: number, isCalm: boolean): 
     life = null
     app = null
     dead.end.abort(new Error('its process died'))
-    engine.cut(dead)
+    for (const each of hosts) each.engine.cut(dead)
     for (const gate of gates.closed()) if (gate.life === dead) gates.forget(gate)
     await database.cut(dead)
     for (const call of reference.unanswered()) if (call.life === dead) reference.cutOff(call)
@@ -220,15 +244,24 @@ export async function createWorld(bench: Bench, seed: number, isCalm: boolean): 
     }
   }
 
+  function ownerOf(unitId: string): Caller {
+    const heldBy = reference.units().find(({ id }) => id === unitId)?.heldBy
+    return bench.neighbors.find(({ credentialId }) => credentialId === heldBy) ?? bench.roomy
+  }
+
   await database.query(EMPTY)
-  return {
+  await database.query(hasHosts ? FAR_HOSTS : NO_FAR_HOSTS)
+  const world: World = {
     random,
     clock,
     gates,
     fake,
     engine,
+    hosts,
+    farHosts,
     database,
     reference,
+    ownerOf,
     bench,
     history,
     trace,
@@ -246,6 +279,7 @@ export async function createWorld(bench: Bench, seed: number, isCalm: boolean): 
       await database.cut(life)
     },
   }
+  return world
 }
 
 /** Turns of the event loop without news, after which there will be none. */
@@ -253,6 +287,8 @@ const QUIET_TURNS = 4
 
 const EMPTY =
   'truncate forks, units, stacks, meters, charges, usage_days, balances, secrets, boot_files, heartbeats cascade'
+
+const NO_FAR_HOSTS = 'delete from hosts where address is not null'
 
 export function isReady({ clock }: World, gate: Gate): boolean {
   return gate.dueMs <= clock.elapsedMs() && gate.isFree()

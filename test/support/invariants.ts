@@ -19,7 +19,7 @@ type RunRow = Pick<Selectable<MetersTable>, 'unit_id' | 'generation' | 'started_
  */
 export async function findUnsettled(
   { db }: Pick<App, 'db'>,
-  engine: FakeEngine,
+  engine: Pick<FakeEngine, 'machines'>,
   { isClockSet = false } = {},
 ): Promise<string[]> {
   const units = await db.selectFrom('units').selectAll().orderBy('id').execute()

@@ -147,7 +147,6 @@ const capabilities = z.object({
   egress: z.boolean().optional(),
   brokersSecrets: z.boolean().optional(),
 })
-
 const capacity = z.object({
   cpus: z.number(),
   memoryMb: z.number(),
@@ -156,6 +155,7 @@ const capacity = z.object({
   readyMachines: z
     .object({ waiting: z.number(), memoryMb: z.number(), hits: z.number(), misses: z.number() })
     .optional(),
+  host: z.object({ instance: z.string(), boot: z.string(), nowMs: z.number() }).optional(),
 })
 
 const image = z.object({

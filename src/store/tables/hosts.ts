@@ -1,6 +1,6 @@
 // The columns of `hosts` (store/hosts.ts).
 
-import type { Generated } from 'kysely'
+import type { ColumnType, Generated } from 'kysely'
 
 export type HostState = 'joining' | 'ready' | 'draining' | 'lost' | 'removed'
 
@@ -15,4 +15,10 @@ export type HostsTable = {
   away_since: Date | null
   reason: string | null
   epoch: Generated<number>
+  boot: string | null
+  classes: ColumnType<string[] | null, string | null>
+  cpus: number | null
+  memory_mb: number | null
+  available_mb: number | null
+  clock_offset_ms: number | null
 }

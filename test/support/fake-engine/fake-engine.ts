@@ -55,6 +55,8 @@ export type FakeControls = {
   /** Every call so far, oldest first. */
   calls: readonly Call[]
   machines(): MachineStatus[]
+  /** Every machine whose disk is there, also those that were put aside. */
+  disks(): string[]
   /** What a machine may reach, as its last start or `restrict` said. */
   egressOf(id: string): MachineEgress | null
   /** The environment with which its last run was started. */
@@ -88,6 +90,8 @@ export type FakeControls = {
 }
 
 export type FakeEngine = Engine & FakeControls
+/** An engine of another machine says whose data directory it has. */
+type FakeHost = { clock: Clock; subnet?: number; instance?: string | null }
 
 const DEFAULT_CONFIG: ImageConfig = {
   env: ['PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'],
@@ -104,7 +108,7 @@ const STOPPED_CODE = 143
 const KEPT_CODE = 137
 const KILLED_CODE = 137
 
-export function createFakeEngine({ clock, subnet = 99 }: { clock: Clock; subnet?: number }): FakeEngine {
+export function createFakeEngine({ clock, subnet = 99, instance = null }: FakeHost): FakeEngine {
   const faults = createFaults()
   const machines = new Map<string, FakeMachine>()
   const aside = new Map<string, FakeMachine>()
@@ -177,7 +181,7 @@ export function createFakeEngine({ clock, subnet = 99 }: { clock: Clock; subnet?
         brokersSecrets: true,
       })),
 
-    capacity: async () => await faults.run(call('capacity'), async () => ({ ...capacity })),
+    capacity: async () => await faults.run(call('capacity'), async () => ({ ...capacity, ...facts() })),
 
     pull: async (reference) =>
       await faults.run(call('pull'), async () => {
@@ -418,6 +422,9 @@ export function createFakeEngine({ clock, subnet = 99 }: { clock: Clock; subnet?
     return `10.${subnet}.${Math.floor(addressesGiven / 250)}.${1 + (addressesGiven % 250)}`
   }
 
+  const facts = (): Pick<Capacity, 'host'> =>
+    instance ? { host: { instance, boot: clock.boot, nowMs: clock.now().getTime() } } : {}
+
   function memoryCapability() {
     return { available: canKeepMemory, detail: 'fake' }
   }
@@ -448,6 +455,7 @@ export function createFakeEngine({ clock, subnet = 99 }: { clock: Clock; subnet?
   const controls: FakeControls = {
     calls: faults.calls,
     machines: snapshot,
+    disks: () => [...machines.keys(), ...aside.keys()],
     egressOf: (id) => find(id).egress,
     envOf: (id) => find(id).run?.spec.env ?? {},
     fail: (operation, failure, options = {}) => faults.add(operation, options, failing(failure)),

@@ -102,7 +102,8 @@ export async function reconcileMachines(app: App): Promise<void> {
   await onEachHost(app, 'reconcile', (host) => reconcileHost(app, host))
 }
 
-async function reconcileHost(app: App, host: FleetHost): Promise<void> {
+/** On one host. It has a heartbeat then, unless a run there is too young to tell. */
+export async function reconcileHost(app: App, host: FleetHost): Promise<void> {
   const { engine } = host
   const listedAt = app.clock.now()
   const seenMs = app.clock.monotonicMs()

@@ -6,14 +6,16 @@ import type { App } from '../../../app.ts'
 import type { FleetHost } from '../../../engine/fleet.ts'
 import { MINUTE, SECOND } from '../../../lib/clock.ts'
 import { completesWithin } from '../../../lib/concurrency/completes-within.ts'
+import { isEngineError } from '../../../engine/errors.ts'
+import { askFacts, saveFacts } from '../../hosts/facts.ts'
 import { type HostRecord, listHosts, setHostAway, setHostState } from '../../../store/hosts.ts'
-import { learnCapabilities } from '../../hosts/capabilities.ts'
 import { noteOutage } from '../../time/heartbeat.ts'
-import { recoverHost } from './reconcile.ts'
+import { recoverHost, reconcileHost } from './reconcile.ts'
 
 /** Seven rounds. */
 const SILENT_FOR_MS = 15 * SECOND
 const HELLO_MS = 5 * SECOND
+const STORE_EVERY_MS = 10 * SECOND
 /** Its machines are compared with the rows of its units. */
 const RECOVER_MS = 2 * MINUTE
 
@@ -25,14 +27,24 @@ export async function watchHosts(app: App): Promise<void> {
   local.isDraining = hosts.some(({ id, state }) => id === local.id && state === 'draining')
   await Promise.all(
     others.map((record) =>
-      watchHost(app, record).catch((error: unknown) => {
+      watchHost(app, record, hosts).catch((error: unknown) => {
         app.log.warn({ err: error, host: record.name }, 'host is not looked after; will be retried')
       }),
     ),
   )
+  if (others.length > 0) await storeFacts(app)
 }
 
-async function watchHost(app: App, record: HostRecord): Promise<void> {
+async function storeFacts(app: App): Promise<void> {
+  const nowMs = app.clock.monotonicMs()
+  const due = app.fleet
+    .hosts()
+    .filter(({ awaySince, storedMs }) => awaySince === null && nowMs - storedMs >= STORE_EVERY_MS)
+  for (const host of due) host.storedMs = nowMs
+  await saveFacts(app, due)
+}
+
+async function watchHost(app: App, record: HostRecord, hosts: HostRecord[]): Promise<void> {
   if (record.state === 'removed') return app.fleet.remove(record.id)
   if (record.state === 'lost') return app.fleet.giveUp(record)
   const { address } = record
@@ -42,7 +54,7 @@ async function watchHost(app: App, record: HostRecord): Promise<void> {
   const host = known ?? app.fleet.open({ ...record, address }, record.awaySince ?? app.clock.now())
   host.isDraining = record.state === 'draining'
   // Not awaited: a host that hangs must not hold up the others.
-  const hello = () => sayHello(app, host, record)
+  const hello = () => sayHello(app, host, record, hosts)
   app.activity.operations.run(`hello ${host.id}`, RECOVER_MS, hello).catch((error: unknown) => {
     app.log.debug({ err: error, host: host.name }, 'host does not answer')
   })
@@ -52,33 +64,58 @@ async function watchHost(app: App, record: HostRecord): Promise<void> {
   if (unwatchedMs > HELLO_MS) host.answeredMs += unwatchedMs
   host.watchedMs = nowMs
   const silentMs = nowMs - host.answeredMs
-  if (host.awaySince === null && silentMs > SILENT_FOR_MS) await setAway(app, host, silentMs)
+  if (host.awaySince === null && silentMs > SILENT_FOR_MS)
+    await setAway(app, host, { silentMs, reason: NO_ANSWER })
 }
 
-async function sayHello(app: App, host: FleetHost, { state }: HostRecord): Promise<void> {
-  if (!(await completesWithin(app.clock, HELLO_MS, host.unguarded.capacity()))) return
-  if (host.awaySince !== null) await takeBack(app, host)
+async function sayHello(app: App, host: FleetHost, record: HostRecord, hosts: HostRecord[]): Promise<void> {
+  if (!(await completesWithin(app.clock, HELLO_MS, checkFacts(app, host, record, hosts)))) return
+  if (host.awaySince !== null) await takeBack(app, host, record)
   host.answeredMs = app.clock.monotonicMs()
-  if (state === 'joining')
+  if (record.state === 'joining')
     await setHostState(app.db, { id: host.id, from: ['joining'], to: 'ready', at: app.clock.now() })
 }
 
-/** Its units can be used once their machines are those that their rows say. */
-async function takeBack(app: App, host: FleetHost): Promise<void> {
+/**
+ * Its units can be used once their machines are those that their rows say. From then on it has a heartbeat, so that no
+ * unit there is billed without one.
+ */
+async function takeBack(app: App, host: FleetHost, { instance }: HostRecord): Promise<void> {
+  // What an earlier attempt has sent must not arrive after this one: it knows fewer units.
+  app.fleet.setAway(host, host.awaySince)
   const behind = { ...host, engine: host.unguarded }
   noteOutage(app, host)
-  await learnCapabilities(app, behind)
+  // Before anything is removed from it: from now on no other data directory can take its place.
+  if (instance === null) await saveFacts(app, [host])
   await recoverHost(app, behind)
+  await reconcileHost(app, behind)
   await setHostAway(app.db, { id: host.id, awaySince: null, reason: null })
   app.fleet.setAway(host, null)
   app.log.warn({ host: host.name }, 'host answers')
 }
 
-async function setAway(app: App, host: FleetHost, silentMs: number): Promise<void> {
-  const awaySince = new Date(app.clock.now().getTime() - silentMs)
+/** Throws, and no call reaches its engine, if it is not the host that is meant. */
+async function checkFacts(app: App, host: FleetHost, record: HostRecord, hosts: HostRecord[]): Promise<void> {
+  try {
+    await askFacts(app, host, record, hosts)
+  } catch (error) {
+    if (isEngineError(error)) throw error
+    const reason = error instanceof Error ? error.message : String(error)
+    if (host.awaySince === null || record.reason !== reason) await setAway(app, host, { silentMs: 0, reason })
+    throw error
+  }
+}
+
+const NO_ANSWER = 'its engine does not answer'
+
+async function setAway(
+  app: App,
+  host: FleetHost,
+  { silentMs, reason }: { silentMs: number; reason: string },
+): Promise<void> {
+  const awaySince = host.awaySince ?? new Date(app.clock.now().getTime() - silentMs)
   app.fleet.setAway(host, awaySince)
   noteOutage(app, host)
-  const reason = 'its engine does not answer'
   app.log.error({ alarm: 'host', host: host.name, awaySince, reason }, 'host is away')
   await setHostAway(app.db, { id: host.id, awaySince, reason })
 }

@@ -14,7 +14,9 @@ const PAGE_BYTES = 4096
 export async function readCapacity({
   shareBytes,
   ready,
-}: Pick<EngineContext, 'shareBytes' | 'ready'>): Promise<Capacity> {
+  instanceId,
+  clock,
+}: Pick<EngineContext, 'shareBytes' | 'ready' | 'instanceId' | 'clock'>): Promise<Capacity> {
   const text = await readFile('/proc/meminfo', 'utf8')
   const readyMachines = ready.stats()
   const mb = (field: string) =>
@@ -26,6 +28,7 @@ export async function readCapacity({
     availableMemoryMb: mb('MemAvailable') + readyMachines.memoryMb,
     teamDiskGb: Math.floor(shareBytes / GB),
     readyMachines,
+    host: { instance: instanceId, boot: clock.boot, nowMs: clock.now().getTime() },
   }
 }
 

@@ -1,0 +1,72 @@
+// What is known of a host of another machine: as its engine last said, checked before it is used, and stored for the
+// operator (decision 151).
+
+import type { App } from '../../app.ts'
+import type { Capacity, HostFacts } from '../../engine/engine.ts'
+import type { FleetHost } from '../../engine/fleet.ts'
+import { MINUTE, SECOND } from '../../lib/clock.ts'
+import { type HostFactsRow, type HostRecord, saveHostFacts } from '../../store/hosts.ts'
+
+/** A slower answer says too little about when it was given. */
+const EXACT_MS = SECOND
+const LARGEST_OFFSET_MS = MINUTE
+/** Changes of this are noise. */
+const SAME_OFFSET_MS = 20
+
+/** Asks the engine of a host. Throws a sentence if the host must not be used as it is. */
+export async function askFacts(
+  app: App,
+  host: FleetHost,
+  record: HostRecord,
+  hosts: HostRecord[],
+): Promise<void> {
+  const { clock } = app
+  const sentMs = clock.monotonicMs()
+  const capacity = await host.unguarded.capacity()
+  const tookMs = clock.monotonicMs() - sentMs
+  if (capacity.host) {
+    const aheadMs = Math.round(capacity.host.nowMs - (clock.now().getTime() - tookMs / 2))
+    if (tookMs <= EXACT_MS && Math.abs(aheadMs - host.clockOffsetMs) > SAME_OFFSET_MS)
+      host.clockOffsetMs = aheadMs
+    refuseOthers(record, hosts, capacity.host)
+  }
+  if (Math.abs(host.clockOffsetMs) > LARGEST_OFFSET_MS)
+    throw new Error(`its clock is ${Math.round(host.clockOffsetMs / SECOND)} s ahead of the server's; set it`)
+  if (hasNews(host.capacity, capacity)) app.log.info({ host: host.name, ...capacity.host }, 'host has booted')
+  host.capacity = capacity
+}
+
+/** Its disks are of other units, or it is another machine that has the same address. */
+function refuseOthers({ id, instance }: HostRecord, hosts: HostRecord[], said: HostFacts): void {
+  const other = hosts.find((each) => each.id !== id && each.instance === said.instance)
+  if (other) throw new Error(`it runs the data directory of the host "${other.name}"`)
+  if (instance !== null && instance !== said.instance)
+    throw new Error(`it runs the data directory of ${said.instance}, and this host's is ${instance}`)
+}
+
+function hasNews(before: Capacity | null, now: Capacity): boolean {
+  return before !== null && before.host?.boot !== now.host?.boot
+}
+
+/** Of all hosts that answer, in one statement. */
+export async function saveFacts(app: App, hosts: FleetHost[]): Promise<void> {
+  await saveHostFacts(
+    app.db,
+    hosts.flatMap((host) => rowOf(app, host) ?? []),
+  )
+}
+
+function rowOf(app: App, { id, capacity, clockOffsetMs }: FleetHost): HostFactsRow | null {
+  if (!capacity?.host) return null
+  const classes = app.capabilities.get(id)?.classes ?? []
+  return {
+    id,
+    instance: capacity.host.instance,
+    boot: capacity.host.boot,
+    classes: classes.filter(({ available }) => available).map((each) => each.class),
+    cpus: capacity.cpus,
+    memoryMb: capacity.memoryMb,
+    availableMb: capacity.availableMemoryMb,
+    clockOffsetMs,
+  }
+}
