@@ -25,7 +25,7 @@ import { publish } from './gateway.ts'
 import { type Berth, startBerth } from './service.ts'
 
 const IMAGE = 'berth.local/debian:12'
-/** Rates count by key. */
+/** Rates count by key. One more cleans up, since an attack may have used up the others'. */
 const KEYS = 8
 const DEEP = 1500
 /** Until what an attack has set off is over. */
@@ -89,7 +89,7 @@ async function runBenchmark(rounds: number, isolation: string, names: string[]):
   const images = names.length * 2 * Math.ceil(rounds / ROUNDS_A_PULL) + 1
   for (let n = 0; n < images; n += 1)
     registry.add(`fresh/image-${n}`, '1', testImage([program, tarOfNumber(n)]))
-  const accounts: { keys: string[] }[] = []
+  const accounts: Account[] = []
   const lines: string[][] = []
   try {
     const victim = await account(berth, 'victim', 'team')
@@ -111,7 +111,7 @@ async function runBenchmark(rounds: number, isolation: string, names: string[]):
       const attack = await beginAttack(name, { baseUrl: berth.baseUrl, keys: attacker.keys, image: IMAGE })
       const attacked = await measureVictim(berth, victimCall, site.url, rounds)
       await attack.stop()
-      await destroyAll(clientOf({ ...berth, apiKey: attacker.keys[0] ?? '' })).catch(console.error)
+      await destroyAll(clientOf({ ...berth, apiKey: attacker.ownKey })).catch(console.error)
       for (const line of linesOf(name, quiet, attacked)) {
         lines.push(line)
         console.log(line.join(' | '))
@@ -122,7 +122,7 @@ async function runBenchmark(rounds: number, isolation: string, names: string[]):
   } finally {
     // Units outlive Berth.
     for (const each of accounts)
-      await destroyAll(clientOf({ ...berth, apiKey: each.keys[0] ?? '' })).catch(console.error)
+      await destroyAll(clientOf({ ...berth, apiKey: each.ownKey })).catch(console.error)
     await berth.stop().catch(console.error)
     await registry.close()
   }
@@ -202,7 +202,9 @@ async function beginAttack(name: string, attack: Attack): Promise<{ stop(): Prom
   }
 }
 
-async function account(berth: Berth, name: string, plan: Plan): Promise<{ keys: string[] }> {
+type Account = { keys: string[]; ownKey: string }
+
+async function account(berth: Berth, name: string, plan: Plan): Promise<Account> {
   const config = loadConfig({ BERTH_DATA_DIR: berth.dataDir, BERTH_LOG_LEVEL: 'warn' })
   return await runBesideBerth(config, async ({ db }) => {
     const createdAt = new Date()
@@ -215,12 +217,13 @@ async function account(berth: Berth, name: string, plan: Plan): Promise<{ keys: 
       freeCreditsCents: 500,
       createdAt,
     })
-    const keys: string[] = []
-    for (let n = 0; n < KEYS; n += 1) {
-      const input = { teamId, name: `key ${n}`, policy: unrestrictedPolicy, createdBy: userId, createdAt }
-      keys.push((await createKey(db, input)).secret)
+    const newKey = async (keyName: string) => {
+      const input = { teamId, name: keyName, policy: unrestrictedPolicy, createdBy: userId, createdAt }
+      return (await createKey(db, input)).secret
     }
-    return { keys }
+    const keys: string[] = []
+    for (let n = 0; n < KEYS; n += 1) keys.push(await newKey(`key ${n}`))
+    return { keys, ownKey: await newKey('own') }
   })
 }
 
