@@ -106,11 +106,13 @@ export function euros(exactCents: number): string {
   return `€${(cents / 100).toFixed(cents !== 0 && Math.abs(cents) < 1 ? 4 : 2)}`
 }
 
-/** "in 14m", "2h ago". */
+/** "in 14m", "2h ago", or "now". */
 export function relative(time: string | null): string {
   if (time === null) return '-'
   const seconds = Math.round((Date.parse(time) - Date.now()) / 1000)
   const size = Math.abs(seconds)
+  // A service whose clock is a little ahead has just been used.
+  if (size === 0) return 'now'
   const text =
     size < 60
       ? `${size}s`

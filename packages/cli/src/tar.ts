@@ -2,12 +2,13 @@
 
 const BLOCK = 512
 
-/** What the archive of one file begins with. `name`: up to 100 bytes. */
+/** What the archive of one file begins with, which was written now. `name`: up to 100 bytes. */
 export function headerOf(name: string, bytes: number): Uint8Array<ArrayBuffer> {
   const header = Buffer.alloc(BLOCK)
   header.write(name, 0, 100)
   header.write('0000644\u00000000000\u00000000000\0', 100, 'latin1')
-  header.write(`${bytes.toString(8).padStart(11, '0')}\u000000000000000\0        0`, 124, 'latin1')
+  const octal = (number: number) => number.toString(8).padStart(11, '0')
+  header.write(`${octal(bytes)}\0${octal(Math.floor(Date.now() / 1000))}\0        0`, 124, 'latin1')
   header.write('ustar\u000000', 257, 'latin1')
   const sum = header.reduce((total, byte) => total + byte, 0)
   header.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148, 'latin1')
