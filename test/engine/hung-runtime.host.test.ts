@@ -5,6 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { MachineRef } from '../../src/engine/engine.ts'
 import { processesIn } from '../../src/engine/oci/kernel/cgroups.ts'
+import { noReadyMachines } from '../../src/engine/oci/warm-pool/pool.ts'
 import { processesOf } from '../support/host-state.ts'
 import { type HangingRuntimes, makeHangingRuntimes, type RuntimeVerb } from './hanging-runtime.ts'
 import { createHostSuite, type HostEngine, openHostEngine } from './host-engine.ts'
@@ -26,7 +27,12 @@ describe.each(['runc', 'gvisor'] as const)('with %s', (isolation) => {
   beforeAll(async () => {
     runtimes = await makeHangingRuntimes(DEADLINE_MS)
     // With runsc for commands, because its exec is one of the calls that hang.
-    host = await openHostEngine({ isolation, runtimes: { ...runtimes.options, gvisorCommands: 'runsc' } })
+    host = await openHostEngine({
+      isolation,
+      runtimes: { ...runtimes.options, gvisorCommands: 'runsc' },
+      // The runtime hangs for a machine by its id, which it does not know of one that was made ahead.
+      readyMachines: noReadyMachines,
+    })
     await suite.open()
   })
   afterEach(async () => {

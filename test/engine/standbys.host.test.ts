@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { MachineRef } from '../../src/engine/engine.ts'
 import { listChildren, processesIn } from '../../src/engine/oci/kernel/cgroups.ts'
+import { noReadyMachines } from '../../src/engine/oci/warm-pool/pool.ts'
 import { deriveImage } from '../support/derived-images.ts'
 import { IMAGE, IMAGES_DIR, openHostEngine } from './host-engine.ts'
 import { configuredImage, createSuite, eventually } from './suite.ts'
@@ -22,7 +23,8 @@ const suite = createSuite(
   { isolation: 'runc', image: IMAGE, imageEnv: { name: 'LANG', value: 'C.UTF-8' } },
 )
 beforeAll(async () => {
-  host = await openHostEngine({ isolation: 'runc' })
+  // Processes are found by the name that a machine has whose runtime starts it with its create.
+  host = await openHostEngine({ isolation: 'runc', readyMachines: noReadyMachines })
   await suite.open()
 })
 afterAll(async () => await suite.close())
