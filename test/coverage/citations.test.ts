@@ -171,3 +171,10 @@ it('pages link only to existing files', async () => {
   )
   expect(broken.filter((each) => each !== null)).toEqual([])
 })
+
+it('CONTRIBUTING.md says what each folder of src is', () => {
+  const text = textOf('CONTRIBUTING.md')
+  const folders = new Set([...known].flatMap((path) => /^src\/[^/]+\/(?=.)/.exec(path) ?? []))
+  expect(folders.size).toBeGreaterThan(10)
+  expect([...folders].filter((folder) => !text.includes(`\`${folder}\``))).toEqual([])
+})
