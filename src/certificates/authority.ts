@@ -49,6 +49,31 @@ export async function issueCertificate(authority: Authority, { names, usage }: S
   return await openssl(paths.config, [...extensions, ...signing, ...files])
 }
 
+/**
+ * Returns a certificate in PEM for the key of a signing request (in DER). openssl checks that the request is signed with
+ * that key. Names, usage and subject are ours: what the request says of them is ignored.
+ */
+export async function signRequest(
+  authority: Authority,
+  request: Buffer,
+  { names, usage }: Subject,
+): Promise<string> {
+  const paths = pathsOf(authority)
+  const subject = names.map((name) => `DNS:${name}`).join(',')
+  const asked = ['-x509', '-verify', '-inform', 'DER', '-in', '-', '-config', paths.config]
+  const extensions = [
+    '-subj',
+    '/O=Berth',
+    '-extensions',
+    'certificate',
+    '-addext',
+    `extendedKeyUsage=${usage}`,
+  ]
+  const signing = ['-CA', paths.cert, '-CAkey', paths.key, '-days', String(authority.certificateDays)]
+  const all = ['req', ...asked, ...extensions, '-addext', `subjectAltName=${subject}`, ...signing]
+  return await runOrThrow('openssl', all, { stdin: request, timeoutMs: TIMEOUT_MS })
+}
+
 function pathsOf({ directory }: Authority) {
   return {
     cert: authorityFile(directory),

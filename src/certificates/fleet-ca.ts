@@ -8,6 +8,7 @@ import {
   authorityFile,
   issueCertificate,
   prepareAuthority,
+  signRequest,
   type Subject,
 } from './authority.ts'
 
@@ -30,6 +31,27 @@ export async function issueIdentity(dataDir: string, member: FleetMember, now: D
   const subject = { names: [fleetNameOf(member)], usage: usages[member.role] }
   const own = await issueCertificate(authority, subject)
   return own + (await readFile(authorityFile(authority.directory), 'utf8'))
+}
+
+/**
+ * Returns the certificate of a member whose key stays on its own machine, and that of the authority behind it. Throws
+ * for a signing request that is not in order.
+ */
+export async function signIdentity(
+  dataDir: string,
+  { member, request }: { member: FleetMember; request: Buffer },
+): Promise<string> {
+  const authority = fleetAuthority(dataDir)
+  const subject = { names: [fleetNameOf(member)], usage: usages[member.role] }
+  const certificate = await signRequest(authority, request, subject)
+  return certificate + (await readFile(authorityFile(authority.directory), 'utf8'))
+}
+
+/** Key and certificate, in PEM, of the door at which hosts join. Its name is of no member, so it serves nothing else. */
+export async function issueDoor(dataDir: string, now: Date): Promise<string> {
+  const authority = fleetAuthority(dataDir)
+  await prepareAuthority(authority, now)
+  return await issueCertificate(authority, { names: [`join.${FLEET_DOMAIN}`], usage: 'serverAuth' })
 }
 
 function fleetAuthority(dataDir: string): Authority {

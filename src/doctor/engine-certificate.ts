@@ -14,7 +14,7 @@ export const engineCertificateCheck: Check = {
 
 const SOON_MS = 60 * DAY
 const ADVICE =
-  'Make another one with "npm run hosts -- certificate" on the server\'s machine, and put it in place of this one.'
+  'Join again: "npm run hosts -- join-token" on the server\'s machine says how. Then put the new file in place of this one.'
 
 export async function engineCertificateFinding(
   { engineTls }: Pick<Config, 'engineTls'>,

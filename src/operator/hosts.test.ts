@@ -62,7 +62,10 @@ describe('npm run hosts', () => {
     [['lost'], 'say which host'],
     [['drain', 'a', 'b'], '"b" is not expected'],
     [['list', 'a'], 'list takes nothing else'],
-    [['adopt', 'a'], 'use list, drain, undrain, lost, remove, certificate or check'],
+    [['adopt', 'a'], 'use list, drain, undrain, lost, remove, join-token, join, certificate or check'],
+    [['join', 'berth-join-x', 'file'], 'This is no join token'],
+    [['join'], 'say the token and which file to write'],
+    [['join-token', 'east', '0.0.0.0:7076'], 'at which the other machine reaches this one'],
   ])('refuses %j with what to type instead', (args, words) => {
     expect(() => parseCommand(args)).toThrow(words)
   })

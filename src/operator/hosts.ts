@@ -1,20 +1,25 @@
 // `npm run hosts -- …`: the hosts of this Berth, certificates for machines whose engines a server elsewhere may call, and
-// whether such an engine answers. The last two use only the data directory, so they work with or without a running Berth.
+// whether such an engine answers. The last use only the data directory, so they work with or without a running Berth.
 
-import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { issueIdentity } from '../certificates/fleet-ca.ts'
 import type { Config } from '../config.ts'
+import { refuseBrokenHost } from '../doctor/preflight.ts'
 import type { Engine } from '../engine/engine.ts'
 import { askEngineEpoch, connectEngine } from '../engine/ipc/client.ts'
 import { isHostName, parseIdentity } from '../lib/fleet-identity.ts'
+import { createLog } from '../lib/log.ts'
 import { address, type Address } from '../lib/setting-values.ts'
 import { print } from '../lib/terminal.ts'
 import { findInstance } from '../supervisor/instance.ts'
+import { openLogFile } from '../supervisor/log-file.ts'
 import { runBesideBerth } from './beside-berth.ts'
 import { tableOfHosts } from './hosts-list.ts'
 import { decideAboutHost, type HostVerb, hostVerbs } from './hosts-states.ts'
+import { openDoor } from './join/door.ts'
+import { joinFleet, keepIdentity } from './join/join.ts'
+import { type JoinToken, readToken, writeToken } from './join/protocol.ts'
 
 const help = `The hosts of this Berth, and machines whose engines answer over the network.
 
@@ -30,9 +35,15 @@ const help = `The hosts of this Berth, and machines whose engines answer over th
   npm run hosts -- remove NAME
       A host without units, drained or lost.
 
+  npm run hosts -- join-token NAME ADDRESS:PORT
+      Prints a token for the machine NAME and waits for it there, at an address of this machine: for an hour, and once.
+
+  npm run hosts -- join TOKEN FILE
+      On the other machine: makes a key, gets a certificate for it, valid for a year, and writes both to FILE, for root
+      alone. Then start Berth there with BERTH_ENGINE_CERTIFICATE=FILE and BERTH_ENGINE_TLS=ADDRESS:7075.
+
   npm run hosts -- certificate NAME FILE
-      Writes a key and a certificate for the engine of the machine NAME, valid for a year. Move the file there, for root
-      alone, and start Berth there with BERTH_ENGINE_CERTIFICATE=FILE and BERTH_ENGINE_TLS=ADDRESS:7075.
+      The same for a machine that cannot reach this one: writes key and certificate here. Move the file there.
 
   npm run hosts -- check NAME ADDRESS:PORT
       Whether that engine answers this machine, and if not, what to look at.
@@ -43,7 +54,9 @@ type Command =
   | { kind: 'help' }
   | { kind: 'list' }
   | { kind: 'decide'; verb: HostVerb; name: string }
+  | { kind: 'join'; token: JoinToken; file: string }
   | { kind: 'certificate'; name: string; file: string }
+  | { kind: 'join-token'; name: string; at: Address }
   | { kind: 'check'; name: string; at: Address }
 
 /** Returns the exit code. Throws a sentence for the operator. */
@@ -58,6 +71,13 @@ export async function runHostsCommand(config: Config, args: string[]): Promise<n
     const decision = { ...command, here, now: new Date() }
     for (const line of await runBesideBerth(config, (inside) => decideAboutHost(inside, decision)))
       print(line)
+  } else if (command.kind === 'join-token') await waitForHost(config, command)
+  else if (command.kind === 'join') {
+    await refuseBrokenHost(config)
+    await joinFleet(command.token, command.file)
+    print(
+      `This machine is ${command.token.name}. Start Berth on it with BERTH_ENGINE_CERTIFICATE=${command.file} and BERTH_ENGINE_TLS=ADDRESS:7075.`,
+    )
   } else if (command.kind === 'certificate') {
     await writeCertificate(dataDir, command)
     print(
@@ -86,8 +106,15 @@ export function parseCommand(args: string[]): Command {
     if (third !== undefined) throw usage(`"${third}" is not expected`)
     return { kind: 'decide', verb: decision, name }
   }
-  if (verb !== 'certificate' && verb !== 'check')
-    throw usage(`there is no "${verb}"; use list, ${hostVerbs.join(', ')}, certificate or check`)
+  if (verb === 'join') {
+    if (name === undefined || third === undefined || rest.length > 0)
+      throw usage('say the token and which file to write')
+    return { kind: 'join', token: readToken(name), file: resolve(third) }
+  }
+  if (verb !== 'certificate' && verb !== 'check' && verb !== 'join-token')
+    throw usage(
+      `there is no "${verb}"; use list, ${hostVerbs.join(', ')}, join-token, join, certificate or check`,
+    )
   if (name === undefined || !isHostName(name))
     throw usage('NAME is up to 32 of a-z, 0-9 and dashes, and begins and ends with none')
   if (rest.length > 0) throw usage(`"${rest[0]}" is not expected`)
@@ -95,8 +122,27 @@ export function parseCommand(args: string[]): Command {
     if (third === undefined) throw usage('say which file to write')
     return { kind: 'certificate', name, file: resolve(third) }
   }
-  if (third === undefined) throw usage('say where the engine listens, as 10.0.0.2:7075')
-  return { kind: 'check', name, at: address({ ADDRESS: third }, 'ADDRESS', '') }
+  if (third === undefined) throw usage('say the address and the port, as 10.0.0.2:7075')
+  const at = address({ ADDRESS: third }, 'ADDRESS', '')
+  if (verb === 'join-token' && (at.host === '0.0.0.0' || at.host === '::'))
+    throw usage('say the address at which the other machine reaches this one')
+  return { kind: verb, name, at }
+}
+
+async function waitForHost({ dataDir, logLevel }: Config, { name, at }: { name: string; at: Address }) {
+  const logFile = await openLogFile(dataDir)
+  const log = createLog('operator', logLevel, logFile.descriptor)
+  try {
+    const door = await openDoor({ dataDir, name, at, log })
+    print(`On the other machine, as root, within an hour:
+
+  npm run hosts -- join ${writeToken(door.token)} /root/${name}.pem
+
+It is waited for at ${door.token.host}:${door.token.port}. Ctrl-C makes the token void.`)
+    print(`${name} has joined from ${await door.joined}.`)
+  } finally {
+    await logFile.close()
+  }
 }
 
 async function writeCertificate(
@@ -104,12 +150,7 @@ async function writeCertificate(
   { name, file }: Extract<Command, { kind: 'certificate' }>,
 ): Promise<void> {
   const identity = await issueIdentity(dataDir, { role: 'engine', host: name }, new Date())
-  // A file that is there may be in use.
-  await writeFile(file, identity, { mode: 0o600, flag: 'wx' }).catch((cause: NodeJS.ErrnoException) => {
-    const why =
-      cause.code === 'EEXIST' ? 'is there already: name another one' : `cannot be written (${cause.code})`
-    throw new Error(`${file} ${why}.`, { cause })
-  })
+  await keepIdentity(file, identity)
 }
 
 /** Returns the line to print. */

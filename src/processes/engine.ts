@@ -119,7 +119,7 @@ async function readIdentity({ certificateFile }: { certificateFile: string }): P
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause)
     throw new Error(
-      `BERTH_ENGINE_CERTIFICATE names a file of "npm run hosts -- certificate", and ${certificateFile} is none: ${why}`,
+      `BERTH_ENGINE_CERTIFICATE names a file of "npm run hosts -- join", and ${certificateFile} is none: ${why}`,
       { cause },
     )
   }

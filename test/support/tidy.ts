@@ -57,6 +57,7 @@ const layers = {
     'engine/behind',
     'processes',
     'supervisor',
+    'doctor',
   ],
   main: ['lib', 'config', 'doctor', 'processes', 'supervisor', 'operator'],
 } as const satisfies Record<string, readonly string[]>

@@ -1,0 +1,90 @@
+// What a host that joins and the door say to each other: one JSON line each, over TLS 1.3. The token tells the host where the
+// door is, which certificate it shows, and the secret that it must be told.
+
+import { createHash, type X509Certificate } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import type { Readable } from 'node:stream'
+import { z } from 'zod'
+import { SECOND } from '../../lib/clock.ts'
+import { isHostName } from '../../lib/fleet-identity.ts'
+import type { Address } from '../../lib/setting-values.ts'
+
+export type JoinToken = Address & {
+  /** The name that the certificate will be for. */
+  name: string
+  /** Of the door's certificate. */
+  fingerprint: string
+  secret: string
+}
+
+export const LONGEST_LINE_BYTES = 8192
+export const ANSWER_WITHIN_MS = 15 * SECOND
+/** A certificate that begins in the future is refused by the machine that it is for. */
+export const CLOCKS_APART_MS = 30 * SECOND
+
+const PREFIX = 'berth-join-'
+
+const tokenSchema = z.tuple([
+  z.string().refine(isHostName),
+  z.string().regex(/^[0-9A-Za-z.:-]{1,253}$/),
+  z.int().min(1).max(65535),
+  z.string().regex(/^[\w-]{43}$/),
+  z.string().regex(/^[\w-]{43}$/),
+])
+
+export const joinRequest = z.strictObject({
+  version: z.string().max(32),
+  secret: z.string().max(64),
+  at: z.number(),
+  /** A signing request in DER, as base64. */
+  request: z.base64().max(4096),
+})
+
+export const joinAnswer = z.union([
+  z.strictObject({ certificates: z.string() }),
+  z.strictObject({ refused: z.string() }),
+])
+
+export function writeToken({ name, host, port, fingerprint, secret }: JoinToken): string {
+  const fields = JSON.stringify([name, host, port, fingerprint, secret])
+  return PREFIX + Buffer.from(fields).toString('base64url')
+}
+
+/** Throws a sentence for text that is no token. */
+export function readToken(text: string): JoinToken {
+  try {
+    if (!text.startsWith(PREFIX)) throw new Error('another prefix')
+    const fields: unknown = JSON.parse(Buffer.from(text.slice(PREFIX.length), 'base64url').toString())
+    const [name, host, port, fingerprint, secret] = tokenSchema.parse(fields)
+    return { name, host, port, fingerprint, secret }
+  } catch (cause) {
+    throw new Error(
+      'This is no join token: "npm run hosts -- join-token" on the server\'s machine prints one.',
+      {
+        cause,
+      },
+    )
+  }
+}
+
+export function fingerprintOf(certificate: X509Certificate): string {
+  return createHash('sha256').update(certificate.raw).digest('base64url')
+}
+
+/** The version of this Berth. */
+export async function ownVersion(): Promise<string> {
+  const manifest = await readFile(new URL('../../../package.json', import.meta.url), 'utf8')
+  return z.object({ version: z.string() }).parse(JSON.parse(manifest)).version
+}
+
+/** Returns the first line. Throws for one that is too long, and when the other side ends before it. */
+export async function readLine(from: Readable): Promise<string> {
+  let text = ''
+  for await (const chunk of from.iterator({ destroyOnReturn: false })) {
+    text += String(chunk)
+    const end = text.indexOf('\n')
+    if (end >= 0) return text.slice(0, end)
+    if (text.length > LONGEST_LINE_BYTES) throw new Error('a line that is too long')
+  }
+  throw new Error('the connection ended')
+}
