@@ -1,8 +1,10 @@
 // The secrets of a team in the dashboard: added, replaced, deleted, and never shown.
 
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { Unit } from '../../src/contract/unit.ts'
+import { accessibilityFaults } from '../support/axe.ts'
 import { type DashboardFixture, startDashboard } from '../support/dashboard.ts'
-import { makeTeam } from '../support/make.ts'
+import { makeSession, makeTeam } from '../support/make.ts'
 
 let dashboard: DashboardFixture
 
@@ -51,5 +53,45 @@ it('a person adds a secret, reads why one is refused, replaces its value and del
   // The browser says of the refused form that its answer was a 400, and lists become as long as what was read.
   const isExpected = (fault: string) => fault.includes('400') || fault.startsWith('the layout jumped')
   expect(faults.filter((fault) => !isExpected(fault))).toEqual([])
+  await context.close()
+}, 120_000)
+
+it('a new unit takes a secret of the team by its name, and the same as code says so', async () => {
+  const { service } = dashboard
+  const team = await makeTeam(service)
+  const { page, context, faults } = await dashboard.open(team, '/t')
+  await page.waitForURL(/units/)
+  await page.goto(`${page.url()}/new`)
+  await page.getByRole('button', { name: 'Add a variable' }).click()
+  await page.getByLabel('Name 1').fill('OPENAI_API_KEY')
+  await page.getByLabel('Kind 1').selectOption('secret of the team')
+  await page.getByRole('option', { name: 'none yet: add one at Team' }).waitFor({ state: 'attached' })
+  await page.getByRole('button', { name: 'Create' }).click()
+  await page.getByText('Choose a secret of the team.').waitFor()
+  expect(await accessibilityFaults(page)).toEqual({})
+
+  const by = { cookie: await makeSession(service, team), headers: { origin: service.baseUrl } }
+  const secret = { value: 'sk-c4nary', hosts: ['api.openai.com'] }
+  const set = await service.call('PUT', '/v1/secrets/MODEL_KEY', { ...by, body: secret })
+  expect(set.status).toBeLessThan(300)
+  await page.reload()
+  await page.getByRole('button', { name: 'Add a variable' }).click()
+  await page.getByLabel('Name 1').fill('OPENAI_API_KEY')
+  await page.getByLabel('Kind 1').selectOption('secret of the team')
+  await page.getByLabel('Secret of the team 1').selectOption('MODEL_KEY')
+  await page
+    .getByRole('region', { name: 'the call in curl' })
+    .getByText('"teamSecret": "MODEL_KEY"')
+    .waitFor()
+  await page.getByRole('combobox', { name: 'Language' }).selectOption('CLI')
+  await page
+    .getByRole('region', { name: 'the call in CLI' })
+    .getByText('--secret OPENAI_API_KEY=MODEL_KEY')
+    .waitFor()
+  await page.getByRole('button', { name: 'Create' }).click()
+  await page.getByRole('heading', { name: 'About it' }).waitFor()
+  const { body } = await service.call<{ units: Unit[] }>('GET', '/v1/units', { key: team.key })
+  expect(body.units[0]?.env).toEqual({ OPENAI_API_KEY: { teamSecret: 'MODEL_KEY' } })
+  expect(faults.filter((fault) => !fault.startsWith('the layout jumped'))).toEqual([])
   await context.close()
 }, 120_000)

@@ -5,6 +5,7 @@ import { RouterProvider } from '@tanstack/react-router'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { cache } from './api/cache.ts'
+import { meQuery } from './api/queries.ts'
 import { router } from './routes.tsx'
 import './tokens.css'
 import './base.css'
@@ -19,6 +20,9 @@ async function loadAnew(): Promise<void> {
   sessionStorage.setItem('berth-reloaded', String(Date.now()))
   location.reload()
 }
+
+// Asked before the first render, which takes a while.
+void cache.prefetchQuery(meQuery)
 
 const root = document.getElementById('root')
 if (root)

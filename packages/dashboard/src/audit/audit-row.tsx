@@ -19,7 +19,8 @@ export function AuditRow({ event }: { event: Contract.AuditEvent }) {
   const [isOpen, setOpen] = useState(false)
   const id = useId()
   const { at, credential, action, target, status, errorCode, durationMs, costDeltaCents } = event
-  const isRefused = status === null || status >= 400
+  // The caller hung up, as every page does that is left: nobody was refused.
+  const isRefused = status === null || (status >= 400 && status !== 499)
   return (
     <li className={styles.row}>
       <button
@@ -40,7 +41,7 @@ export function AuditRow({ event }: { event: Contract.AuditEvent }) {
           <bdi>{target ?? credential.kind}</bdi>
         </span>
         <span className={isRefused ? styles.refused : styles.fine}>
-          {status ?? 'no answer'} {errorCode}
+          {status ?? 'no answer'} {status === 499 ? 'closed' : errorCode}
         </span>
         <span className={styles.took}>{durationMs === null ? '' : `${Math.round(durationMs)} ms`}</span>
         <span className={styles.cost}>{costDeltaCents === 0 ? '' : money(costDeltaCents)}</span>

@@ -16,7 +16,7 @@ export function codeOf(language: Language, url: string, body: Contract.CreateFro
     case 'CLI':
       return (
         commandOf(body) ??
-        '# The CLI takes no secrets, and publishes the one port of a unit:\n# use another language for this.'
+        '# The CLI makes no secrets of a unit, and publishes the one port of a unit:\n# use another language for this.'
       )
     case 'TypeScript':
       return typescriptProgram(
@@ -34,9 +34,10 @@ export function codeOf(language: Language, url: string, body: Contract.CreateFro
 /** Null where a flag is missing for it. */
 function commandOf({ spec, stack, expose }: Contract.CreateFromSpec): string | null {
   const { name, image, size, ports = [], sleep, volume, env = {}, cmd, expose: port } = spec
-  const plain = Object.entries(env)
+  const variables = Object.entries(env)
   // A secret in a command line is none; and it publishes the only port.
-  if (port !== undefined || plain.some(([, value]) => typeof value !== 'string')) return null
+  if (port !== undefined || variables.some(([, value]) => typeof value === 'object' && 'secret' in value))
+    return null
   const flag = (word: string, value: string | undefined) =>
     value === undefined ? [] : [`--${word} ${shellQuote(value)}`]
   const flags = [
@@ -45,7 +46,11 @@ function commandOf({ spec, stack, expose }: Contract.CreateFromSpec): string | n
     ...flag('size', size),
     ...flag('sleep', sleep),
     ...ports.flatMap((port) => flag('port', String(port))),
-    ...plain.flatMap(([key, value]) => flag('env', `${key}=${value as string}`)),
+    ...variables.flatMap(([key, value]) =>
+      typeof value === 'object' && 'teamSecret' in value
+        ? flag('secret', key === value.teamSecret ? key : `${key}=${value.teamSecret}`)
+        : flag('env', `${key}=${value as string}`),
+    ),
     ...(volume === undefined ? [] : flag('volume', `${volume.mount}:${volume.gb ?? 2}`)),
     ...flag('expose', expose),
   ]

@@ -114,7 +114,7 @@ export function SpecForm({
       )}
       <PairsEditor
         label="Environment"
-        note="A secret without a value is made, and told once."
+        note="A secret of the unit without a value is made, and told once. One of the team never enters the unit: Berth puts it into requests to its hosts."
         kind="env"
         pairs={fields.env}
         error={faultOf('env')}

@@ -1,7 +1,7 @@
 // The fields of the form for a new unit, and the body of `POST /v1/units` that is made of them.
 
 import type { Contract } from '@berth/sdk'
-import type { Pair } from '../recipes/params.ts'
+import { envFault, envValueOf, type Pair } from '../recipes/params.ts'
 
 export type Size = NonNullable<Contract.UnitSpec['size']>
 export type Fields = {
@@ -52,6 +52,8 @@ export function askedOf(fields: Fields): Asked {
     faults.sleep = 'A number with m, h or d, or never.'
   const gb = fields.volumeGb.trim()
   if (gb !== '' && !/^[1-9]\d{0,2}$/.test(gb)) faults.volumeGb = 'A number of GB.'
+  const unchosen = envFault(fields.env)
+  if (unchosen !== undefined) faults.env = unchosen
   const env = envOf(fields.env)
   const spec: Contract.UnitSpec = {
     name: text('name') || nameOf(text('image')),
@@ -87,12 +89,6 @@ function nameOf(image: string): string {
 }
 
 function envOf(pairs: readonly Pair[]): NonNullable<Contract.UnitSpec['env']> {
-  return Object.fromEntries(
-    pairs
-      .filter(({ name }) => name.trim() !== '')
-      .map(({ name, value, isSecret }) => [
-        name.trim(),
-        isSecret ? { secret: name.trim(), ...(value === '' ? {} : { value }) } : value,
-      ]),
-  )
+  const named = pairs.filter(({ name }) => name.trim() !== '')
+  return Object.fromEntries(named.map((pair) => [pair.name.trim(), envValueOf(pair)]))
 }

@@ -5,7 +5,12 @@ import { curlCreate, shellLines, shellQuote, typescriptProgram } from '../ui/cod
 
 type Parameter = Contract.RecipeParameter
 
-export type Pair = { name: string; value: string; isSecret: boolean }
+export type Pair = {
+  name: string
+  /** Of a secret of the team: its name. */
+  value: string
+  is: 'plain' | 'secret' | 'team'
+}
 /** What is in a field: text, or the rows of a record. */
 export type FieldValue = string | Pair[]
 export type Values = Record<string, FieldValue>
@@ -29,11 +34,11 @@ export function startOf(parameter: Parameter): FieldValue {
   return entries.map(([name, text]) => ({
     name,
     value: typeof text === 'string' ? text : JSON.stringify(text),
-    isSecret: false,
+    is: 'plain',
   }))
 }
 
-export const newPair: Pair = { name: '', value: '', isSecret: false }
+export const newPair: Pair = { name: '', value: '', is: 'plain' }
 
 /** Returns the value for the API; undefined where the default is meant. Throws for JSON that is none. */
 export function valueOf(parameter: Parameter, field: FieldValue): unknown {
@@ -49,11 +54,21 @@ function recordOf(parameter: Parameter, pairs: readonly Pair[]): unknown {
   const named = pairs.filter(({ name }) => name.trim() !== '')
   if (named.length === 0) return undefined
   return Object.fromEntries(
-    named.map(({ name, value, isSecret }) => {
-      const text = isSecret ? { secret: name.trim(), ...(value === '' ? {} : { value }) } : value
-      return [name.trim(), recordKind(parameter) === 'env' ? text : value]
-    }),
+    named.map((pair) => [pair.name.trim(), recordKind(parameter) === 'env' ? envValueOf(pair) : pair.value]),
   )
+}
+
+/** The value of a variable, as the API takes it. */
+export function envValueOf({ name, value, is }: Pair): NonNullable<Contract.UnitSpec['env']>[string] {
+  if (is === 'team') return { teamSecret: value }
+  return is === 'plain' ? value : { secret: name.trim(), ...(value === '' ? {} : { value }) }
+}
+
+/** What is wrong with the rows of an environment. */
+export function envFault(pairs: readonly Pair[]): string | undefined {
+  return pairs.some(({ name, value, is }) => name.trim() !== '' && is === 'team' && value === '')
+    ? 'Choose a secret of the team.'
+    : undefined
 }
 
 export type Params = { params: Record<string, unknown>; faults: Record<string, string> }
@@ -65,7 +80,10 @@ export function paramsOf(parameters: readonly Parameter[], values: Values): Para
   for (const parameter of parameters) {
     const { name, required, defaultValue, type } = parameter
     try {
-      const value = valueOf(parameter, values[name] ?? '')
+      const field = values[name] ?? ''
+      const fault = typeof field === 'string' ? undefined : envFault(field)
+      if (fault !== undefined) faults[name] = fault
+      const value = valueOf(parameter, field)
       if (value === undefined) {
         if (required) faults[name] = 'It has to be given.'
       } else if (type === 'integer' && typeof value !== 'number') faults[name] = 'A whole number.'

@@ -1,6 +1,7 @@
 // The frame of every page of a team: the sidebar, the bar that says when nothing is live, and the page.
 
-import { useSuspenseQuery } from '@tanstack/react-query'
+import type { Contract } from '@berth/sdk'
+import { useQuery } from '@tanstack/react-query'
 import { Outlet, useParams } from '@tanstack/react-router'
 import { Suspense, useEffect, useMemo } from 'react'
 import { liveOf } from '../api/live.ts'
@@ -17,11 +18,9 @@ import { HereContext } from './team-context.ts'
 import styles from './shell.module.css'
 
 export function Shell() {
-  return (
-    <Suspense fallback={<Frame />}>
-      <Signed />
-    </Suspense>
-  )
+  // Without Suspense: React keeps a fallback of it on the screen for 300 ms, and this answer comes sooner.
+  const { data: me } = useQuery({ ...meQuery, throwOnError: (_, { state }) => state.data === undefined })
+  return me ? <Signed me={me} /> : <Frame />
 }
 
 /** Before it is known who looks: of the measures of what comes. */
@@ -36,8 +35,7 @@ function Frame() {
   )
 }
 
-function Signed() {
-  const { data: me } = useSuspenseQuery(meQuery)
+function Signed({ me }: { me: Contract.Me }) {
   const { team: slug } = useParams({ strict: false })
   const team = me.teams.find((each) => each.slug === slug)
   const here = useMemo(() => team && { team, me }, [team, me])

@@ -112,7 +112,7 @@ function Outlook() {
       <Figure label="This month so far" value={money(monthCents)} />
       <Figure label="At this rate, the month" value={forecastCents === null ? '–' : money(forecastCents)} />
       <Figure label="Credits left" value={money(left.data.creditBalanceCents)}>
-        {creditDays === null
+        {creditDays === null || left.data.creditBalanceCents <= 0
           ? ''
           : creditDays < 1
             ? 'for less than a day'

@@ -15,11 +15,13 @@ import { EgressForm } from './egress-form.tsx'
 import { Refused } from './refused.tsx'
 import { type RefusedName, refusedNames } from './refused-names.ts'
 import { useUnit } from './unit-context.ts'
-import { type EgressLogStatus, type Line, useEgressLog } from './use-egress-log.ts'
+import { type Line, useEgressLog } from './use-egress-log.ts'
+import type { StreamStatus } from './use-stream.ts'
 import styles from './unit.module.css'
 
 const SHOWN_NAMES = 12
 const SHOWN_LINES = 100
+const lostText = 'The connection was lost. It is tried again by itself.'
 
 export function EgressTab() {
   const unit = useUnit()
@@ -130,11 +132,12 @@ function Log({
 }: {
   unit: Contract.Unit
   lines: readonly Line[]
-  status: EgressLogStatus
+  status: StreamStatus
   onRetry: () => void
 }) {
   if (status.is === 'failed') return <Failure {...explain(status.error)} onRetry={onRetry} />
   if (lines.length === 0 && status.is === 'reading') return <Skeleton rows={4} />
+  if (lines.length === 0 && status.is === 'lost') return <p className={styles.quiet}>{lostText}</p>
   if (lines.length === 0)
     return (
       <p className={styles.quiet}>
@@ -145,6 +148,7 @@ function Log({
     )
   return (
     <>
+      {status.is === 'lost' && <p className={styles.quiet}>{lostText}</p>}
       <DataTable
         label="What it reached and was refused"
         columns={columns}

@@ -8,7 +8,8 @@ import { Failure, Skeleton } from '../ui/page-parts.tsx'
 import { type Point, pointsOf } from './metric-points.ts'
 import { Plot, type Series } from './plot.tsx'
 import { useUnit } from './unit-context.ts'
-import { type Metrics, type MetricsStatus, useMetrics } from './use-metrics.ts'
+import { type Metrics, useMetrics } from './use-metrics.ts'
+import type { StreamStatus } from './use-stream.ts'
 import styles from './metrics.module.css'
 
 type Run = NonNullable<Metrics['run']>
@@ -229,7 +230,7 @@ const sentences = {
   ended: 'It is destroyed, and uses nothing.',
 } as const
 
-function sayStatus({ state, run }: Metrics, { is }: MetricsStatus): string {
+function sayStatus({ state, run }: Metrics, { is }: StreamStatus): string {
   if (is === 'lost' || is === 'ended') return sentences[is]
   if (run === null) return `It is ${state}: nothing runs in it, and its disk is all there is to count.`
   if (state === 'sleeping') return 'It sleeps, and stands still in memory. Looking does not wake it.'
