@@ -44,7 +44,10 @@ try {
     sizes: measureSizes,
     paint: async () => await measureFirstPaint(units),
     events: async () => await measureEvents(units, id),
-    echo: async () => await measureEcho(`${units}/${id}/terminal`),
+    echo: async () => {
+      await measureServerEcho(id)
+      await measureEcho(`${units}/${id}/terminal`)
+    },
     tabs: async () => await measureTabs(units, id),
     // Last, for it fills the team.
     scrolling: async () => await measureScrolling(units),
@@ -135,6 +138,28 @@ async function measureEvents(units: string, id: string): Promise<void> {
   show('a change on the screen, since its call was sent', sinceSent)
   show('the same, since the call was answered', sinceAnswered)
   await context.close()
+}
+
+/** The server's part of an echo: the same socket without a browser. */
+async function measureServerEcho(id: string): Promise<void> {
+  const url = `${server.baseUrl.replace(/^http/, 'ws')}/v1/units/${id}/exec?tty=1&cols=80&rows=24`
+  const headers = { authorization: `Bearer ${key.secret}` }
+  const socket = new WebSocket(url, { protocols: ['berth.v1'], headers })
+  const heard = async () =>
+    await new Promise((resolve) => socket.addEventListener('message', resolve, { once: true }))
+  // Its prompt.
+  await heard()
+  const waits: number[] = []
+  for (let at = 0; at < KEYS; at += 1) {
+    const letter = 97 + (at % 8)
+    await timed(waits, async () => {
+      socket.send(Uint8Array.of(0, letter))
+      await heard()
+    })
+    await new Promise((resolve) => setTimeout(resolve, 30))
+  }
+  socket.close()
+  show('echo of a key, without a browser', waits)
 }
 
 /** The engine in memory echoes at once, so all of it is what server and page add to the engine's own echo. */

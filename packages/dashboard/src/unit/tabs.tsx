@@ -1,6 +1,7 @@
 // The tabs of a unit are links: each has an address, opens in a new window, and is an entry of the browser's history.
 
-import { Link, useNavigate } from '@tanstack/react-router'
+import { Link, useLocation, useNavigate } from '@tanstack/react-router'
+import { useEffect, useRef } from 'react'
 import { useKeys } from '../shell/keys.ts'
 import { useTeam } from '../shell/team-context.ts'
 import styles from './unit.module.css'
@@ -29,8 +30,16 @@ export function Tabs({ id }: { id: string }) {
       run: () => void navigate({ to, params }),
     })),
   )
+  const bar = useRef<HTMLElement>(null)
+  const { pathname } = useLocation()
+  // On a phone not all of them fit.
+  useEffect(() => {
+    bar.current
+      ?.querySelector(`[href="${CSS.escape(pathname)}"]`)
+      ?.scrollIntoView({ block: 'nearest', inline: 'center' })
+  }, [pathname])
   return (
-    <nav aria-label="This unit" className={styles.tabs}>
+    <nav ref={bar} aria-label="This unit" className={styles.tabs}>
       {tabs.map(({ label, to }) => (
         <Link
           key={to}
