@@ -1,12 +1,13 @@
 // The engine of a whole Berth over TLS, as a server on another machine calls it: real machines, the operator's
 // commands, and two servers that follow each other (decision 143).
 
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { createInterface } from 'node:readline'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { issueIdentity } from '../../src/certificates/fleet-ca.ts'
 import type { Unit } from '../../src/contract/unit.ts'
@@ -30,7 +31,7 @@ let address: Parameters<typeof askEngineEpoch>[0]
 beforeAll(async () => {
   elsewhere = await mkdtemp(join(tmpdir(), 'berth-elsewhere-'))
   const [port, file] = [await freePort(HOST), join(elsewhere, 'east.pem')]
-  await hosts('certificate', 'east', file)
+  await joinAs('east', file)
   settings = { BERTH_ENGINE_TLS: `${HOST}:${port}`, BERTH_ENGINE_CERTIFICATE: file }
   const server = { role: 'server', host: 'lead' } as const
   const identity = parseIdentity(await issueIdentity(elsewhere, server, new Date()))
@@ -38,10 +39,34 @@ beforeAll(async () => {
   return async () => await rm(elsewhere, { recursive: true })
 })
 
+const commandOf = (...args: string[]) => [join(project, 'src/main.ts'), 'hosts', ...args]
+
 async function hosts(...args: string[]): Promise<string> {
   const env = { ...process.env, BERTH_DATA_DIR: elsewhere }
-  const command = [join(project, 'src/main.ts'), 'hosts', ...args]
-  return (await promisify(execFile)(process.execPath, command, { env })).stdout
+  return (await promisify(execFile)(process.execPath, commandOf(...args), { env })).stdout
+}
+
+/** As the operator does it: one command waits on the server's machine, and prints the one to run on the other. */
+async function joinAs(name: string, file: string): Promise<void> {
+  const env = { ...process.env, BERTH_DATA_DIR: elsewhere }
+  const door = spawn(process.execPath, commandOf('join-token', name, `${HOST}:0`), {
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const ended = new Promise<number | null>((resolve) => door.once('close', resolve))
+  try {
+    const printed: string[] = []
+    for await (const line of createInterface({ input: door.stdout })) {
+      printed.push(line)
+      const token = /berth-join-[\w-]+/.exec(line)?.[0]
+      if (token !== undefined)
+        await promisify(execFile)(process.execPath, commandOf('join', token, file), { env: process.env })
+    }
+    expect(printed.at(-1)).toBe(`${name} has joined from ${HOST}.`)
+    expect(await ended).toBe(0)
+  } finally {
+    door.kill()
+  }
 }
 
 const berth = useBerth(() => settings)
