@@ -99,7 +99,12 @@ export async function openDoor({ dataDir, name, at, log, openMs = OPEN_MS }: Ope
   server.maxConnections = MAX_CONNECTIONS
   server.on('tlsClientError', (_error, socket) => socket.destroy())
   server.listen(at.port, at.host)
-  await once(server, 'listening')
+  await once(server, 'listening').catch((cause: NodeJS.ErrnoException) => {
+    throw new Error(
+      `This machine cannot listen at ${at.host}:${at.port} (${cause.code}): name an address of its own and a free port.`,
+      { cause },
+    )
+  })
   const late = setTimeout(
     () => outcome.reject(new Error(`No host has joined as ${name} in time: make another token.`)),
     openMs,

@@ -130,3 +130,12 @@ it('a host tells nothing to a machine whose certificate is another one, and keep
 it('no key of a host is ever on the machine of the server', async () => {
   expect((await readdir(join(dataDir, 'fleet'))).toSorted()).toEqual(['ca.crt', 'ca.key', 'openssl.cnf'])
 })
+
+it.each([
+  ['an address of another machine', () => ({ host: '192.0.2.1', port: 7076 }), 'EADDRNOTAVAIL'],
+  ['a port in use', (port: number) => ({ host: '127.0.0.1', port }), 'EADDRINUSE'],
+])('the door does not open at %s, and says what to name instead', async (_what, at, code) => {
+  const { token } = await open()
+  const opened = openDoor({ dataDir, name: 'west', at: at(token.port), log: silentLog })
+  await expect(opened).rejects.toThrow(`(${code}): name an address of its own and a free port`)
+})
