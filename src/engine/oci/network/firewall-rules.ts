@@ -22,7 +22,13 @@
 
 import { privateRanges4, privateRanges6 } from '../../../lib/address-ranges.ts'
 import { GATEWAY_MAC, type Names } from './names.ts'
-import { type Element, elementsOf as egressElementsOf, type Restriction } from './restrictions.ts'
+import {
+  type Element,
+  elementsOf as egressElementsOf,
+  rangePrefixes,
+  rangesOf,
+  type Restriction,
+} from './restrictions.ts'
 
 export type FirewallState = {
   /** Address → network group, as long as a machine has the address, running or not. */
@@ -58,6 +64,13 @@ export type TableOptions = {
 const MAX_FLOWS = 4096
 const NEW_FLOWS_PER_SECOND = 300
 const NEW_FLOWS_BURST = 3000
+
+const rangeSets = rangePrefixes
+  .map((prefix) => `set ${rangesOf(prefix)} { type ipv4_addr . ipv4_addr . inet_service; }`)
+  .join('\n  ')
+const rangeRules = rangePrefixes
+  .map((prefix) => `ip saddr . ip daddr & ${maskOf(prefix)} . tcp dport @${rangesOf(prefix)} accept`)
+  .join('\n    ')
 
 /** As long as a database may take from its start until it listens. */
 const MAY_START_FOR = '30s'
@@ -172,7 +185,7 @@ function inetTable(options: TableOptions, state: FirewallState): string {
   set pinned { type ipv4_addr . ipv4_addr . inet_service; }
   set brokers { type ipv4_addr; }
   set brokered { type ipv4_addr . ipv4_addr; }
-  set ranges { type ipv4_addr . ipv4_addr . inet_service; flags interval; }
+  ${rangeSets}
   ${REFUSED}
   set flows { type ipv4_addr; flags dynamic; size 65535; }
   set rates { type ipv4_addr; flags dynamic; size 65535; timeout 1m; }
@@ -212,7 +225,7 @@ function inetTable(options: TableOptions, state: FirewallState): string {
   chain to_listed {
     tcp dport { 80, 443 } accept
     ip saddr . ip daddr . tcp dport @pinned accept
-    ip saddr . ip daddr . tcp dport @ranges accept
+    ${rangeRules}
     meta l4proto tcp counter reject with tcp reset
     counter reject with icmp type admin-prohibited
   }
@@ -328,4 +341,10 @@ function egressChains(gid: number | null): string {
 
 function elementsOf(elements: readonly string[]): string {
   return elements.length === 0 ? '' : `elements = { ${elements.join(', ')} }`
+}
+
+/** 24 is 255.255.255.0. */
+function maskOf(prefix: number): string {
+  const ones = 2 ** 32 - 2 ** (32 - prefix)
+  return [24, 16, 8, 0].map((shift) => Math.floor(ones / 2 ** shift) % 256).join('.')
 }

@@ -1,7 +1,7 @@
 // What machines may reach, as elements of the firewall's sets (firewall-rules.ts). Pure.
 
 import type { BrokeredSecret, MachineEgress } from '../../egress.ts'
-import { formatEgressEntry, portsByName, type RangeEntry } from '../../../lib/egress/entry.ts'
+import { formatEgressEntry, portsByName } from '../../../lib/egress/entry.ts'
 import { entryForAddress, parseAllowed, portsForName } from '../../../lib/egress/rules.ts'
 
 /** A name's address at a port. `name`: null for one that an earlier engine pinned. */
@@ -13,6 +13,13 @@ export type Restriction = { egress: MachineEgress; stack: number | null; pins: P
 /** A set or map of the table, and one element of it. */
 export type Element = { set: string; element: string }
 
+/**
+ * One set for each length of a prefix. A set of intervals could hold them all, but the kernel copies all of it for each change, so
+ * that a machine with rules would make those of every other machine slower (decision 159). No rule is a range of all addresses.
+ */
+export const rangePrefixes = Array.from({ length: 32 }, (_, longer) => longer + 1)
+export const rangesOf = (prefix: number | string) => `ranges${prefix}`
+
 export const egressSets = [
   'narrowed',
   'listed',
@@ -20,10 +27,10 @@ export const egressSets = [
   'stacks',
   'stackmates',
   'pinned',
-  'ranges',
+  ...rangePrefixes.map(rangesOf),
   'brokers',
   'brokered',
-] as const
+]
 
 const TLS_PORT = 443
 
@@ -36,7 +43,7 @@ export function elementsOf(address: string, { egress, stack, pins }: Restriction
   const isApart = egress.siblings !== 'team'
   // One that is listed reaches every host by name.
   const isBroker = !isListed && egress.secrets.length > 0
-  const of = (set: (typeof egressSets)[number], element: string): Element => ({ set, element })
+  const of = (set: string, element: string): Element => ({ set, element })
   return [
     ...(isListed || isApart ? [of('narrowed', address)] : []),
     ...(isListed ? [of('listed', address)] : []),
@@ -44,9 +51,9 @@ export function elementsOf(address: string, { egress, stack, pins }: Restriction
     ...(stack === null
       ? []
       : [of('stacks', `${address} : ${stack}`), of('stackmates', `${stack} . ${address}`)]),
-    ...(isListed ? widestRanges(egress) : []).map((range) => {
-      const [network = '', port = ''] = formatEgressEntry(range).split(':')
-      return of('ranges', `${address} . ${network.replace(/\/32$/, '')} . ${port}`)
+    ...[...(isListed ? rangesIn(egress) : [])].map((range) => {
+      const [, network = '', prefix = '', port = ''] = /^(.+)\/(\d+):(\d+)$/.exec(range) ?? []
+      return of(rangesOf(prefix), `${address} . ${network} . ${port}`)
     }),
     ...(isListed ? pins : []).map((pin) => of('pinned', `${address} . ${pin.address} . ${pin.port}`)),
     ...(isBroker ? [of('brokers', address)] : []),
@@ -99,14 +106,11 @@ export function allowsDirect(
   return entryForAddress(parseAllowed(egress.allow), address, port) !== null
 }
 
-/** The kernel refuses elements that overlap, and of two ranges that do one holds the other. */
-function widestRanges({ allow }: MachineEgress): RangeEntry[] {
-  const ranges = parseAllowed(allow).filter((entry) => entry.kind === 'range')
-  const holds = (wide: RangeEntry, narrow: RangeEntry) =>
-    wide.port === narrow.port && wide.first <= narrow.first && narrow.last <= wide.last
-  return ranges.filter((range, at) =>
-    ranges.every(
-      (other, otherAt) => other === range || !holds(other, range) || (holds(range, other) && at < otherAt),
-    ),
+/** Returns each range once, as the rules write it. */
+function rangesIn({ allow }: MachineEgress): Set<string> {
+  return new Set(
+    parseAllowed(allow)
+      .filter((entry) => entry.kind === 'range')
+      .map(formatEgressEntry),
   )
 }
