@@ -4,6 +4,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Page } from 'playwright-core'
 import type { Unit } from '../../src/contract/unit.ts'
 import { DAY, HOUR, MINUTE } from '../../src/lib/clock.ts'
+import type { Usage } from '../../src/contract/usage.ts'
+import { accessibilityFaults } from '../support/axe.ts'
 import { type DashboardFixture, startDashboard } from '../support/dashboard.ts'
 import { makeKey, makeTeam, makeUnit } from '../support/make.ts'
 
@@ -115,6 +117,39 @@ it('a member is invited by mail, accepts as themselves, and sees the units of th
   // The list of invitations grows by what was asked for, and moves what is below it.
   expect(faults.filter((fault) => !fault.startsWith('the layout jumped'))).toEqual([])
   await theirs.context.close()
+  await context.close()
+}, 120_000)
+
+it('the bill says what each day cost, for which units and agents, and what it will come to', async () => {
+  const { service } = dashboard
+  service.clock.advance(DAY / 2 - (service.clock.now().getTime() % (DAY / 2)) + MINUTE)
+  const team = await makeTeam(service)
+  const agent = await makeKey(service, team)
+  for (const [name, size] of [
+    ['builder', 'large'],
+    ['small-one', 'small'],
+  ] as const)
+    await makeUnit(service, { key: agent.secret }, { name, size, sleep: 'never' })
+  service.clock.advance(2 * HOUR)
+  const { page, context, faults } = await dashboard.open(team, '/t')
+  await page.getByRole('link', { name: 'Spend' }).click()
+  const { body } = await service.call<Usage>('GET', '/v1/usage?days=30&by=unit', { key: team.key })
+  expect(body.totalCents).toBeGreaterThan(0)
+  const euros = (cents: number) => `€${(cents / 100).toFixed(2)}`
+  await page.getByText(`: ${euros(body.totalCents)}`).waitFor()
+  await page.getByRole('row', { name: /large 2\.0/ }).waitFor()
+  const rows = page.getByRole('table', { name: 'Cost of each' }).getByRole('row')
+  await rows.getByText('builder').waitFor()
+  expect((await rows.allTextContents()).map((text) => text.replace(/€.*/, ''))).toEqual([
+    'NameCost',
+    'builder/builder',
+    'small-one/small-one',
+  ])
+  await page.getByLabel('What it was for').selectOption('by agent')
+  await rows.getByText('test key').waitFor()
+  await page.getByText('At this rate, the month').waitFor()
+  expect(await accessibilityFaults(page)).toEqual({})
+  expect(faults).toEqual([])
   await context.close()
 }, 120_000)
 

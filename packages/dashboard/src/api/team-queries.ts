@@ -33,6 +33,14 @@ export const usageQuery = (team: string, days: number) =>
     staleTime: 30_000,
   })
 
+/** The same by what it was for. */
+export const usagePartsQuery = (team: string, days: number, by: 'agent' | 'stack' | 'unit') =>
+  queryOptions({
+    queryKey: [team, 'usage', days, by],
+    queryFn: async ({ signal }) => await berthOf(team).usage({ days, by, signal }),
+    staleTime: 30_000,
+  })
+
 export const auditPage = async (
   team: string,
   asked: AuditAsked,

@@ -17,6 +17,7 @@ import { Select } from '../ui/field.tsx'
 import { money } from '../ui/format.tsx'
 import { Card, Empty, Failure, PageHead, Skeleton } from '../ui/page-parts.tsx'
 import { Bars } from './bars.tsx'
+import { Parts } from './parts.tsx'
 import { ranges, readSpendSearch } from './search.ts'
 import { csvOf, hoursOf, outlookOf } from './spend-sums.ts'
 import styles from './spend.module.css'
@@ -76,6 +77,7 @@ export function SpendPage() {
               <Card title="Each day">
                 <Bars days={usage.data.days} />
               </Card>
+              <Parts days={days} />
               <Card title={`Last ${days} days`}>
                 <Hours days={usage.data.days} />
               </Card>

@@ -42,6 +42,18 @@ export function hoursOf(days: readonly Day[]): { size: (typeof sizes)[number]; h
   return sizes.map((size) => ({ size, hours: sum(days.map(({ unitSeconds }) => unitSeconds[size])) / 3600 }))
 }
 
+export type Part = { id: string; name: string; costCents: number }
+
+/** What each had of all these days, greatest first, and what was left to the others. */
+export function partsOf(days: readonly Day[]): Part[] {
+  const parts = new Map<string, Part>()
+  for (const { id, name, costCents } of days.flatMap(({ parts: ofDay = [] }) => ofDay))
+    parts.set(id, { id, name, costCents: (parts.get(id)?.costCents ?? 0) + costCents })
+  const rest = sum(days.map(({ restCents = 0 }) => restCents))
+  const sorted = [...parts.values()].sort((one, other) => other.costCents - one.costCents)
+  return rest > 0 ? [...sorted, { id: 'rest', name: 'all others', costCents: rest }] : sorted
+}
+
 /** As a spreadsheet reads it. */
 export function csvOf(days: readonly Day[]): string {
   const head = ['date', 'cost_eur', ...sizes.map((size) => `${size}_hours`)]

@@ -1,0 +1,46 @@
+// What the cost was for: by unit, stack or agent.
+
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import { explain } from '../api/explain.ts'
+import { usagePartsQuery } from '../api/team-queries.ts'
+import { useTeam } from '../shell/team-context.ts'
+import { DataTable } from '../ui/data-table.tsx'
+import { Select } from '../ui/field.tsx'
+import { money } from '../ui/format.tsx'
+import { Card, Failure, Skeleton } from '../ui/page-parts.tsx'
+import { partsOf } from './spend-sums.ts'
+
+const kinds = [
+  { value: 'unit', label: 'by unit' },
+  { value: 'stack', label: 'by stack' },
+  { value: 'agent', label: 'by agent' },
+] as const
+
+export function Parts({ days }: { days: number }) {
+  const team = useTeam()
+  const [by, setBy] = useState<(typeof kinds)[number]['value']>('unit')
+  const { data, error, refetch } = useQuery(usagePartsQuery(team.id, days, by))
+  return (
+    <Card
+      title="What it was for"
+      action={<Select aria-label="What it was for" value={by} options={kinds} onChange={setBy} />}
+    >
+      {error !== null ? (
+        <Failure {...explain(error)} onRetry={() => void refetch()} />
+      ) : data === undefined ? (
+        <Skeleton rows={4} />
+      ) : (
+        <DataTable
+          label="Cost of each"
+          rows={partsOf(data.days)}
+          keyOf={({ id }) => id}
+          columns={[
+            { head: 'Name', cell: ({ name }) => <bdi>{name}</bdi> },
+            { head: 'Cost', cell: ({ costCents }) => money(costCents), kind: 'number' },
+          ]}
+        />
+      )}
+    </Card>
+  )
+}
