@@ -68,3 +68,34 @@ it('no dashboard page violates the axe-core rules in light or dark mode, on a wi
   expect(found).toEqual({})
   await context.close()
 }, 600_000)
+
+it('the palette, the list of keys, and the pages without script violate no axe-core rule either', async () => {
+  const { service } = dashboard
+  const team = await makeTeam(service)
+  await makeUnit(service, team, { name: 'web' })
+  const { page, context } = await dashboard.open(team, '/t')
+  const found: Record<string, Record<string, string[]>> = {}
+  const look = async (name: string) => {
+    const wrong = await accessibilityFaults(page)
+    if (Object.keys(wrong).length > 0) found[name] = wrong
+  }
+  for (const [keys, name] of [
+    ['Control+k', 'palette'],
+    ['?', 'keys'],
+  ] as const) {
+    await page.getByRole('row', { name: /web/ }).waitFor()
+    await page.keyboard.press(keys)
+    await page.getByRole('dialog').waitFor()
+    await look(name)
+    await page.reload()
+  }
+  for (const path of ['account', 'invites/none']) {
+    await page.goto(`${service.baseUrl}/${path}`)
+    await look(path)
+  }
+  await context.clearCookies()
+  await page.goto(`${service.baseUrl}/sign-in?ended`)
+  await look('sign-in')
+  expect(found).toEqual({})
+  await context.close()
+}, 300_000)
