@@ -154,8 +154,8 @@ export type Capacity = {
   host?: HostFacts | undefined
 }
 
-/** Whose machines these are, in which boot of the host, and what its wall clock says. */
-export type HostFacts = { instance: string; boot: string; nowMs: number }
+/** Whose machines these are, in which boot of the host, what its wall clock says, and where addresses of machines are. */
+export type HostFacts = { instance: string; boot: string; nowMs: number; subnet: string }
 
 /** Machines made ahead: how many wait and what they use, and how many creates found one since the engine started. */
 export type ReadyMachinesStatus = { waiting: number; memoryMb: number; hits: number; misses: number }

@@ -32,6 +32,8 @@ export type FleetHost = NewHost & {
   refusedUntilMs: number
   /** Memory of units that were placed a moment ago, which its free memory does not show yet. */
   promised: { memoryMb: number; untilMs: number }[]
+  /** Images that were made present there since this server began. */
+  images: Set<string>
   /** What its engine last said; null before it did. */
   capacity: Capacity | null
   /** By how much its wall clock is ahead of the server's. */
@@ -151,7 +153,7 @@ function hostOf({ id, name, region, engine }: NewHost): FleetHost {
     storedMs: 0,
     watchedMs: 0,
   }
-  return { id, name, region, engine, unguarded: engine, promised: [], ...state }
+  return { id, name, region, engine, unguarded: engine, promised: [], images: new Set(), ...state }
 }
 
 function noFarEngines(): never {

@@ -10,6 +10,7 @@ import { SECOND } from '../lib/clock.ts'
 import type { Observer } from '../lib/observer.ts'
 import { cachedFor } from '../lib/concurrency/ttl-cache.ts'
 import { type Backlog, type Gauges, readGauges } from '../store/gauges.ts'
+import { countUnitsByHost } from '../store/hosts.ts'
 import { createRegistry } from './registry.ts'
 import type { Metrics } from './serve.ts'
 
@@ -102,7 +103,17 @@ function createObserver(registry: Registry): Observer {
   }
 }
 
-type HostLook = { name: string; answers: boolean; ready: ReadyMachinesStatus | null }
+const MB = 1024 * 1024
+
+type HostLook = {
+  name: string
+  answers: boolean
+  awaySince: Date | null
+  ready: ReadyMachinesStatus | null
+  facts: Pick<FleetHost, 'capacity' | 'clockOffsetMs'>
+  /** Null where there is one host, whose units are all. */
+  units: number | null
+}
 
 type Look = { gauges: Gauges | null; hosts: HostLook[] }
 
@@ -110,19 +121,24 @@ const nothingKnown: Look = { gauges: null, hosts: [] }
 
 /** Reads the database and the engines, the server's own first; any of them may be unavailable. */
 async function lookAt({ db, fleet, clock }: App): Promise<Look> {
-  const [gauges, ...hosts] = await Promise.all([
+  const [local, ...others] = fleet.hosts()
+  const there = others.filter(({ isLost }) => !isLost)
+  const [gauges, capacity, units] = await Promise.all([
     readGauges(db, clock.now()).catch(() => null),
-    ...fleet
-      .hosts()
-      .filter(({ isLost }) => !isLost)
-      .map(lookAtHost),
+    local?.engine.capacity().catch(() => null) ?? null,
+    there.length > 0 ? countUnitsByHost(db).catch(() => null) : null,
   ])
-  return { gauges, hosts }
-}
-
-async function lookAtHost({ name, engine }: FleetHost): Promise<HostLook> {
-  const capacity = await engine.capacity().catch(() => null)
-  return { name, answers: capacity !== null, ready: capacity?.readyMachines ?? null }
+  const lookAtHost = (host: FleetHost): HostLook => ({
+    name: host.name,
+    answers: host.awaySince === null,
+    awaySince: host.awaySince,
+    ready: host.capacity?.readyMachines ?? null,
+    facts: host,
+    units: units === null ? null : (units.get(host.id) ?? 0),
+  })
+  // Others are asked every two seconds anyway (domain/units/lifecycle/watch-hosts.ts), and one that hangs holds up nothing here.
+  const own = local ? [{ ...lookAtHost({ ...local, capacity }), answers: capacity !== null }] : []
+  return { gauges, hosts: [...own, ...there.map(lookAtHost)] }
 }
 
 /** A value that is unknown is left out instead of shown from an earlier read. */
@@ -132,6 +148,16 @@ function createGauges(registry: Registry): (look: Look, now: Date) => void {
   const database = gauge('berth_database_up', 'Whether the database answers')
   const engine = gauge('berth_engine_up', "Whether the engine of the server's own host answers")
   const hostsUp = gauge('berth_host_up', 'Whether the engine of a host answers', ['host'])
+  const hostsAway = gauge('berth_host_away_seconds', 'Seconds since a host that is away has answered', [
+    'host',
+  ])
+  const hostUnits = gauge('berth_host_units', 'Units of a host, where there are several', ['host'])
+  const hostMemory = gauge('berth_host_available_memory_bytes', 'Memory that a host has to spare', ['host'])
+  const hostClocks = gauge(
+    'berth_host_clock_offset_seconds',
+    "How far a host's clock is ahead of the server's",
+    ['host'],
+  )
   const units = gauge('berth_units', 'Units by state and isolation class', ['state', 'class'])
   const ready = gauge('berth_ready_machines', 'Machines made ahead that wait for a create')
   const taken = gauge(
@@ -169,8 +195,14 @@ function createGauges(registry: Registry): (look: Look, now: Date) => void {
       waiting.set({ queue }, secondsSince(since))
     }
     engine.set(local?.answers ? 1 : 0)
-    hostsUp.reset()
-    for (const { name, answers } of hosts) hostsUp.set({ host: name }, answers ? 1 : 0)
+    for (const each of [hostsUp, hostsAway, hostUnits, hostMemory, hostClocks]) each.reset()
+    for (const { name: host, answers, awaySince, facts, units: count } of hosts) {
+      hostsUp.set({ host }, answers ? 1 : 0)
+      if (awaySince) hostsAway.set({ host }, secondsSince(awaySince))
+      if (count !== null) hostUnits.set({ host }, count)
+      if (facts.capacity) hostMemory.set({ host }, facts.capacity.availableMemoryMb * MB)
+      hostClocks.set({ host }, facts.clockOffsetMs / SECOND)
+    }
     database.set(gauges ? 1 : 0)
     showReady(local?.ready ?? null)
     for (const each of [heartbeat, meters]) each.remove()
@@ -192,6 +224,10 @@ function healthOf({ gauges, hosts }: Look, now: Date): { isWell: boolean; parts:
   const at = gauges?.heartbeatAt ?? null
   const beats = at !== null && now.getTime() - at.getTime() < FRESH_MS
   const parts = { database: gauges !== null, engine: hosts[0]?.answers ?? false, heartbeat: beats }
-  const named = hosts.map(({ name, answers }) => ({ name, answers }))
+  const named = hosts.map(({ name, answers, awaySince, units }) => ({
+    name,
+    answers,
+    ...(awaySince ? { awaySince, unitsThatCannotBeUsed: units } : {}),
+  }))
   return { isWell: Object.values(parts).every(Boolean), parts: { ...parts, hosts: named } }
 }

@@ -29,6 +29,7 @@ export async function askFacts(
     if (tookMs <= EXACT_MS && Math.abs(aheadMs - host.clockOffsetMs) > SAME_OFFSET_MS)
       host.clockOffsetMs = aheadMs
     refuseOthers(record, hosts, capacity.host)
+    refuseSubnet(app, host, capacity.host)
   }
   if (Math.abs(host.clockOffsetMs) > LARGEST_OFFSET_MS)
     throw new Error(`its clock is ${Math.round(host.clockOffsetMs / SECOND)} s ahead of the server's; set it`)
@@ -42,6 +43,12 @@ function refuseOthers({ id, instance }: HostRecord, hosts: HostRecord[], said: H
   if (other) throw new Error(`it runs the data directory of the host "${other.name}"`)
   if (instance !== null && instance !== said.instance)
     throw new Error(`it runs the data directory of ${said.instance}, and this host's is ${instance}`)
+}
+
+/** The addresses of units are unique over all hosts. */
+function refuseSubnet({ fleet }: App, host: FleetHost, { subnet }: HostFacts): void {
+  const other = fleet.hosts().find((each) => each.id !== host.id && each.capacity?.host?.subnet === subnet)
+  if (other) throw new Error(`its subnet ${subnet} is that of the host "${other.name}"; give it another one`)
 }
 
 function hasNews(before: Capacity | null, now: Capacity): boolean {

@@ -6,6 +6,7 @@
 import type { App } from '../../app.ts'
 import type { Create, CreateFromSpec } from '../../contract/create.ts'
 import { type AppError, providerError } from '../../contract/errors.ts'
+import { isEngineError } from '../../engine/errors.ts'
 import { parseImageReference } from '../../contract/image-reference.ts'
 import type { RunResult } from '../../contract/run-result.ts'
 import type { LogLine } from '../../engine/engine.ts'
@@ -15,6 +16,7 @@ import type { Step } from '../../lib/saga.ts'
 import { deleteSecrets } from '../../store/secrets.ts'
 import { abandonStack, deleteStackOfLastUnit, lockStack } from '../../store/stacks.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
+import { leaveOut } from '../hosts/place.ts'
 import { findUnitOfAnyTeam } from '../../store/units.ts'
 import { costLine } from '../billing/cost-line.ts'
 import type { Caller } from '../credentials/caller.ts'
@@ -42,6 +44,7 @@ const imageStep: Step<OperationContext> = {
     context.imageDigest = (
       await app.fleet.engineOf(unit).pull(canonical, { id, teamId, networkGroup })
     ).digest
+    app.fleet.find(unit.hostId)?.images.add(image)
   },
 }
 
@@ -80,6 +83,7 @@ export const createOperation: UnitOperation = {
   onFailure: async (context, failed) => {
     const { app, unit } = context
     app.log.warn({ err: failed.cause, unitId: unit.id, step: failed.step }, 'unit creation failed')
+    noteRefusal(app, unit, failed.cause)
     // State first: a killed process whose unit is still `creating` would look like an exit.
     const error = failureText(failed.cause, unit)
     const printed = failed.attempted.includes(startStep) ? await readLastLines(app, unit) : []
@@ -88,6 +92,12 @@ export const createOperation: UnitOperation = {
     await destroyCreateGroup(app, unit)
     throw couldNotBeMade({ ...unit, error }, failed.cause)
   },
+}
+
+/** A host that has no room gets no new team for a moment. */
+function noteRefusal(app: App, { hostId }: UnitRecord, cause: unknown): void {
+  const host = app.fleet.find(hostId)
+  if (host && isEngineError(cause, 'host_full')) leaveOut(app, host)
 }
 
 /** Form A. Answers once the unit is ready; without `wait`, or after `waitTimeoutMs`, it may still be `creating`. */

@@ -147,15 +147,15 @@ const capabilities = z.object({
   egress: z.boolean().optional(),
   brokersSecrets: z.boolean().optional(),
 })
+const ready = z.object({ waiting: z.number(), memoryMb: z.number(), hits: z.number(), misses: z.number() })
+const facts = z.object({ instance: z.string(), boot: z.string(), nowMs: z.number(), subnet: z.string() })
 const capacity = z.object({
   cpus: z.number(),
   memoryMb: z.number(),
   availableMemoryMb: z.number(),
   teamDiskGb: z.number(),
-  readyMachines: z
-    .object({ waiting: z.number(), memoryMb: z.number(), hits: z.number(), misses: z.number() })
-    .optional(),
-  host: z.object({ instance: z.string(), boot: z.string(), nowMs: z.number() }).optional(),
+  readyMachines: ready.optional(),
+  host: facts.optional(),
 })
 
 const image = z.object({

@@ -179,7 +179,7 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
     capabilities: async () => capabilities,
     capacity: async () => {
       await refuseUnwritable(paths)
-      return await readCapacity(host)
+      return await readCapacity({ ...host, subnet: instance.subnet })
     },
     pull: (reference, waiter) => images.pull(reference, waiter),
     create: (machine) => createMachine(host, machine),

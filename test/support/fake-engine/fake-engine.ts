@@ -423,7 +423,9 @@ export function createFakeEngine({ clock, subnet = 99, instance = null }: FakeHo
   }
 
   const facts = (): Pick<Capacity, 'host'> =>
-    instance ? { host: { instance, boot: clock.boot, nowMs: clock.now().getTime() } } : {}
+    instance
+      ? { host: { instance, boot: clock.boot, nowMs: clock.now().getTime(), subnet: `10.${subnet}.0.0/16` } }
+      : {}
 
   function memoryCapability() {
     return { available: canKeepMemory, detail: 'fake' }

@@ -94,7 +94,12 @@ async function reserve(app: App, caller: Caller, plan: CreatePlan, once: Once | 
   const specs = wanted.map(({ spec }) => spec)
   const largestVolumeGb = Math.max(0, ...specs.map(({ volume }) => volume?.gb ?? 0))
   const memoryMb = specs.reduce((sum, { size }) => sum + machineSizes[size].memoryMb, 0)
-  const host = await chooseHost(app, { teamId, memoryMb, largestVolumeGb })
+  const host = await chooseHost(app, {
+    teamId,
+    memoryMb,
+    largestVolumeGb,
+    images: specs.map(({ image }) => image),
+  })
   const [isolation] = await Promise.all([
     defaultClass(app, host),
     checkHostVolumes(app, host, teamId, specs),

@@ -36,6 +36,8 @@ export async function watchHosts(app: App): Promise<void> {
 }
 
 async function storeFacts(app: App): Promise<void> {
+  const local = app.fleet.local()
+  local.capacity = (await app.capacityOf(local.id)()) ?? local.capacity
   const nowMs = app.clock.monotonicMs()
   const due = app.fleet
     .hosts()

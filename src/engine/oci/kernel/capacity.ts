@@ -15,8 +15,11 @@ export async function readCapacity({
   shareBytes,
   ready,
   instanceId,
+  subnet,
   clock,
-}: Pick<EngineContext, 'shareBytes' | 'ready' | 'instanceId' | 'clock'>): Promise<Capacity> {
+}: Pick<EngineContext, 'shareBytes' | 'ready' | 'instanceId' | 'clock'> & {
+  subnet: string
+}): Promise<Capacity> {
   const text = await readFile('/proc/meminfo', 'utf8')
   const readyMachines = ready.stats()
   const mb = (field: string) =>
@@ -28,7 +31,7 @@ export async function readCapacity({
     availableMemoryMb: mb('MemAvailable') + readyMachines.memoryMb,
     teamDiskGb: Math.floor(shareBytes / GB),
     readyMachines,
-    host: { instance: instanceId, boot: clock.boot, nowMs: clock.now().getTime() },
+    host: { instance: instanceId, boot: clock.boot, nowMs: clock.now().getTime(), subnet },
   }
 }
 
