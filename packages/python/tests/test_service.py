@@ -314,3 +314,10 @@ def test_a_secret_is_kept_bound_and_deleted(berth: Berth) -> None:
         assert [each["id"] for each in berth.secrets.delete("PY_KEY")] == [unit.id]
     with pytest.raises(NotFoundError):
         berth.secrets.delete("PY_KEY")
+
+
+def test_units_are_counted_by_state(berth: Berth) -> None:
+    with berth.units.create(IMAGE, stack="py-counted"):
+        counted = berth.units.summary(stack="py-counted", state=["running", "sleeping"])
+        assert (counted["total"], counted["byState"].get("running")) == (1, 1)
+        assert berth.units.summary(stack="py-counted", state="error")["total"] == 0

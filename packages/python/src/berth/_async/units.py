@@ -84,6 +84,23 @@ class AsyncUnits:
 
         return AsyncPages(read)
 
+    async def summary(
+        self,
+        *,
+        stack: str | None = None,
+        all: bool | None = None,
+        state: str | Sequence[str] | None = None,
+        q: str | None = None,
+        timeout: float | None = None,
+    ) -> t.UnitSummary:
+        """How many units are in each state, and what they cost an hour. `q`: a part of a name, a stack or an image."""
+        states = state if state is None or isinstance(state, str) else ",".join(state)
+        query = {"stack": stack, "all": all, "state": states, "q": q}
+        told: t.UnitSummary = await self._transport.json(
+            Call("GET", "/v1/units/summary", query=query, timeout=timeout)
+        )
+        return told
+
     async def get(self, id: str, *, timeout: float | None = None) -> AsyncUnit:
         """By id. Raises NotFoundError."""
         call = Call("GET", f"/v1/units/{quoted(id)}", timeout=timeout)

@@ -85,6 +85,23 @@ class Units:
 
         return Pages(read)
 
+    def summary(
+        self,
+        *,
+        stack: str | None = None,
+        all: bool | None = None,
+        state: str | Sequence[str] | None = None,
+        q: str | None = None,
+        timeout: float | None = None,
+    ) -> t.UnitSummary:
+        """How many units are in each state, and what they cost an hour. `q`: a part of a name, a stack or an image."""
+        states = state if state is None or isinstance(state, str) else ",".join(state)
+        query = {"stack": stack, "all": all, "state": states, "q": q}
+        told: t.UnitSummary = self._transport.json(
+            Call("GET", "/v1/units/summary", query=query, timeout=timeout)
+        )
+        return told
+
     def get(self, id: str, *, timeout: float | None = None) -> Unit:
         """By id. Raises NotFoundError."""
         call = Call("GET", f"/v1/units/{quoted(id)}", timeout=timeout)
