@@ -75,7 +75,8 @@ export async function bringAboutOnHost(world: World, act: HostTrouble): Promise<
       host.there.setCapacity({ availableMemoryMb: 100 })
       return world.later(act.forMs, `${host.name} has room`, () => heal(host))
     case 'a machine of no unit is there':
-      return await plant(host)
+      // Before a server takes it back, or after: no machine comes into being while one does.
+      return world.app()?.fleet.find(host.id)?.awaySince === null ? await plant(host) : undefined
     case 'a host is given up':
       return giveUp(world, host)
   }
