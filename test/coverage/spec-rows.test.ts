@@ -42,7 +42,10 @@ const rows: Record<string, [file: string, claim: string][]> = {
   ],
   'spec 4.1 DELETE /v1/teams/{id}/invites/{inviteId}': [
     ['test/api/invites.test.ts', 'accepting or revoking an invitation is refused to another team'],
-    ['test/api/invites.test.ts', 'accepting and revoking an invitation at the same time has exactly one effect'],
+    [
+      'test/api/invites.test.ts',
+      'accepting and revoking an invitation at the same time has exactly one effect',
+    ],
   ],
   'spec 4.1 GET /v1/invites/{token}': [
     ['test/api/invites.test.ts', 'returns 404 for any mistake in it, and is not repeated in the answer'],
@@ -144,7 +147,10 @@ const rows: Record<string, [file: string, claim: string][]> = {
     ['test/api/recipes.test.ts', 'publishes the exposed port, and is refused for a recipe without one'],
   ],
   'spec 7.3 a sleep too long': [
-    ['test/api/policies.test.ts', 'a key may not set a longer sleep window for a whole stack than its policy allows'],
+    [
+      'test/api/policies.test.ts',
+      'a key may not set a longer sleep window for a whole stack than its policy allows',
+    ],
   ],
   'spec 7.4 a team that cannot be deleted': [
     ['test/api/teams.test.ts', 'changes a personal team, which cannot be deleted'],

@@ -77,10 +77,11 @@ export function SpendPage() {
               <Card title="Each day">
                 <Bars days={usage.data.days} />
               </Card>
-              <Parts days={days} />
               <Card title={`Last ${days} days`}>
                 <Hours days={usage.data.days} />
               </Card>
+              {/* Last, because it is read by itself, and must not move what stands below it. */}
+              <Parts days={days} />
             </>
           )}
         </div>
