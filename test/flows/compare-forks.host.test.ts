@@ -1,10 +1,11 @@
 // A person makes a real PostgreSQL from its recipe in the dashboard, forks it, changes the copy with psql in a terminal, and
-// compares both in two terminals side by side.
+// compares both in two terminals side by side. `npm test` has the same journey with an engine in memory (test/dashboard/journeys.test.ts).
 
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, it } from 'vitest'
 import { destroyAll, listUnits } from '../support/berth-units.ts'
 import { chromiumOptions } from '../support/chromium.ts'
+import { isDeep } from '../support/part-of.ts'
 import { useBerth } from '../support/use-berth.ts'
 
 const berth = useBerth()
@@ -29,38 +30,41 @@ afterAll(async () => {
   await destroyAll(berth)
 })
 
-it('a person forks a database and compares it with its copy by psql in two terminals', {
-  timeout: 3 * PATIENT_MS,
-}, async () => {
-  const units = page.url()
-  await page.getByRole('link', { name: 'Recipes' }).click()
-  await page.getByRole('link', { name: 'PostgreSQL 15' }).click()
-  await page.getByRole('button', { name: 'Create' }).click()
-  await page.getByText('DATABASE_URL').first().waitFor()
-  const [source] = await listUnits(berth)
-  await page.goto(`${units}/${source?.id}`)
-  const first = await openTerminal(page, `${units}/${source?.id}`)
-  await first.type(
-    `${PSQL} "create table prices (what text, cents int)" -c "insert into prices values ('tea', 250)"`,
-  )
-  await first.shows(`${PSQL} "select what || ' costs ' || cents from prices"`, 'tea costs 250')
+it.runIf(isDeep)(
+  'a person forks a database and compares it with its copy by psql in two terminals',
+  {
+    timeout: 3 * PATIENT_MS,
+  },
+  async () => {
+    const units = page.url()
+    await page.getByRole('link', { name: 'Recipes' }).click()
+    await page.getByRole('link', { name: 'PostgreSQL 15' }).click()
+    await page.getByRole('button', { name: 'Create' }).click()
+    await page.getByText('DATABASE_URL').first().waitFor()
+    const [source] = await listUnits(berth)
+    const first = await openTerminal(page, `${units}/${source?.id}`)
+    await first.type(
+      `${PSQL} "create table prices (what text, cents int)" -c "insert into prices values ('tea', 250)"`,
+    )
+    await first.shows(`${PSQL} "select what || ' costs ' || cents from prices"`, 'tea costs 250')
 
-  await page.goto(`${units}/${source?.id}`)
-  await page.getByRole('button', { name: 'Fork' }).click()
-  await page.getByText('is copied as').first().waitFor()
-  const copy = (await listUnits(berth)).find(({ forkedFrom }) => forkedFrom === source?.id)
-  const other = await context.newPage()
-  other.setDefaultTimeout(PATIENT_MS)
-  const [left, right] = [
-    await openTerminal(page, `${units}/${source?.id}`),
-    await openTerminal(other, `${units}/${copy?.id}`),
-  ]
-  const select = `${PSQL} "select what || ' is ' || cents from prices"`
-  await right.shows(select, 'tea is 250')
-  await right.type(`${PSQL} "update prices set cents = 199"`)
-  await right.shows(select, 'tea is 199')
-  await left.shows(select, 'tea is 250')
-})
+    await page.goto(`${units}/${source?.id}`)
+    await page.getByRole('button', { name: 'Fork' }).click()
+    await page.getByText('is copied as').first().waitFor()
+    const copy = (await listUnits(berth)).find(({ forkedFrom }) => forkedFrom === source?.id)
+    const other = await context.newPage()
+    other.setDefaultTimeout(PATIENT_MS)
+    const [left, right] = [
+      await openTerminal(page, `${units}/${source?.id}`),
+      await openTerminal(other, `${units}/${copy?.id}`),
+    ]
+    const select = `${PSQL} "select what || ' is ' || cents from prices"`
+    await right.shows(select, 'tea is 250')
+    await right.type(`${PSQL} "update prices set cents = 199"`)
+    await right.shows(select, 'tea is 199')
+    await left.shows(select, 'tea is 250')
+  },
+)
 
 async function openTerminal(tab: Page, unit: string) {
   await tab.goto(unit)

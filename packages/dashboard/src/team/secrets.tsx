@@ -21,7 +21,9 @@ export function Secrets({ mayChange }: { mayChange: boolean }) {
   const { team } = useHere()
   const { data, error, refetch } = useQuery(secretsQuery(team.id))
   const [edited, edit] = useState<Contract.Secret | 'new' | null>(null)
-  const [leaving, setLeaving] = useState<Contract.Secret | null>(null)
+  const [leavingName, leave] = useState<string | null>(null)
+  // As it is now: another person may have bound it to units since.
+  const leaving = data?.find(({ name }) => name === leavingName) ?? null
   const again = () => void cache.invalidateQueries({ queryKey: secretsQuery(team.id).queryKey })
   const remove = async ({ name }: Contract.Secret) => {
     try {
@@ -44,7 +46,10 @@ export function Secrets({ mayChange }: { mayChange: boolean }) {
           Berth puts its value into their requests to its hosts.
         </p>
       ) : (
-        <SecretsTable secrets={data} actions={mayChange ? { replace: edit, remove: setLeaving } : null} />
+        <SecretsTable
+          secrets={data}
+          actions={mayChange ? { replace: edit, remove: ({ name }) => leave(name) } : null}
+        />
       )}
       <Dialog
         title={edited === 'new' ? 'Add a secret' : `Replace the value of ${edited?.name ?? ''}`}
@@ -65,7 +70,7 @@ export function Secrets({ mayChange }: { mayChange: boolean }) {
         title={`Delete ${leaving?.name ?? ''}?`}
         action="Delete"
         isOpen={leaving !== null}
-        onClose={() => setLeaving(null)}
+        onClose={() => leave(null)}
         onConfirm={async () => {
           if (leaving) await remove(leaving)
         }}
