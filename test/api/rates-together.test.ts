@@ -4,27 +4,20 @@ import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createServer } from '../../src/api/http/server.ts'
 import { type App, createApp } from '../../src/app.ts'
-import { limits } from '../../src/contract/limits.ts'
 import { createRateLimits, forgetOldRates, readRates } from '../../src/domain/credentials/rate-limit.ts'
 import { newToken } from '../../src/domain/credentials/token.ts'
 import { adoptClockJump } from '../../src/domain/time/clock-jumps.ts'
 import { HOUR, MINUTE, SECOND } from '../../src/lib/clock.ts'
 import { makeKey, makeTeam, type TestTeam } from '../support/make.ts'
 import { isDeep } from '../support/part-of.ts'
-import { type Service, startService } from '../support/service.ts'
+import { contractRates, type Service, startService } from '../support/service.ts'
 
 let service: Service
 let other: { app: App; baseUrl: string; close: () => Promise<void> }
 let team: TestTeam
 
-const rates = {
-  requests: limits.requestsPerMinute,
-  creations: limits.creationsPerMinute,
-  execs: limits.execsPerMinute,
-}
-
 beforeEach(async () => {
-  service = await startService({ rates, loops: false })
+  service = await startService({ rates: contractRates, loops: false })
   other = await startBeside()
   team = await makeTeam(service, { maxConcurrentUnits: 1000, allowedSizes: ['nano'] })
 })
@@ -146,10 +139,12 @@ describe('the rate limits of two servers together', () => {
 test('many keys that call beyond their limit get their calls answered and all others refused with 429, never a fault', async () => {
   const keys = [team.key]
   while (keys.length < (isDeep ? 50 : 8)) keys.push((await makeKey(service, team)).secret)
-  const answers = await Promise.all(keys.map(async (key) => await ask(rates.requests + 20, 'GET', key)))
+  const answers = await Promise.all(
+    keys.map(async (key) => await ask(contractRates.requests + 20, 'GET', key)),
+  )
   for (const ofKey of answers) {
     const statuses = ofKey.map(({ status }) => status)
-    expect(statuses.filter((status) => status === 200)).toHaveLength(rates.requests)
+    expect(statuses.filter((status) => status === 200)).toHaveLength(contractRates.requests)
     expect(statuses.filter((status) => status === 429)).toHaveLength(20)
   }
 })

@@ -1,24 +1,18 @@
 // Spec 8: 300 requests, 30 creations and 120 execs a minute for each credential.
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { limits } from '../../src/contract/limits.ts'
 import { FAILURES_PER_MINUTE } from '../../src/domain/credentials/failed-attempts.ts'
 import { newToken } from '../../src/domain/credentials/token.ts'
 import { SECOND } from '../../src/lib/clock.ts'
 import { boundsIn } from '../support/logged.ts'
 import { makeKey, makeSession, makeTeam, makeUnit, type TestTeam } from '../support/make.ts'
-import { type Answer, type Service, startService } from '../support/service.ts'
+import { type Answer, contractRates, type Service, startService } from '../support/service.ts'
 
 let service: Service
 let team: TestTeam
 
 beforeEach(async () => {
-  const rates = {
-    requests: limits.requestsPerMinute,
-    creations: limits.creationsPerMinute,
-    execs: limits.execsPerMinute,
-  }
-  service = await startService({ rates, loops: false })
+  service = await startService({ rates: contractRates, loops: false })
   team = await makeTeam(service)
 })
 afterEach(async () => await service.close())

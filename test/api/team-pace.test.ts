@@ -2,10 +2,9 @@
 
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { limits } from '../../src/contract/limits.ts'
 import { boundsIn } from '../support/logged.ts'
 import { makeTeam, type TestTeam } from '../support/make.ts'
-import { type Service, startService } from '../support/service.ts'
+import { contractRates, type Service, startService } from '../support/service.ts'
 
 const BODIES = 60
 const TWO_MEGABYTES = { cmd: Array.from({ length: 60 }, () => 'x'.repeat(32_000)) }
@@ -15,12 +14,7 @@ let sender: TestTeam
 let ended: AbortController
 
 beforeEach(async () => {
-  const rates = {
-    requests: limits.requestsPerMinute,
-    creations: limits.creationsPerMinute,
-    execs: limits.execsPerMinute,
-  }
-  service = await startService({ rates, loops: false })
+  service = await startService({ rates: contractRates, loops: false })
   sender = await makeTeam(service)
   ended = new AbortController()
 })

@@ -6,6 +6,7 @@ import { pino } from 'pino'
 import { createServer } from '../../src/api/http/server.ts'
 import type { Dashboard } from '../../src/api/web/dashboard.ts'
 import type { Protocol } from '../../src/api/mcp/transport.ts'
+import { limits } from '../../src/contract/limits.ts'
 import { type App, createApp } from '../../src/app.ts'
 import { type Config, loadConfig } from '../../src/config.ts'
 import { deliverMails } from '../../src/domain/mail/deliver.ts'
@@ -87,6 +88,13 @@ export type ServiceOptions = Partial<
 
 /** Rates are wide here, so that only tests of rates meet them. */
 const wideRates = { requests: 100_000, creations: 100_000, execs: 100_000 }
+
+/** Tests call faster than one agent may, unless they test the rates of the contract (spec 8). */
+export const contractRates = {
+  requests: limits.requestsPerMinute,
+  creations: limits.creationsPerMinute,
+  execs: limits.execsPerMinute,
+}
 
 export async function startService(options: ServiceOptions = {}): Promise<Service> {
   const database = await createTestDatabase()

@@ -12,6 +12,7 @@ export type Position = { generation: number; part: number; offset: number }
 export type Work = { bytes: number; rows: number }
 export type Row = ParsedLine & { end: number }
 
+export const LINE_BREAK = 10
 /** Other work runs between two reads: this much is parsed in about a millisecond. */
 const READ_BYTES = 64 * 1024
 /** conmon writes rows of at most some 8 KB, so only an edited file could contain a longer one. */
@@ -31,7 +32,7 @@ export async function* rowsOf(part: Part, offset: number, readBytes = READ_BYTES
       if (bytesRead === 0) return
       rest = Buffer.concat([rest, buffer.subarray(0, bytesRead)])
       let begin = 0
-      for (let end = rest.indexOf(10); end >= 0; end = rest.indexOf(10, begin)) {
+      for (let end = rest.indexOf(LINE_BREAK); end >= 0; end = rest.indexOf(LINE_BREAK, begin)) {
         const parsed = parseLogLine(rest.toString('utf8', begin, Math.min(end, begin + MAX_ROW_BYTES)))
         position += end + 1 - begin
         begin = end + 1

@@ -3,11 +3,10 @@
 
 import { type FileHandle, open } from 'node:fs/promises'
 import { parseLogLine } from './line.ts'
-import { type Part, type Position, rowsOf } from './parts.ts'
+import { LINE_BREAK, type Part, type Position, rowsOf } from './parts.ts'
 
 /** Each probe reads this much: more than any two rows that conmon writes. */
 const PROBE_BYTES = 16 * 1024
-const LINE_BREAK = 10
 
 /** The first row that begins at an offset or later. `at`: its time, null if none follows. */
 type Probe = { offset: number; at: Date | null }

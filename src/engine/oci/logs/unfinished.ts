@@ -4,10 +4,9 @@
 
 import { open } from 'node:fs/promises'
 import { parseRowHead, type RowHead } from './line.ts'
-import type { Part, Position } from './parts.ts'
+import { LINE_BREAK, type Part, type Position } from './parts.ts'
 
 const READ_BYTES = 64 * 1024
-const LINE_BREAK = 10
 
 /** Whole rows, from `firstRow` to the buffer's end. `at`: where the buffer begins in the log. */
 type Piece = { rows: Buffer; firstRow: number; at: Position }
