@@ -1,10 +1,12 @@
 // Commands that a process made ahead becomes (decision 0136), beside commands that the runtime starts.
 
 import { readFileSync } from 'node:fs'
+import { setImmediate } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { MachineRef } from '../../src/engine/engine.ts'
 import { listChildren, processesIn } from '../../src/engine/oci/kernel/cgroups.ts'
 import { noReadyMachines } from '../../src/engine/oci/warm-pool/pool.ts'
+import { hasCriu } from '../support/criu.ts'
 import { deriveImage } from '../support/derived-images.ts'
 import { IMAGE, IMAGES_DIR, openHostEngine } from './host-engine.ts'
 import { configuredImage, createSuite, eventually } from './suite.ts'
@@ -141,6 +143,25 @@ describe('a standby', () => {
     expect((await suite.sh(ref, 'echo thawed')).stdout).toBe('thawed\n')
     await isGone(ref, pid)
   })
+
+  it.skipIf(!hasCriu)(
+    'that is being made when its machine is frozen does not cost the machine its memory',
+    async () => {
+      for (let round = 0; round < 5; round += 1) {
+        const ref = await suite.running()
+        await suite.sh(ref, 'echo kept > /dev/shm/memory')
+        // The runtime is in the machine's group, and the standby is not made yet.
+        while (commandsOf(ref).length === 0) await setImmediate()
+        await suite.engine().freeze(ref)
+        // What is frozen is the standby, not the runtime.
+        expect(commandsOf(ref).map(isReady)).toEqual([true])
+        expect(await suite.engine().suspend(ref, 0)).toBe(true)
+        const next = { ...ref, generation: ref.generation + 1 }
+        await suite.start(next)
+        expect((await suite.sh(next, 'cat /dev/shm/memory')).stdout).toBe('kept\n')
+      }
+    },
+  )
 
   it('gives each of thirty commands at once its own input and output', async () => {
     const ref = await suite.running()

@@ -6,6 +6,7 @@ import type { KeyedLock } from '../../lib/concurrency/keyed-lock.ts'
 import type { Log } from '../../lib/log.ts'
 import type { IsolationClass, MachineRef, MachineStatus } from '../engine.ts'
 import { EngineError } from '../errors.ts'
+import type { Launching } from './exec/launching.ts'
 import type { Standbys } from './exec/standby-state.ts'
 import type { Process } from './runtime/bundle.ts'
 import type { Cgroups } from './kernel/cgroups.ts'
@@ -43,6 +44,7 @@ export type Machine = {
   quiesced: Promise<void> | null
   /** What the runtime has made ready for its next commands. */
   standbys: Standbys
+  launching: Launching
   /** What waits until they resume. */
   onThaw: (() => Promise<void>)[]
   /** Commands that outlive their calls, by id, oldest first: of this run and earlier ones. */
@@ -103,6 +105,7 @@ export function newMachine(record: MachineRecord, attachment: Attachment | null)
     frozen: false,
     quiesced: null,
     standbys: new Map(),
+    launching: new Set(),
     onThaw: [],
     processes: new Map(),
     losesProcesses: false,

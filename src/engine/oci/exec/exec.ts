@@ -104,7 +104,9 @@ async function execNow(
   const kill = () => killExec(host, machine, paths, name)
   const signalIt = (which: TerminalSignal) => signalInside(host, machine, paths, name, which)
   const charge = atExpenseOf(host.cgroups, machine.record.spec.networkGroup)
-  const launch = { runtime, charge, paths, files, cgroupChild, stdin, onOutput, kill, signalInside: signalIt }
+  const { launching } = machine
+  const start = { runtime, charge, paths, files, cgroupChild, launching }
+  const launch = { ...start, stdin, onOutput, kill, signalInside: signalIt }
   try {
     const attempt =
       standby && script !== null

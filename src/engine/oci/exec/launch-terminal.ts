@@ -18,6 +18,7 @@ import {
 } from '../kernel/terminals.ts'
 import { terminalArgs } from '../runtime/runtime.ts'
 import { waitForChild } from './children.ts'
+import { trackLaunch } from './launching.ts'
 import { type Attempt, type Launch, type Outcome, readPid, signalGroup } from './launch.ts'
 import { drain, pump } from './pipes.ts'
 
@@ -48,6 +49,7 @@ export function launchTerminal(launch: Launch & { size: TerminalSize }): Attempt
     launcher.once('error', reject)
     launcher.once('exit', (code) => resolve(code ?? NOT_EXECUTABLE))
   })
+  trackLaunch(launch.launching, launched)
 
   let cancelled = false
   let running: Running | null = null

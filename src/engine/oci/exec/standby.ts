@@ -133,7 +133,7 @@ async function make(
   const charge = atExpenseOf(host.cgroups, spec.networkGroup)
   const cgroupChild = commandGroup(host, paths, name)
   const started = startExec(
-    { runtime, charge, paths, files, cgroupChild },
+    { runtime, charge, paths, files, cgroupChild, launching: machine.launching },
     { hasStdin: true, extraInput: true },
   )
   const code = await launchedWithin(started, runtime.deadlineMs)
@@ -187,16 +187,29 @@ function removeInBackground(host: EngineContext, machine: Machine, standby: Stan
   )
 }
 
-/** A standby whose input ends ends by itself, unless its unit keeps it. */
+/**
+ * A standby whose input ends ends by itself, unless its unit keeps it. One that is frozen does so when it is thawed; or it
+ * ends with its machine.
+ */
 async function remove(host: EngineContext, machine: Machine, standby: Standby): Promise<void> {
-  const { name, files, started, generation, expiry, exited } = standby
-  const paths = host.paths.run(machine.record.spec.id, generation)
+  const { started, expiry } = standby
   clearTimeout(expiry)
   for (const fd of started.inputs) closeFd(fd)
+  destroyReaders(started.readers)
+  const end = () => endOrKill(host, machine, standby)
+  if (machine.frozen) machine.onThaw.push(end)
+  else await end()
+}
+
+async function endOrKill(
+  host: EngineContext,
+  machine: Machine,
+  { name, files, generation, exited }: Standby,
+): Promise<void> {
+  const paths = host.paths.run(machine.record.spec.id, generation)
   const late = new AbortController()
   const isLate = delay(ENDS_WITHIN_MS, true, { signal: late.signal }).catch(() => true)
   const forget = async () => {
-    destroyReaders(started.readers)
     removeChild(host.cgroups, paths.container, name)
     await removeFiles(files)
   }

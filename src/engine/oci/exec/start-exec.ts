@@ -5,6 +5,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import type { Socket } from 'node:net'
 import { SAFE_PATH } from '../../../lib/process.ts'
+import { type Launching, trackLaunch } from './launching.ts'
 import { openReader } from './pipes.ts'
 import { closeFd, createPipe } from '../kernel/syscalls.ts'
 import type { Charge } from '../kernel/team-groups.ts'
@@ -21,6 +22,8 @@ export type Start = {
   files: ExecFiles
   /** The command's own group, if it has one. */
   cgroupChild: string | null
+  /** Of its machine. */
+  launching: Launching
 }
 
 export type Readers = {
@@ -48,7 +51,7 @@ const FOURTH_FD = 3
 
 /** `extraInput`: with a second input as the fourth descriptor; only runc passes that on. */
 export function startExec(
-  { runtime, charge, paths, files, cgroupChild }: Start,
+  { runtime, charge, paths, files, cgroupChild, launching }: Start,
   { hasStdin, extraInput = false }: { hasStdin: boolean; extraInput?: boolean },
 ): StartedExec {
   const [stdout, stderr] = [createPipe(), createPipe()]
@@ -73,6 +76,8 @@ export function startExec(
     launcher.once('error', reject)
     launcher.once('exit', (code) => resolve(code ?? NOT_EXECUTABLE))
   })
+  // runsc stays until the command ends, outside the machine: a freeze does not stop it.
+  if (runtime.execDetaches) trackLaunch(launching, launched)
   const commandStderr = openReader(stderr.readEnd)
   const readers = {
     stdout: openReader(stdout.readEnd),

@@ -5,6 +5,7 @@ import type { MachineRef } from '../../engine.ts'
 import { EngineError } from '../../errors.ts'
 import { freezeGroup, isFrozen, thawGroup } from '../kernel/cgroups.ts'
 import { recordEndIfExited } from './exits.ts'
+import { waitForLaunches } from '../exec/launching.ts'
 import { getMachine, type EngineContext, type Machine } from '../context.ts'
 import { hasPendingKill, isMonitorAlive } from '../runtime/monitor.ts'
 import { endRun } from './stop.ts'
@@ -26,6 +27,7 @@ export async function freezeProcesses(host: EngineContext, machine: Machine): Pr
   machine.frozen = true
   let stands = false
   try {
+    await waitForLaunches(host.clock, machine.launching)
     stands = await host.effect('engine.freeze', () => freezeGroup(host.cgroups, container))
   } finally {
     if (!stands) {

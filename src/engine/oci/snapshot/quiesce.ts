@@ -6,6 +6,7 @@ import { existsSync } from 'node:fs'
 import { rm, writeFile } from 'node:fs/promises'
 import { EngineError } from '../../errors.ts'
 import { freezeGroup, thawGroup } from '../kernel/cgroups.ts'
+import { waitForLaunches } from '../exec/launching.ts'
 import { recordEndIfExited } from '../lifecycle/exits.ts'
 import type { EngineContext, Machine } from '../context.ts'
 import type { RunPaths } from '../paths.ts'
@@ -41,6 +42,7 @@ export async function resumeAbandoned(host: EngineContext, paths: RunPaths): Pro
 async function quiesce(host: EngineContext, machine: Machine): Promise<void> {
   const { spec, generation } = machine.record
   const paths = host.paths.run(spec.id, generation)
+  await waitForLaunches(host.clock, machine.launching)
   const stands = await host.effect('engine.fork.quiesce', async () => {
     await writeFile(paths.held, '')
     return await freezeGroup(host.cgroups, paths.container)
