@@ -194,7 +194,7 @@ export function loadConfig(env: Env = process.env): Config {
     sleepMax: sleepWindow(env, 'BERTH_SLEEP_MAX', 'never'),
     frozenForMs: duration(env, 'BERTH_FROZEN_FOR', '10m'),
     memoryReserveMb: wholeNumber(env, 'BERTH_MEMORY_RESERVE_MB', 512),
-    readyMachines: wholeNumber(env, 'BERTH_READY_MACHINES', 0),
+    readyMachines: wholeNumber(env, 'BERTH_READY_MACHINES', 1),
     logLevel: oneOf(env, 'BERTH_LOG_LEVEL', ['info', 'trace', 'debug', 'warn', 'error', 'silent']),
     poolGb: env['BERTH_POOL_GB'] === undefined ? null : wholeNumber(env, 'BERTH_POOL_GB', 0),
     reserveGb: wholeNumber(env, 'BERTH_RESERVE_GB', 2),

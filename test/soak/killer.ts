@@ -1,16 +1,11 @@
 // Kills processes at random: Berth’s own, those of machines, and at times all of Berth at once.
 
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Random } from '../simulation/random.ts'
 import type { Berth } from '../support/berth.ts'
-import {
-  killPostgres,
-  killRole,
-  killRunPart,
-  killSupervisor,
-  ownProcesses,
-  type RunPart,
-} from '../support/kill.ts'
+import { killPostgres, killRole, killRunPart, killSupervisor, type RunPart } from '../support/kill.ts'
 import { pickKind } from './weighted.ts'
 import type { World } from './world.ts'
 
@@ -74,9 +69,11 @@ async function kill(
 }
 
 async function killMachine(berth: Berth, random: Random, part: RunPart): Promise<boolean> {
-  const runs = (await ownProcesses(berth)).flatMap(
-    ({ command }) => /^conmon .* --cid (unit_[0-9a-f]+)-\d+ /.exec(command)?.[1] ?? [],
-  )
-  const [first, ...others] = runs
-  return first !== undefined && (await killRunPart(berth, random.pick([first, ...others]), part))
+  const machines = await readdir(join(berth.dataDir, 'machines'))
+  const first = random.below(machines.length || 1)
+  // Those that do not run have no such process.
+  for (const id of [...machines.slice(first), ...machines.slice(0, first)]) {
+    if (await killRunPart(berth, id, part)) return true
+  }
+  return false
 }

@@ -187,6 +187,8 @@ export function nameDataDir(): string {
 }
 
 function baseEnvironment(dataDir: string): Record<string, string> {
+  // The default is a user's.
+  const ready = process.env.BERTH_TEST_READY
   return {
     PATH: SAFE_PATH,
     HOME: '/root',
@@ -198,7 +200,7 @@ function baseEnvironment(dataDir: string): Record<string, string> {
     BERTH_POOL_GB: '16',
     BERTH_POOL_SPACE: 'sparse',
     BERTH_RESERVE_GB: '1',
-    BERTH_READY_MACHINES: process.env.BERTH_TEST_READY ?? '0',
+    ...(ready === undefined ? {} : { BERTH_READY_MACHINES: ready }),
     BERTH_API_ADDRESS: '127.0.0.1:0',
     BERTH_GATEWAY_HTTP: '127.0.0.1:0',
     BERTH_GATEWAY_TLS: '127.0.0.1:0',

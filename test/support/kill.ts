@@ -6,6 +6,7 @@ import { release } from 'node:os'
 import { join } from 'node:path'
 import { runDirOf } from '../../src/supervisor/instance.ts'
 import { type Berth, eventually } from './berth.ts'
+import { madeAsOf } from './ready-facts.ts'
 import { namesOnHost, type Process, processesOf } from './host-state.ts'
 
 export type Role = 'engine' | 'server' | 'gateway'
@@ -59,7 +60,10 @@ export async function killRunPart(berth: Berth, unitId: string, part: RunPart): 
 
 async function findRunPart(berth: Berth, unitId: string, part: RunPart): Promise<number | null> {
   const processes = await ownProcesses(berth)
-  const monitor = processes.find(({ command }) => new RegExp(`^conmon .* --cid ${unitId}-`).test(command))
+  // A first run that was made ahead goes by the name under which it was made.
+  const madeAs = await madeAsOf(berth.dataDir, unitId)
+  const names = new RegExp(`^conmon .* --cid (?:${unitId}-|${madeAs ?? unitId} )`)
+  const monitor = processes.find(({ command }) => names.test(command))
   if (part === 'monitor') return monitor?.pid ?? null
   const run = monitor && / --cid (\S+)/.exec(monitor.command)?.[1]
   if (!run) return null
@@ -75,7 +79,7 @@ async function findRunPart(berth: Berth, unitId: string, part: RunPart): Promise
   return found?.pid ?? null
 }
 
-export async function ownProcesses(berth: Berth): Promise<Process[]> {
+async function ownProcesses(berth: Berth): Promise<Process[]> {
   return await processesOf(namesOnHost(await berth.instance(), berth.dataDir))
 }
 
