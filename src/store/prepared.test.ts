@@ -57,3 +57,29 @@ test('a prepared statement that fails can be used again', async () => {
   await expect(failing(db, { by: 0 })).rejects.toThrow('division by zero')
   expect(await failing(db, { by: 1 })).toEqual([{ '?column?': 1 }])
 })
+
+test('a statement without a name is prepared once it is repeated, with values of any kind', async () => {
+  await db.connection().execute(async (connection) => {
+    const preparedSo = async () => {
+      const { rows } = await sql<{
+        text: string
+      }>`select statement as text from pg_prepared_statements`.execute(connection)
+      return rows.filter(({ text }) => text.includes('as echoed')).length
+    }
+    const echo = async (value: string | null) => {
+      const { rows } = await sql`select ${value}::text as echoed`.execute(connection)
+      expect(rows).toEqual([{ echoed: value }])
+    }
+    for (const value of ['a', null, "'; --", '1']) await echo(value)
+    expect(await preparedSo()).toBe(0)
+    for (const value of ['b', null, '$1']) await echo(value)
+    expect(await preparedSo()).toBe(1)
+  })
+})
+
+test('a repeated statement that fails can be used again', async () => {
+  const divide = async (by: number) => (await sql`select 6 / ${by}::int as part`.execute(db)).rows
+  for (let times = 0; times < 6; times += 1) expect(await divide(3)).toEqual([{ part: 2 }])
+  await expect(divide(0)).rejects.toThrow('division by zero')
+  expect(await divide(2)).toEqual([{ part: 3 }])
+})
