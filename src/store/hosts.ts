@@ -101,27 +101,6 @@ export async function countUnitsByHost(db: Kysely<Database>): Promise<Map<string
   return new Map(rows.map(({ host_id, count }) => [host_id, Number(count)]))
 }
 
-/** Where units of a team are, and its region. */
-export async function findPlaceOfTeam(
-  db: Kysely<Database>,
-  teamId: string,
-): Promise<{ hostIds: string[]; region: string }> {
-  const { region } = await db
-    .selectFrom('teams')
-    .select('region')
-    .where('id', '=', teamId)
-    .executeTakeFirstOrThrow()
-  const rows = await db
-    .selectFrom('units')
-    .select('host_id')
-    .distinct()
-    .where('team_id', '=', teamId)
-    .where('state', 'not in', ['destroyed', 'error'])
-    .orderBy('host_id')
-    .execute()
-  return { hostIds: rows.map(({ host_id }) => host_id), region }
-}
-
 export type HostFactsRow = {
   id: string
   instance: string

@@ -8,7 +8,7 @@ import { type IsolationClass, isolationClasses } from '../../engine/engine.ts'
 import type { FleetHost } from '../../engine/fleet.ts'
 import { SECOND } from '../../lib/clock.ts'
 import type { Database } from '../../store/db.ts'
-import { findPlaceOfTeam } from '../../store/hosts.ts'
+import { findPlaceOfTeam } from '../../store/placement.ts'
 import { hostAway } from './away.ts'
 
 export type Newcomers = { teamId: string; memoryMb: number; largestVolumeGb: number; images: string[] }
@@ -34,13 +34,34 @@ export async function chooseHost(app: App, newcomers: Newcomers): Promise<FleetH
     const rested = able.filter(({ refusedUntilMs }) => refusedUntilMs <= app.clock.monotonicMs())
     const best = await pickByMemory(app, draw(rested, CANDIDATES), newcomers)
     if (best === null) continue
-    best.promised.push({ memoryMb: newcomers.memoryMb, untilMs: app.clock.monotonicMs() + PROMISED_MS })
+    promise(app, best, newcomers)
     return best
   }
   throw unavailable(
     `None of the ${able.length} hosts has memory to spare for another unit; try again in ${TRY_AGAIN_S} s, or put other units to sleep.`,
     TRY_AGAIN_S,
   )
+}
+
+/** For a unit that its host refused: null if no other host of its class has room now. */
+export async function chooseOtherHost(
+  app: App,
+  newcomers: Newcomers,
+  { isolation, tried }: { isolation: IsolationClass; tried: string[] },
+): Promise<FleetHost | null> {
+  const { region } = await findPlace(app, app.db, newcomers.teamId)
+  const nowMs = app.clock.monotonicMs()
+  const able = app.fleet.hosts().filter((host) => {
+    const isRested = host.refusedUntilMs <= nowMs && !tried.includes(host.id)
+    return isRested && isAble(app, host, region) && classOf(app, host) === isolation
+  })
+  const best = await pickByMemory(app, draw(able, CANDIDATES), newcomers)
+  if (best) promise(app, best, newcomers)
+  return best
+}
+
+function promise(app: App, host: FleetHost, { memoryMb }: Newcomers): void {
+  host.promised.push({ memoryMb, untilMs: app.clock.monotonicMs() + PROMISED_MS })
 }
 
 /** It has no room: new teams go elsewhere for a moment. */

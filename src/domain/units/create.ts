@@ -6,7 +6,6 @@
 import type { App } from '../../app.ts'
 import type { Create, CreateFromSpec } from '../../contract/create.ts'
 import { type AppError, providerError } from '../../contract/errors.ts'
-import { isEngineError } from '../../engine/errors.ts'
 import { parseImageReference } from '../../contract/image-reference.ts'
 import type { RunResult } from '../../contract/run-result.ts'
 import type { LogLine } from '../../engine/engine.ts'
@@ -16,8 +15,8 @@ import type { Step } from '../../lib/saga.ts'
 import { deleteSecrets } from '../../store/secrets.ts'
 import { abandonStack, deleteStackOfLastUnit, lockStack } from '../../store/stacks.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
-import { leaveOut } from '../hosts/place.ts'
 import { findUnitOfAnyTeam } from '../../store/units.ts'
+import { moveToOtherHost, noRoom } from './create-elsewhere.ts'
 import { costLine } from '../billing/cost-line.ts'
 import type { Caller } from '../credentials/caller.ts'
 import type { Once } from '../idempotency/once.ts'
@@ -32,7 +31,13 @@ import { waitUntilStable } from './lifecycle/wait-until-stable.ts'
 import { keepLog, readLastLines } from './model/kept-log.ts'
 import { toUnit } from './model/to-unit.ts'
 import { transition } from './lifecycle/transition.ts'
-import { undoSteps, runOperation, type OperationContext, type UnitOperation } from './lifecycle/operation.ts'
+import {
+  undoSteps,
+  runOperation,
+  runOperationHere,
+  type OperationContext,
+  type UnitOperation,
+} from './lifecycle/operation.ts'
 import { inTransaction } from '../transactions/transactions.ts'
 
 const imageStep: Step<OperationContext> = {
@@ -83,21 +88,17 @@ export const createOperation: UnitOperation = {
   onFailure: async (context, failed) => {
     const { app, unit } = context
     app.log.warn({ err: failed.cause, unitId: unit.id, step: failed.step }, 'unit creation failed')
-    noteRefusal(app, unit, failed.cause)
+    const moved = await moveToOtherHost(context, failed)
+    if (moved) return await runOperationHere(app, moved, createOperation)
+    const full = noRoom(app, unit, failed.cause)
     // State first: a killed process whose unit is still `creating` would look like an exit.
-    const error = failureText(failed.cause, unit)
+    const error = full?.message ?? failureText(failed.cause, unit)
     const printed = failed.attempted.includes(startStep) ? await readLastLines(app, unit) : []
     if (!(await fail(app, unit, { error, printed }))) return await removeIfUnwanted(context)
     await undoSteps(createOperation, context, failed.attempted)
     await destroyCreateGroup(app, unit)
-    throw couldNotBeMade({ ...unit, error }, failed.cause)
+    throw full ?? couldNotBeMade({ ...unit, error }, failed.cause)
   },
-}
-
-/** A host that has no room gets no new team for a moment. */
-function noteRefusal(app: App, { hostId }: UnitRecord, cause: unknown): void {
-  const host = app.fleet.find(hostId)
-  if (host && isEngineError(cause, 'host_full')) leaveOut(app, host)
 }
 
 /** Form A. Answers once the unit is ready; without `wait`, or after `waitTimeoutMs`, it may still be `creating`. */

@@ -23,7 +23,11 @@ export type StoredSpec = {
 }
 
 /** The steps of the current operation that are done; null if there is nothing to skip. */
-export type Progress = { done: string[] }
+export type Progress = {
+  done: string[]
+  /** Hosts that had no room for it. */
+  tried?: string[]
+}
 
 export type StoredExit = { code: number; oomKilled: boolean; at: string }
 
@@ -41,7 +45,8 @@ export type UnitsTable = {
   isolation: 'gvisor' | 'runc'
   network_group: number
   /** The host that its machine and its disk are on. */
-  host_id: ColumnType<string, string, never>
+  /** Changes only before anything of the unit has run (store/placement.ts). */
+  host_id: ColumnType<string, string, string>
   /** The same for the whole life of the machine; null before it is made and after it is gone. */
   address: string | null
   /** The credential that last set it running: the unit counts against the limits of its policy. */

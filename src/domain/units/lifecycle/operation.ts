@@ -85,7 +85,7 @@ export async function runOperationHere(
   const journal = {
     done: unit.progress?.done ?? [],
     save: async (done: string[]) => {
-      context.unit = { ...context.unit, progress: { done } }
+      context.unit = { ...context.unit, progress: { ...context.unit.progress, done } }
       if (!(await saveProgress(app.db, context.unit))) throw new Superseded()
     },
   }

@@ -1,0 +1,135 @@
+// A create that the engine of its host refuses for want of room is tried on other hosts.
+
+import { afterAll, beforeEach, describe, expect, it } from 'vitest'
+import { createTestDomain, makeUnit, type TestDomain } from '../../../test/support/domain.ts'
+import { createFakeEngine, type FakeEngine } from '../../../test/support/fake-engine/fake-engine.ts'
+import { type App, createApp } from '../../app.ts'
+import { createFleet } from '../../engine/fleet.ts'
+import { newId } from '../../lib/ids.ts'
+import { meetLocalHost } from '../../store/hosts.ts'
+import type { Caller } from '../credentials/caller.ts'
+import { getUnit } from './get.ts'
+import { recover, resumeOperations } from './lifecycle/reconcile.ts'
+import { listUnits } from './list.ts'
+
+type Host = { id: string; engine: FakeEngine }
+
+let domain: TestDomain
+let app: App
+let caller: Caller
+let hosts: Host[]
+
+beforeEach(async () => {
+  await domain?.close()
+  domain = await createTestDomain()
+  const local = domain.app.fleet.local()
+  await meetLocalHost(domain.app.db, { instance: 'one', name: 'one', newId: newId('host') })
+  hosts = [{ id: local.id, engine: domain.engine }]
+  for (const name of ['two', 'three', 'four']) {
+    const engine = createFakeEngine({ clock: domain.clock, subnet: 90 + hosts.length })
+    const { id } = await meetLocalHost(domain.app.db, { instance: name, name, newId: newId('host') })
+    hosts.push({ id, engine })
+  }
+  app = serverOfAll()
+  caller = await domain.makeCaller()
+  await recover(app)
+}, 60_000)
+afterAll(async () => await domain.close())
+
+function serverOfAll(): App {
+  const local = domain.app.fleet.local()
+  const engineOf = (id: string) => hosts.find((host) => host.id === id)?.engine ?? domain.engine
+  const fleet = createFleet(local, ({ name }) => ({ engine: engineOf(name), cut: () => {} }))
+  for (const { id } of hosts.slice(1))
+    fleet.setAway(fleet.open({ id, name: id, region: null, address: 'far' }, domain.clock.now()), null)
+  return createApp({ ...domain.app, clock: domain.clock, fleet })
+}
+
+async function keepHosts(count: number): Promise<void> {
+  hosts = hosts.slice(0, count)
+  app = serverOfAll()
+  await recover(app)
+}
+
+/** The host at the front has the most memory free, so it is tried first. */
+function preferInOrder(): void {
+  for (const [index, { engine }] of hosts.entries())
+    engine.setCapacity({ availableMemoryMb: 60_000 - 10_000 * index })
+}
+const refuse = (operation: 'pull' | 'create', by: Host[]) => {
+  for (const { engine } of by) engine.fail(operation, 'host_full', { times: Number.MAX_SAFE_INTEGER })
+}
+const triesOf = (operation: string) =>
+  hosts.map(({ engine }) => engine.calls.filter((call) => call.operation === operation).length)
+const machines = () => hosts.flatMap(({ id, engine }) => engine.disks().map((unit) => ({ host: id, unit })))
+const third = () => hosts[2] ?? { id: '', engine: domain.engine }
+
+describe('a create that hosts refuse because they are full', () => {
+  it.each(['pull', 'create'] as const)(
+    'at %s is tried elsewhere with the same unit, and leaves nothing behind',
+    async (operation) => {
+      await keepHosts(3)
+      preferInOrder()
+      refuse(operation, hosts.slice(0, 2))
+      const unit = await makeUnit(app, caller)
+      expect(unit).toMatchObject({ state: 'running', host: { id: third().id } })
+      expect(machines()).toEqual([{ host: third().id, unit: unit.id }])
+      expect(triesOf(operation)).toEqual([1, 1, 1])
+      const { units } = await listUnits(app, caller, { all: false, limit: 10 })
+      expect(units.map(({ id }) => id)).toEqual([unit.id])
+    },
+  )
+
+  it('is tried three times, and then answers 503 with the reason and the time to wait', async () => {
+    refuse('create', hosts)
+    const refused: unknown = await makeUnit(app, caller).catch((error: unknown) => error)
+    const says = /^3 hosts were tried, and none has room for it\. .*host_full.* Send it again in 10 s\.$/
+    expect(refused).toMatchObject({ status: 503, retryAfterS: 10, message: expect.stringMatching(says) })
+    expect(triesOf('create').filter((tries) => tries === 1)).toHaveLength(3)
+    const { units } = await listUnits(app, caller, { all: false, limit: 10 })
+    expect(units).toMatchObject([{ state: 'error', error: expect.stringMatching(says) }])
+    expect(refused).toMatchObject({ details: { unitId: units[0]?.id } })
+    expect(machines()).toEqual([])
+  })
+
+  it('stays on the host of its team, because the network of a team reaches no further', async () => {
+    const { host } = await makeUnit(app, caller, { name: 'one', sleep: 'never' })
+    refuse(
+      'create',
+      hosts.filter(({ id }) => id === host.id),
+    )
+    const before = triesOf('create').reduce((sum, count) => sum + count, 0)
+    await expect(makeUnit(app, caller, { name: 'two' })).rejects.toMatchObject({
+      status: 503,
+      message: expect.stringMatching(/^The host that it can be on has no room for it\./),
+    })
+    expect(triesOf('create').reduce((sum, count) => sum + count, 0)).toBe(before + 1)
+  })
+
+  it('stays where it is if the refusing host cannot say that nothing is left there', async () => {
+    await keepHosts(2)
+    preferInOrder()
+    refuse('create', hosts.slice(0, 1))
+    domain.engine.fail('destroy', 'internal')
+    await expect(makeUnit(app, caller)).rejects.toMatchObject({ status: 503 })
+    expect(triesOf('create')).toEqual([1, 0])
+  })
+
+  it('goes on at the other host after the server died there', async () => {
+    await keepHosts(2)
+    preferInOrder()
+    refuse('create', hosts.slice(0, 1))
+    const [, second] = hosts
+    const release = second?.engine.hang('create')
+    makeUnit(app, caller).catch(() => {})
+    await expect.poll(() => triesOf('create')).toEqual([1, 1])
+    second?.engine.heal('create')
+    const next = serverOfAll()
+    await recover(next)
+    await resumeOperations(next)
+    const [unit] = (await listUnits(next, caller, { all: false, limit: 10 })).units
+    await expect.poll(async () => (await getUnit(next, caller, unit?.id ?? '')).state).toBe('running')
+    expect(machines()).toEqual([{ host: second?.id, unit: unit?.id }])
+    release?.()
+  })
+})
