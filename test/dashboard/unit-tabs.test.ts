@@ -28,7 +28,8 @@ async function openUnit(tab: string) {
     })
   const call = async (method: string, below: string, body?: object) =>
     await dashboard.service.call(method, `/v1/units/${unit.id}${below}`, { key: team.key, body })
-  return { page, context, faults, read, write, call }
+  const print = (line: string) => dashboard.service.engine.print(unit.id, line)
+  return { page, context, faults, read, write, call, print }
 }
 
 it('the terminal tab runs input, survives endless output, shows the exit code and reconnects', async () => {
@@ -64,6 +65,38 @@ it('the logs tab follows, searches and pauses the log', async () => {
   expect(faults).toEqual([])
   await context.close()
 }, 120_000)
+
+it('a log whose connection is lost says so, and goes on behind its last line by itself', async () => {
+  const { page, context, print } = await openUnit('logs')
+  const log = page.getByRole('log')
+  const linesOnPage = async () =>
+    (await log.getByText(/^line \d+$/).allTextContents()).map((text) => Number(text.slice(5)))
+  await log.getByText('begun').waitFor()
+  print('line 1')
+  await log.getByText('line 1', { exact: true }).waitFor()
+  await context.setOffline(true)
+  await page
+    .getByRole('status')
+    .getByText(/^Not live since .*; trying again\.$/)
+    .waitFor()
+  print('line 2')
+  await context.setOffline(false)
+  await page.getByRole('status').getByText('Live', { exact: true }).waitFor()
+  await log.getByText('line 2', { exact: true }).waitFor()
+  const listenAgain = await dashboard.service.stopListening()
+  await page
+    .getByRole('status')
+    .getByText(/^Not live since .*; trying again\.$/)
+    .waitFor()
+  print('line 3')
+  await listenAgain()
+  await page.getByRole('status').getByText('Live', { exact: true }).waitFor({ timeout: 60_000 })
+  print('line 4')
+  await log.getByText('line 4', { exact: true }).waitFor()
+  expect(await linesOnPage()).toEqual([1, 2, 3, 4])
+  expect(await log.getByText('begun').count()).toBe(1)
+  await context.close()
+}, 180_000)
 
 it('the metrics tab samples usage, can be read by keyboard, and shows that a unit sleeps or is stopped', async () => {
   const { page, context, faults, read, call } = await openUnit('metrics')

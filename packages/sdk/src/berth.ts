@@ -17,6 +17,7 @@ import { type List, type ListOptions, listOf } from './list.ts'
 import { type Recipes, recipesOf } from './recipes.ts'
 import { type Secrets, secretsOf } from './secrets.ts'
 import { type BerthOptions, settingsOf } from './settings.ts'
+import type { StreamEvent } from './sse.ts'
 import { type Stacks, stacksOf } from './stacks.ts'
 import {
   type Call,
@@ -137,6 +138,14 @@ export class Berth {
     call: Omit<Call, 'method' | 'path'> = {},
   ): Promise<T> {
     return await this.#transport.json<T>({ ...call, method, path })
+  }
+
+  /**
+   * Any stream of the API, for what this library has no method for: resolves when it is open. Nothing connects it again:
+   * the `id` of an event says where to go on.
+   */
+  async stream(path: string, call: Omit<Call, 'method' | 'path'> = {}): Promise<AsyncGenerator<StreamEvent>> {
+    return await this.#transport.openEvents({ ...call, method: 'GET', path })
   }
 
   /** The Authorization header that calls have, for what speaks with the service by other means, such as MCP. */

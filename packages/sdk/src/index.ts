@@ -20,6 +20,7 @@ export type { RecipeName, RecipeOutputs, RecipeResult, Recipes, RunOptions } fro
 export type { Secrets } from './secrets.ts'
 export { type BerthOptions, type Fetch, version } from './settings.ts'
 export { quote } from './shell.ts'
+export type { StreamEvent } from './sse.ts'
 export { type ForkedStack, Stack, type Stacks } from './stacks.ts'
 export { Terminal, type TerminalOptions, type TerminalOutput, type TerminalSignal } from './terminal.ts'
 export type { CallOptions, MakeOptions } from './transport.ts'

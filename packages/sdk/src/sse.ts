@@ -1,6 +1,7 @@
 // Parses Server-Sent Events (WHATWG HTML, 9.2). The service sends a comment every 15 s, so a stream without any data
 // for long has lost its connection.
 
+/** One event of a stream. A call that sends its `id` as `since` goes on behind it. */
 export type StreamEvent = { event: string; data: unknown; id: string | null }
 
 const QUIET_MS = 60_000

@@ -41,6 +41,8 @@ export type Transport = {
   bytes: (call: Call) => Promise<ReadableStream<Uint8Array>>
   /** Throws what its last event says went wrong. */
   events: (call: Call) => AsyncGenerator<StreamEvent>
+  /** The same, resolved when the response begins. */
+  openEvents: (call: Call) => Promise<AsyncGenerator<StreamEvent>>
   /** Resolves when it is open; messages of bytes come as ArrayBuffers. */
   webSocket: (call: Call) => Promise<WebSocket>
 }
@@ -66,22 +68,35 @@ export function createTransport(settings: Settings): Transport {
       return response.body ?? new ReadableStream()
     },
     events: async function* (call) {
-      const { response, abort, inTime, end } = await send(settings, call, 'text/event-stream')
-      inTime()
-      const quiet = new BerthError('connection_failed', `${settings.url} has fallen silent.`)
-      try {
-        for await (const event of readEvents(response.body ?? new ReadableStream(), () => abort(quiet))) {
-          if (event.event === 'error') throw errorOfEnvelope(event.data, { status: response.status }) ?? quiet
-          yield event
-        }
-      } catch (error) {
-        if (call.signal?.aborted) throw call.signal.reason
-        throw error instanceof BerthError ? error : connectionError(settings, error)
-      } finally {
-        end()
-      }
+      yield* await openEvents(settings, call)
     },
+    openEvents: async (call) => await openEvents(settings, call),
     webSocket: async (call) => await openWebSocket(settings, call),
+  }
+}
+
+async function openEvents(settings: Settings, call: Call): Promise<AsyncGenerator<StreamEvent>> {
+  const attempt = await send(settings, call, 'text/event-stream')
+  attempt.inTime()
+  return eventsOf(settings, call, attempt)
+}
+
+async function* eventsOf(
+  settings: Settings,
+  call: Call,
+  { response, abort, end }: Attempt,
+): AsyncGenerator<StreamEvent> {
+  const quiet = new BerthError('connection_failed', `${settings.url} has fallen silent.`)
+  try {
+    for await (const event of readEvents(response.body ?? new ReadableStream(), () => abort(quiet))) {
+      if (event.event === 'error') throw errorOfEnvelope(event.data, { status: response.status }) ?? quiet
+      yield event
+    }
+  } catch (error) {
+    if (call.signal?.aborted) throw call.signal.reason
+    throw error instanceof BerthError ? error : connectionError(settings, error)
+  } finally {
+    end()
   }
 }
 

@@ -31,6 +31,7 @@ import {
   followLog,
   newMachine,
   notRunning,
+  printLine,
   queryLog,
   setFrozen,
   startRun,
@@ -71,7 +72,8 @@ export type FakeControls = {
   onExec(handler: ExecHandler): void
   /** What `pull` finds under a reference. Every other reference has a default configuration. */
   setImage(reference: string, config: Partial<ImageConfig>): void
-  /** The first process of a machine ends on its own. */
+  /** The first process of a machine prints a line, or ends on its own. */
+  print(id: string, line: string): void
   endProcess(id: string, exit?: { code?: number; oomKilled?: boolean }): void
   /** Something on the host kills all of it. */
   killMachine(id: string): void
@@ -475,6 +477,7 @@ export function createFakeEngine({ clock, subnet = 99, instance = null }: FakeHo
     sendPackets: (ids) => {
       for (const tell of trafficWatchers) tell(ids)
     },
+    print: (id, line) => printLine(find(id), clock, line),
     seeEgress: (lines) => {
       const newest = [...egressWatchers].at(-1)
       if (newest) void newest(lines)

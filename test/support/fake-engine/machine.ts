@@ -235,9 +235,7 @@ async function whileFrozen(machine: FakeMachine, killed: AbortSignal): Promise<v
 /** Cuts a process's output into lines of its machine's log. */
 function lineWriter(machine: FakeMachine, clock: Clock) {
   const partial = { stdout: '', stderr: '' }
-  const append = (stream: ExecOutput['stream'], text: string) => {
-    machine.log.push({ at: clock.now(), stream, text, cursor: `${machine.log.length + 1}` })
-  }
+  const append = (stream: ExecOutput['stream'], text: string) => appendLine(machine, clock, stream, text)
   return {
     write: async (stream: ExecOutput['stream'], data: Buffer) => {
       const lines = (partial[stream] + data.toString('utf8')).split('\n')
@@ -251,6 +249,16 @@ function lineWriter(machine: FakeMachine, clock: Clock) {
       wake(machine)
     },
   }
+}
+
+/** Puts one line into the log of a machine, as its first process does by printing it. */
+export function printLine(machine: FakeMachine, clock: Clock, text: string): void {
+  appendLine(machine, clock, 'stdout', text)
+  wake(machine)
+}
+
+function appendLine(machine: FakeMachine, clock: Clock, stream: ExecOutput['stream'], text: string): void {
+  machine.log.push({ at: clock.now(), stream, text, cursor: `${machine.log.length + 1}` })
 }
 
 function wake(machine: FakeMachine): void {

@@ -3,6 +3,7 @@
 // stream of its own, and lets go of it when it is hidden.
 
 import { berthOf } from './client.ts'
+import { aWhileOrOnline, untilOffline } from './network.ts'
 import { applyEvent, type LiveEvent, readAnew } from './apply-event.ts'
 
 export type LiveStatus =
@@ -149,29 +150,4 @@ async function followForever(
     onStatus({ is: 'lost', since: lostSince })
     await aWhileOrOnline(waitMs)
   }
-}
-
-/** Aborts as soon as the browser knows that there is no network: the stream itself may fall silent and stay open. */
-function untilOffline(signal: AbortSignal | undefined): { signal: AbortSignal; end: () => void } {
-  const over = new AbortController()
-  const abort = () => over.abort()
-  addEventListener('offline', abort)
-  signal?.addEventListener('abort', abort)
-  return {
-    signal: over.signal,
-    end: () => {
-      removeEventListener('offline', abort)
-      signal?.removeEventListener('abort', abort)
-    },
-  }
-}
-
-async function aWhileOrOnline(ms: number): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  const timer = setTimeout(resolve, ms)
-  const online = () => resolve()
-  addEventListener('online', online, { once: true })
-  await promise
-  clearTimeout(timer)
-  removeEventListener('online', online)
 }

@@ -11,7 +11,8 @@ import { inputClass, Select } from '../ui/field.tsx'
 import { timeOfDay } from '../ui/format.tsx'
 import { Failure } from '../ui/page-parts.tsx'
 import { fileOf, plainText, selectLines, type Shown } from './log-text.ts'
-import { type LogStatus, type NumberedLine, RING_LINES, useLog } from './use-log.ts'
+import { type NumberedLine, RING_LINES, useLog } from './use-log.ts'
+import type { StreamStatus } from './use-stream.ts'
 import { useUnit } from './unit-context.ts'
 import styles from './logs.module.css'
 
@@ -65,7 +66,9 @@ export function LogsTab() {
           Download
         </Button>
         <span role="status" className={styles.quiet}>
-          {isPaused ? `Paused; ${held} more ${held === 1 ? 'line' : 'lines'}` : sentences[status.is]}
+          {isPaused && status.is !== 'lost'
+            ? `Paused; ${held} more ${held === 1 ? 'line' : 'lines'}`
+            : sayStatus(status)}
         </span>
         {status.is === 'failed' && shown.length > 0 && <Button onClick={again}>Try again</Button>}
       </div>
@@ -92,12 +95,18 @@ export function LogsTab() {
   )
 }
 
+function sayStatus(status: StreamStatus): string {
+  if (status.is === 'lost')
+    return `Not live since ${timeOfDay(new Date(status.since).toISOString())}; trying again.`
+  return sentences[status.is]
+}
+
 const sentences = {
   reading: 'Reading…',
   following: 'Live',
   ended: 'It does not run: nothing more comes.',
   failed: 'Not live.',
-} as const satisfies Record<LogStatus['is'], string>
+} as const satisfies Record<Exclude<StreamStatus['is'], 'lost'>, string>
 
 /** Only the lines in sight are rendered. The view follows the end until the reader scrolls away from it. */
 function Lines({ lines, run }: { lines: readonly NumberedLine[]; run: string }) {

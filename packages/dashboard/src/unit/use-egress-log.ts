@@ -2,7 +2,7 @@
 
 import type { Contract } from '@berth/sdk'
 import { useEffect, useRef, useState } from 'react'
-import { berthOf } from '../api/client.ts'
+import { type Heard, openLog } from './open-log.ts'
 import { useStream } from './use-stream.ts'
 
 export type Line = Contract.EgressLogLine & { key: string }
@@ -10,14 +10,13 @@ export type Line = Contract.EgressLogLine & { key: string }
 const KEPT_LINES = 500
 const FIRST_LINES = 200
 const SHOW_EVERY_MS = 250
-/** The first lines come at once, and none at all says nothing. */
-const QUIET_MS = 1000
 
 /** Lines are the newest first. */
 export function useEgressLog({ team, unit }: { team: string; unit: Contract.Unit }) {
   const [lines, setLines] = useState<readonly Line[]>([])
   const kept = useRef(new Map<string, Line>())
   const isChanged = useRef(false)
+  const cursor = useRef<string | undefined>(undefined)
   const key = `${team} ${unit.id}`
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: another unit has other lines.
@@ -29,17 +28,24 @@ export function useEgressLog({ team, unit }: { team: string; unit: Contract.Unit
     return () => {
       clearInterval(timer)
       kept.current.clear()
+      cursor.current = undefined
       setLines([])
     }
   }, [key])
 
-  const stream = useStream<Contract.EgressLogLine>(key, {
-    open: (signal) => berthOf(team).units.of(unit).egressLog({ follow: true, limit: FIRST_LINES, signal }),
-    hear: (line) => {
+  const stream = useStream<Heard<Contract.EgressLogLine>>(key, {
+    open: (signal) =>
+      openLog(
+        team,
+        `/v1/units/${encodeURIComponent(unit.id)}/egress/log`,
+        { since: cursor.current, limit: FIRST_LINES },
+        signal,
+      ),
+    hear: ({ line, cursor: after }) => {
       keep(kept.current, line)
       isChanged.current = true
+      cursor.current = after ?? cursor.current
     },
-    quietMs: QUIET_MS,
   })
   return { lines, ...stream }
 }

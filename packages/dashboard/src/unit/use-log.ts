@@ -2,15 +2,8 @@
 
 import type { Contract, LogLine } from '@berth/sdk'
 import { useEffect, useRef, useState } from 'react'
-import { berthOf } from '../api/client.ts'
-import { useVisible } from './use-visible.ts'
-
-export type LogStatus =
-  | { is: 'reading' }
-  | { is: 'following' }
-  /** The unit's run is over, or it has none. */
-  | { is: 'ended' }
-  | { is: 'failed'; error: unknown }
+import { type Heard, openLog } from './open-log.ts'
+import { useStream } from './use-stream.ts'
 
 export type NumberedLine = LogLine & {
   /** Goes on counting when old lines are dropped. */
@@ -23,64 +16,67 @@ const SHOW_EVERY_MS = 100
 /** With more that is not on the page yet, reading waits. */
 const WAITING_LINES = 2000
 
+/** What was heard of one unit. */
+type HeardLog = {
+  waiting: NumberedLine[]
+  count: number
+  /** Goes on behind the last line. */
+  cursor: string | undefined
+}
+
 /**
- * Follows the log while the page is visible, and begins again with each run. What comes while it is paused is kept, and shown
- * when it goes on.
+ * Follows the log while the page is visible. With the next run, and after a lost connection, it goes on behind its last line.
+ * What comes while it is paused is kept, and shown when it goes on.
  */
 export function useLog({ team, unit, isPaused }: { team: string; unit: Contract.Unit; isPaused: boolean }) {
   const { id, startedAt } = unit
   const [lines, setLines] = useState<readonly NumberedLine[]>([])
-  const [status, setStatus] = useState<LogStatus>({ is: 'reading' })
-  const [attempt, setAttempt] = useState(0)
   const [held, setHeld] = useState(0)
-  const isVisible = useVisible()
-  const latest = useRef(unit)
-  latest.current = unit
+  const heard = useRef<HeardLog>(nothingHeard())
   const paused = useRef(isPaused)
   paused.current = isPaused
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another run or attempt begins again.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another unit has other lines.
   useEffect(() => {
-    if (!isVisible) return
-    const over = new AbortController()
-    const waiting: NumberedLine[] = []
-    let shown: readonly NumberedLine[] = []
-    let isFirst = true
-    let count = 0
     const show = () => {
-      if (paused.current) {
-        setHeld(waiting.length)
-        return
-      }
-      if (waiting.length === 0 && !isFirst) return
-      isFirst = false
-      shown = [...shown, ...waiting.splice(0)].slice(-RING_LINES)
-      setHeld(0)
-      setLines(shown)
+      const { waiting } = heard.current
+      setHeld(paused.current ? waiting.length : 0)
+      if (paused.current || waiting.length === 0) return
+      const fresh = waiting.splice(0)
+      setLines((before) => [...before, ...fresh].slice(-RING_LINES))
     }
     const timer = setInterval(show, SHOW_EVERY_MS)
-    const read = async () => {
-      setStatus({ is: 'reading' })
-      try {
-        setStatus({ is: 'following' })
-        const handle = berthOf(team).units.of(latest.current)
-        for await (const line of handle.logs({ follow: true, limit: FIRST_LINES, signal: over.signal })) {
-          waiting.push({ ...line, number: count++ })
-          if (paused.current) waiting.splice(0, waiting.length - RING_LINES)
-          else if (waiting.length > WAITING_LINES)
-            await new Promise((resolve) => setTimeout(resolve, SHOW_EVERY_MS))
-        }
-        setStatus({ is: 'ended' })
-      } catch (error) {
-        if (!over.signal.aborted) setStatus({ is: 'failed', error })
-      }
-    }
-    void read()
     return () => {
-      over.abort()
       clearInterval(timer)
+      heard.current = nothingHeard()
+      setLines([])
     }
-  }, [team, id, startedAt, attempt, isVisible])
+  }, [team, id])
 
-  return { lines, status, held, again: () => setAttempt(attempt + 1) }
+  const stream = useStream<Heard<LogLine>>(`${team} ${id} ${startedAt}`, {
+    open: (signal) =>
+      openLog(
+        team,
+        `/v1/units/${encodeURIComponent(id)}/logs`,
+        { since: heard.current.cursor, limit: FIRST_LINES },
+        signal,
+      ),
+    hear: async ({ line, cursor }) => {
+      const { current: log } = heard
+      log.waiting.push({ ...line, number: log.count++ })
+      log.cursor = cursor ?? log.cursor
+      if (paused.current) log.waiting.splice(0, log.waiting.length - RING_LINES)
+      else if (log.waiting.length > WAITING_LINES) await aMoment()
+    },
+  })
+  const beginAnew = () => {
+    heard.current = nothingHeard()
+    setLines([])
+    stream.again()
+  }
+  return { lines, held, status: stream.status, again: beginAnew }
 }
+
+const nothingHeard = (): HeardLog => ({ waiting: [], count: 0, cursor: undefined })
+
+const aMoment = async () => await new Promise((resolve) => setTimeout(resolve, SHOW_EVERY_MS))
