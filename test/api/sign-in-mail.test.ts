@@ -26,6 +26,14 @@ const linksTo = async (email: string) =>
 const newestLink = async (email: string) => (await linksTo(email)).at(-1) ?? ''
 const whoIs = async (cookie: string) => (await service.call<Me>('GET', '/v1/me', { cookie })).body.user
 
+it('without a mail server, the sign-in page offers no mail and says how the operator makes a link', async () => {
+  const silent = await startService({ mail: { smtpUrl: null, from: 'berth@berth.test' } })
+  const page = await (await openBrowser(silent).get('/sign-in')).text()
+  expect(page).not.toContain('Mail me a link')
+  expect(page).toContain('npm run sign-in')
+  await silent.close()
+})
+
 describe('a request for a sign-in link', () => {
   it('sends a mail with a link that signs in once', async () => {
     const page = await (await openBrowser(service).get('/sign-in')).text()

@@ -72,6 +72,7 @@ export type ServiceOptions = Partial<
     | 'signIn'
     | 'supportEmail'
     | 'payments'
+    | 'mail'
   >
 > & {
   loops?: boolean
@@ -117,6 +118,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     signIn: options.signIn ?? { github: null, google: null },
     supportEmail: options.supportEmail ?? null,
     payments: options.payments ?? null,
+    mail: options.mail ?? { ...loadConfig({}).mail, smtpUrl: 'smtp://mail.test' },
     ...(options.frozenForMs === undefined ? {} : { frozenForMs: options.frozenForMs }),
   }
   const app = createApp({

@@ -90,19 +90,23 @@ function waysIn({ config }: App): string {
     (provider) =>
       `<form method="post" action="/sign-in/${provider}"><button>Sign in with ${providerNames[provider]}</button></form>`,
   )
+  if (config.mail.smtpUrl === null)
+    return (buttons.length === 0 ? '' : `<div class="stack">\n${buttons.join('\n')}\n</div>`) + linkByOperator
   const others = buttons.length === 0 ? '' : `<p class="or">or</p>\n${buttons.join('\n')}`
   return `
 <div class="stack">
-<form method="post" action="/sign-in/link">
-<p><label>Your email address<input type="email" name="email" autocomplete="email" maxlength="254" required></label></p>
-<button class="main">Mail me a link</button></form>
+${linkByMail}
 ${others}
-</div>
-${config.mail.smtpUrl === null ? forOperators : ''}`
+</div>`
 }
 
-const forOperators = `
-<p class="note">This service has no mail server. Its operator makes a link on the machine itself:</p>
+const linkByMail = `<form method="post" action="/sign-in/link">
+<p><label>Your email address<input type="email" name="email" autocomplete="email" maxlength="254" required></label></p>
+<button class="main">Mail me a link</button></form>`
+
+/** Without a mail server mails go into a folder, where only the operator finds them. */
+const linkByOperator = `
+<p>This service has no mail server. Its operator makes a link that signs you in, on the machine itself:</p>
 <pre tabindex="0">npm run sign-in -- you@example.org</pre>`
 
 function deadLink(): PageAnswer {
