@@ -153,6 +153,19 @@ it('the bill says what each day cost, for which units and agents, and what it wi
   await context.close()
 }, 120_000)
 
+it('a cost below a cent is said in words, with its digits in the tooltip', async () => {
+  const { service } = dashboard
+  const team = await makeTeam(service)
+  const unit = await makeUnit(service, team, { name: 'web', size: 'small', sleep: 'never' })
+  service.clock.advance(MINUTE)
+  const { page, context } = await dashboard.open(team, '/t')
+  const cost = page.getByRole('row', { name: /web/ }).getByText('< €0.01')
+  expect(await cost.getAttribute('title')).toMatch(/^€0\.0000\d+$/)
+  await page.goto(`${page.url()}/${unit.id}`)
+  await page.getByText('small · less than €0.01 so far').waitFor()
+  await context.close()
+}, 120_000)
+
 it('without a network it says since when, keeps what is shown, and goes on by itself', async () => {
   const team = await makeTeam(dashboard.service)
   const unit = await makeUnit(dashboard.service, team, { name: 'web' })

@@ -13,7 +13,7 @@ import { useTeam } from '../shell/team-context.ts'
 import { Button, buttonClass } from '../ui/button.tsx'
 import { Copied } from '../ui/copy.tsx'
 import { Confirm } from '../ui/dialog.tsx'
-import { money, Time } from '../ui/format.tsx'
+import { money, Money, Time } from '../ui/format.tsx'
 import { Card, Empty, Failure, KeyValue, PageHead, Skeleton } from '../ui/page-parts.tsx'
 import { tell, tellError } from '../ui/toast.tsx'
 import { usedBy } from './agent-use.ts'
@@ -71,7 +71,7 @@ function noteOf(agent: Contract.Agent) {
   return (
     <>
       <span>
-        {money(spentTodayCents)} of {money(dailySpendCapCents)} today
+        <Money cents={spentTodayCents} /> of {money(dailySpendCapCents)} today
       </span>
       <span>
         {liveUnits} of {maxConcurrentUnits} units

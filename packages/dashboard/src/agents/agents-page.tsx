@@ -8,7 +8,7 @@ import { agentsQuery } from '../api/team-queries.ts'
 import { useTeam } from '../shell/team-context.ts'
 import { buttonClass } from '../ui/button.tsx'
 import { type Column, DataTable } from '../ui/data-table.tsx'
-import { money, Time } from '../ui/format.tsx'
+import { money, Money, Time } from '../ui/format.tsx'
 import { Meter } from '../ui/meter.tsx'
 import { Empty, Failure, PageHead, Skeleton } from '../ui/page-parts.tsx'
 import { usedBy } from './agent-use.ts'
@@ -91,7 +91,7 @@ function Today({ agent }: { agent: Agent }) {
     <span className={styles.today}>
       <Meter value={spent} max={cap} label={`${money(spent)} of ${money(cap)} spent today`} />
       <span>
-        {money(spent)} of {money(cap)}
+        <Money cents={spent} /> of {money(cap)}
       </span>
     </span>
   )

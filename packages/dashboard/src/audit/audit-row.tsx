@@ -3,7 +3,7 @@
 import type { Contract } from '@berth/sdk'
 import { useId, useState } from 'react'
 import { Code } from '../ui/copy.tsx'
-import { money } from '../ui/format.tsx'
+import { Money } from '../ui/format.tsx'
 import styles from './audit.module.css'
 
 const clock = new Intl.DateTimeFormat(undefined, {
@@ -44,7 +44,9 @@ export function AuditRow({ event }: { event: Contract.AuditEvent }) {
           {status ?? 'no answer'} {status === 499 ? 'closed' : errorCode}
         </span>
         <span className={styles.took}>{durationMs === null ? '' : `${Math.round(durationMs)} ms`}</span>
-        <span className={styles.cost}>{costDeltaCents === 0 ? '' : money(costDeltaCents)}</span>
+        <span className={styles.cost}>
+          {costDeltaCents === 0 ? '' : <Money cents={costDeltaCents} short />}
+        </span>
       </button>
       <div id={id} hidden={!isOpen}>
         {isOpen && <Code text={JSON.stringify(event, null, 2)} label={`the call ${event.id}`} />}

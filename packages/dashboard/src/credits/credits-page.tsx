@@ -8,7 +8,7 @@ import { paymentsQuery } from '../api/team-queries.ts'
 import { useHere } from '../shell/team-context.ts'
 import { buttonClass } from '../ui/button.tsx'
 import { DataTable } from '../ui/data-table.tsx'
-import { money, Time } from '../ui/format.tsx'
+import { Money, Time } from '../ui/format.tsx'
 import { Card, Failure, PageHead, Skeleton } from '../ui/page-parts.tsx'
 import { Buy } from './buy.tsx'
 import styles from './credits.module.css'
@@ -22,7 +22,7 @@ export function CreditsPage() {
       <div className={styles.page}>
         {left.error !== null && <Failure {...explain(left.error)} onRetry={() => void left.refetch()} />}
         <Card title="Balance">
-          <p className={styles.balance}>{left.data ? money(left.data.creditBalanceCents) : '…'}</p>
+          <p className={styles.balance}>{left.data ? <Money cents={left.data.creditBalanceCents} /> : '…'}</p>
           <p className={styles.lead}>
             {team.paysAsItGoes
               ? 'This team pays as it goes: its units also run without credits.'
@@ -59,7 +59,7 @@ function Payments() {
           columns={[
             { head: 'When', cell: ({ createdAt }) => <Time at={createdAt} /> },
             { head: 'State', cell: ({ state }) => words[state] },
-            { head: 'Amount', cell: ({ amountCents }) => money(amountCents), kind: 'number' },
+            { head: 'Amount', cell: ({ amountCents }) => <Money cents={amountCents} />, kind: 'number' },
             { head: 'Next', cell: (payment) => <Pay payment={payment} />, kind: 'number' },
           ]}
         />

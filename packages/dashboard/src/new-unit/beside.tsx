@@ -21,7 +21,7 @@ export function Beside({ body }: { body: Contract.CreateFromSpec }) {
         <p className={styles.note}>
           {price === undefined
             ? '…'
-            : `${rate(price.centsPerHour)} while it runs, and nothing while it sleeps${gb > 0 ? `; ${aDay.toFixed(2)} c a day for its volume` : ''}.`}
+            : `${rate(price.centsPerHour)} while it runs, and nothing while it sleeps${gb > 0 ? `; ${aDay.toFixed(2)} cents a day for its volume` : ''}.`}
         </p>
       </Card>
       <SameAsCode languages={languages} codeIn={(language) => codeOf(language, location.origin, body)} />

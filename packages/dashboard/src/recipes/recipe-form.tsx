@@ -141,7 +141,7 @@ function Makes({ recipe }: { recipe: Contract.Recipe }) {
       </ul>
       <p className={styles.note}>
         {pricing &&
-          `${rate(cents)} while it runs${gb > 0 ? `, and ${aDay.toFixed(2)} c a day for its volume` : ''}. `}
+          `${rate(cents)} while it runs${gb > 0 ? `, and ${aDay.toFixed(2)} cents a day for its volume` : ''}. `}
         {recipe.outputs.length > 0 && `It tells ${recipe.outputs.map((output) => output.name).join(', ')}.`}
       </p>
     </Card>

@@ -6,7 +6,7 @@ import Anchor from 'lucide-react/icons/anchor'
 import ChevronDown from 'lucide-react/icons/chevron-down'
 import Search from 'lucide-react/icons/search'
 import { moneyQuery } from '../api/queries.ts'
-import { money } from '../ui/format.tsx'
+import { money, Money } from '../ui/format.tsx'
 import { Menu } from '../ui/menu.tsx'
 import { useKeys } from './keys.ts'
 import { nav } from './nav.ts'
@@ -89,10 +89,13 @@ function Today() {
     <p className={styles.today}>
       {data && (
         <>
-          Today <b>{money(data.spentTodayCents)}</b>
+          Today{' '}
+          <b>
+            <Money cents={data.spentTodayCents} />
+          </b>
           {data.capCents !== null && ` of ${money(data.capCents)}`}
           <br />
-          Credits {money(data.creditBalanceCents)}
+          Credits <Money cents={data.creditBalanceCents} />
         </>
       )}
     </p>

@@ -2,7 +2,7 @@
 
 import type { Contract } from '@berth/sdk'
 import { useState } from 'react'
-import { money } from '../ui/format.tsx'
+import { Money, money } from '../ui/format.tsx'
 import styles from './spend.module.css'
 
 const WIDTH = 960
@@ -57,7 +57,13 @@ export function Bars({ days }: { days: Contract.Usage['days'] }) {
           })}
         </svg>
       </div>
-      <p className={styles.readout}>{said}</p>
+      <p className={styles.readout}>
+        {day !== undefined && (
+          <>
+            {sayDate(day.date)}: <Money cents={day.costCents} />
+          </>
+        )}
+      </p>
     </div>
   )
 }

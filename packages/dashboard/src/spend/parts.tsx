@@ -7,7 +7,7 @@ import { usagePartsQuery } from '../api/team-queries.ts'
 import { useTeam } from '../shell/team-context.ts'
 import { DataTable } from '../ui/data-table.tsx'
 import { Select } from '../ui/field.tsx'
-import { money } from '../ui/format.tsx'
+import { Money } from '../ui/format.tsx'
 import { Card, Failure, Skeleton } from '../ui/page-parts.tsx'
 import { partsOf } from './spend-sums.ts'
 
@@ -37,7 +37,7 @@ export function Parts({ days }: { days: number }) {
           keyOf={({ id }) => id}
           columns={[
             { head: 'Name', cell: ({ name }) => <bdi>{name}</bdi> },
-            { head: 'Cost', cell: ({ costCents }) => money(costCents), kind: 'number' },
+            { head: 'Cost', cell: ({ costCents }) => <Money cents={costCents} />, kind: 'number' },
           ]}
         />
       )}

@@ -14,7 +14,7 @@ import { Button, buttonClass } from '../ui/button.tsx'
 import { DataTable } from '../ui/data-table.tsx'
 import { download } from '../ui/download.ts'
 import { Select } from '../ui/field.tsx'
-import { money } from '../ui/format.tsx'
+import { money, Money } from '../ui/format.tsx'
 import { Card, Empty, Failure, PageHead, Skeleton } from '../ui/page-parts.tsx'
 import { Bars } from './bars.tsx'
 import { Parts } from './parts.tsx'
@@ -42,7 +42,16 @@ export function SpendPage() {
     })
   return (
     <>
-      <PageHead title="Spend" note={usage.data && <b>{money(usage.data.totalCents)}</b>}>
+      <PageHead
+        title="Spend"
+        note={
+          usage.data && (
+            <b>
+              <Money cents={usage.data.totalCents} />
+            </b>
+          )
+        }
+      >
         <Select
           aria-label="Range"
           value={String(days)}
@@ -112,9 +121,12 @@ function Outlook() {
   const { monthCents, forecastCents, creditDays } = outlookOf(month.data.days, left.data.creditBalanceCents)
   return (
     <dl className={styles.outlook}>
-      <Figure label="This month so far" value={money(monthCents)} />
-      <Figure label="At this rate, the month" value={forecastCents === null ? '–' : money(forecastCents)} />
-      <Figure label="Credits left" value={money(left.data.creditBalanceCents)}>
+      <Figure label="This month so far" value={<Money cents={monthCents} />} />
+      <Figure
+        label="At this rate, the month"
+        value={forecastCents === null ? '–' : <Money cents={forecastCents} />}
+      />
+      <Figure label="Credits left" value={<Money cents={left.data.creditBalanceCents} />}>
         {creditDays === null || left.data.creditBalanceCents <= 0
           ? ''
           : creditDays < 1
@@ -128,7 +140,7 @@ function Outlook() {
   )
 }
 
-function Figure({ label, value, children }: { label: string; value: string; children?: ReactNode }) {
+function Figure({ label, value, children }: { label: string; value: ReactNode; children?: ReactNode }) {
   return (
     <div className={styles.figure}>
       <dt>{label}</dt>
@@ -154,7 +166,7 @@ function Near() {
             <Link to="/t/$team/agents/$id" params={{ team: team.slug, id: agent.id }}>
               <bdi>{agent.name}</bdi>
             </Link>{' '}
-            has spent {money(spent)} of {money(cap)} today
+            has spent <Money cents={spent} /> of {money(cap)} today
             {spent >= cap ? ': its units go on after 00:00 UTC, or once its limit is raised.' : '.'}
           </li>
         )

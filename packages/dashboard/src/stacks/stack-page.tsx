@@ -11,7 +11,7 @@ import { NotHere } from '../shell/not-here.tsx'
 import { useTeam } from '../shell/team-context.ts'
 import { centsAnHour } from '../units/select.ts'
 import { DataTable } from '../ui/data-table.tsx'
-import { money, rate } from '../ui/format.tsx'
+import { Money, rate } from '../ui/format.tsx'
 import { Card, Failure, PageHead, Skeleton } from '../ui/page-parts.tsx'
 import { State } from '../ui/state.tsx'
 import { type Arrow, arrowsOf } from './graph.ts'
@@ -63,7 +63,11 @@ export function StackPage() {
               { head: 'State', cell: ({ state }) => <State state={state} /> },
               { head: 'Knows', cell: (unit) => knownBy(unit, arrows, units) },
               { head: 'Sleeps after', cell: ({ sleep }) => sleep, isExtra: true },
-              { head: 'Cost so far', cell: ({ costCentsSoFar }) => money(costCentsSoFar), kind: 'number' },
+              {
+                head: 'Cost so far',
+                cell: ({ costCentsSoFar }) => <Money cents={costCentsSoFar} />,
+                kind: 'number',
+              },
             ]}
           />
         </Card>

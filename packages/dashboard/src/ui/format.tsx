@@ -2,18 +2,31 @@
 
 import { useSyncExternalStore } from 'react'
 
-/** `€0.84`; below a cent with four digits, where they are not all 0. */
-export function money(exactCents: number): string {
-  const cents = Math.abs(exactCents) < 0.005 ? 0 : exactCents
-  const digits = cents !== 0 && Math.abs(cents) < 1 ? 4 : 2
-  return `${cents < 0 ? '-' : ''}€${(Math.abs(cents) / 100).toFixed(digits)}`
+/** `€0.84`. A cent that is not whole is `less than €0.01`; only a balance goes below nothing. */
+export function money(exactCents: number, less = 'less than'): string {
+  const cents = isNothing(exactCents) ? 0 : exactCents
+  if (cents > 0 && cents < 1) return `${less} €0.01`
+  if (cents < 0 && cents > -1) return 'just below €0.00'
+  return euros(cents, 2)
 }
 
-/** `0.5 c/h`. */
+const isNothing = (cents: number) => Math.abs(cents) < 1e-6
+
+const euros = (cents: number, digits: number) =>
+  `${cents < 0 ? '−' : ''}€${(Math.abs(cents) / 100).toFixed(digits)}`
+
+/** An amount with all its digits in the tooltip. `short` is for columns: `< €0.01`. */
+export function Money({ cents, short = false }: { cents: number; short?: boolean }) {
+  const text = money(cents, short ? '<' : undefined)
+  const exact = isNothing(cents) ? euros(0, 2) : euros(cents, 8).replace(/(\.\d\d\d*?)0+$/, '$1')
+  return <span title={exact === text ? undefined : exact}>{text}</span>
+}
+
+/** `0.5 cents an hour`. */
 export function rate(centsPerHour: number): string {
   return centsPerHour >= 100
     ? `${money(centsPerHour)} an hour`
-    : `${Number(centsPerHour.toFixed(2))} c an hour`
+    : `${Number(centsPerHour.toFixed(2))} cents an hour`
 }
 
 export function bytes(count: number): string {

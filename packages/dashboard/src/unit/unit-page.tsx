@@ -12,7 +12,7 @@ import { LiveMark } from '../shell/live-bar.tsx'
 import { NotHere } from '../shell/not-here.tsx'
 import { useTeam } from '../shell/team-context.ts'
 import { Button } from '../ui/button.tsx'
-import { money, useNow } from '../ui/format.tsx'
+import { Money, useNow } from '../ui/format.tsx'
 import { Failure, PageHead, Skeleton } from '../ui/page-parts.tsx'
 import { State } from '../ui/state.tsx'
 import { type QuickAction, useUnitAction } from '../units/actions.ts'
@@ -76,7 +76,7 @@ function Shown({ unit }: { unit: Unit }) {
           <>
             <State state={unit.state} />
             <span>
-              {unit.size} · {money(unit.costCentsSoFar)} so far
+              {unit.size} · <Money cents={unit.costCentsSoFar} /> so far
             </span>
             <LiveMark />
           </>

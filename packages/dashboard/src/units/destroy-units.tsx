@@ -3,7 +3,7 @@
 import type { Contract } from '@berth/sdk'
 import { useTeam } from '../shell/team-context.ts'
 import { Confirm } from '../ui/dialog.tsx'
-import { money } from '../ui/format.tsx'
+import { Money } from '../ui/format.tsx'
 import { actOnAll } from './actions.ts'
 
 export function DestroyUnits({
@@ -44,7 +44,7 @@ export function DestroyUnits({
       <p>
         Lost for good: {isOne ? 'its disk' : 'their disks'} and volume, what runs in {isOne ? 'it' : 'them'}
         {endpoints > 0 && `, and ${endpoints === 1 ? 'its address' : `${endpoints} addresses`}`}. It cost{' '}
-        {money(cost)} so far.
+        <Money cents={cost} /> so far.
       </p>
     </Confirm>
   )

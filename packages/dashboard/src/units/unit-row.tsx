@@ -3,7 +3,7 @@
 import type { Contract } from '@berth/sdk'
 import Ellipsis from 'lucide-react/icons/ellipsis'
 import { memo } from 'react'
-import { money, Time } from '../ui/format.tsx'
+import { Money, Time } from '../ui/format.tsx'
 import { type MenuHandle, MenuTrigger } from '../ui/menu.tsx'
 import { State } from '../ui/state.tsx'
 import { reasonOf } from './sentence.ts'
@@ -85,7 +85,7 @@ export const UnitRow = memo(function UnitRow({
         {unit.sleepsAt === null ? '–' : <Time at={unit.sleepsAt} />}
       </span>
       <span role="cell" className={styles.cost}>
-        {money(unit.costCentsSoFar)}
+        <Money cents={unit.costCentsSoFar} short />
       </span>
       <span role="cell" className={styles.used}>
         {unit.lastUsedAt === null ? '–' : <Time at={unit.lastUsedAt} />}
