@@ -30,6 +30,7 @@ const openPages = [
   'GET /sign-in',
   'GET /sign-in/github',
   'GET /sign-in/google',
+  'GET /sign-in/link',
   'POST /account/agents/{id}/revoke',
   'POST /invites/{token}',
   'POST /oauth/consent',

@@ -1,10 +1,10 @@
 // Every page of the dashboard, with the rules of axe-core, light and dark, on a desk and on a phone.
 
-import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { accessibilityFaults } from '../support/axe.ts'
 import { type DashboardFixture, startDashboard } from '../support/dashboard.ts'
-import { makeTeam, makeUnit, type TestTeam } from '../support/make.ts'
+import { dashboardPages } from '../support/dashboard-pages.ts'
+import { makeTeam, makeUnit } from '../support/make.ts'
 
 let dashboard: DashboardFixture
 
@@ -12,39 +12,6 @@ beforeAll(async () => {
   dashboard = await startDashboard()
 }, 240_000)
 afterAll(async () => await dashboard.close())
-
-/** What is on a page once it is read: by its path below the team's address. */
-function pagesOf(team: TestTeam, unit: string): Record<string, (page: Page) => Promise<unknown>> {
-  const heading = (name: string | RegExp) => async (page: Page) =>
-    await page.getByRole('heading', { name }).first().waitFor()
-  const text = (words: string | RegExp) => async (page: Page) => await page.getByText(words).first().waitFor()
-  return {
-    units: async (page) => await page.getByRole('row', { name: /web/ }).waitFor(),
-    'units/new': heading('It costs'),
-    [`units/${unit}`]: heading('About it'),
-    [`units/${unit}/terminal`]: text('Connected.'),
-    [`units/${unit}/logs`]: text(/Live|nothing more/),
-    [`units/${unit}/metrics`]: heading('Memory'),
-    [`units/${unit}/egress`]: heading('What it was refused'),
-    [`units/${unit}/files`]: async (page) => await page.getByRole('link', { name: 'etc' }).waitFor(),
-    [`units/${unit}/forks`]: text('Nothing is copied'),
-    [`units/${unit}/activity`]: text('unit.create'),
-    [`units/${unit}/settings`]: heading('Destroy it'),
-    stacks: text('shop'),
-    'stacks/shop': heading('Its units'),
-    recipes: text('PostgreSQL'),
-    'recipes/postgres': heading('It makes'),
-    agents: text('test key'),
-    [`agents/${team.keyId}`]: heading('What it did'),
-    'agents/new': heading('What it may do'),
-    spend: heading('Spend'),
-    audit: text('unit.create'),
-    team: heading(/.*/),
-    credits: heading(/.*/),
-    account: heading(/.*/),
-    help: heading(/.*/),
-  }
-}
 
 it('no dashboard page violates the axe-core rules in light or dark mode, on a wide or narrow screen', async () => {
   const team = await makeTeam(dashboard.service)
@@ -60,7 +27,7 @@ it('no dashboard page violates the axe-core rules in light or dark mode, on a wi
   const body = { spec: { name: 'db', image: 'node:22' }, stack: 'shop' }
   await dashboard.service.call('POST', '/v1/units', { key: team.key, body })
   const base = page.url().replace(/\/units$/, '')
-  for (const [path, isRead] of Object.entries(pagesOf(team, unit.id))) {
+  for (const [path, isRead] of Object.entries(dashboardPages(team, unit.id))) {
     await page.goto(`${base}/${path}`)
     await isRead(page)
     await look(path)

@@ -27,7 +27,7 @@ import { openProtocol } from '../mcp/protocol.ts'
 import type { Protocol } from '../mcp/transport.ts'
 import { createOperations, type Operations } from '../operation.ts'
 import type { Page, PageRequest } from '../web/page.ts'
-import { acceptsHtml, answerPage, pages } from '../web/pages.ts'
+import { acceptsHtml, answerPage, pages, sendErrorPage } from '../web/pages.ts'
 import { type Dashboard, readDashboard, sendAsset, sendDashboardPage } from '../web/dashboard.ts'
 import { createTokenGate } from '../../domain/oauth/token-gate.ts'
 import { answerOauth, oauthEndpoints } from '../oauth/endpoints.ts'
@@ -351,12 +351,16 @@ function sendUnknownPath({ id, request, response }: Exchange): void {
   const shown = path.slice(0, 200)
   const ofRoutes = routes.flatMap((route) => methodsOf(route).map((method) => ({ method, path: route.path })))
   const ofMcp = mcpMethods.flatMap((method) => mcpPaths.map((url) => ({ method, path: url })))
+  // A person who mistyped an address reads a page.
+  const isPerson = request.method === 'GET' && acceptsHtml(request) && !path.startsWith('/v1/')
+  const refuse = (error: AppError, headers: Record<string, string> = {}) =>
+    (isPerson ? sendErrorPage : sendError)(response, error, id, headers)
   const allowed = methodsOfPath([...ofRoutes, ...ofMcp, ...pages, ...oauthEndpoints], path)
   // A known path with bytes that are not UTF-8 also gets here.
   if (allowed.length === 0 || allowed.includes(request.method ?? '')) {
-    sendError(response, new AppError('not_found', 404, `The path ${shown} does not exist.`), id)
+    refuse(new AppError('not_found', 404, `The path ${shown} does not exist.`))
     return
   }
   const message = `The path ${shown} does not allow ${request.method}, only ${allowed.join(', ')}.`
-  sendError(response, new AppError('method_not_allowed', 405, message), id, { allow: allowed.join(', ') })
+  refuse(new AppError('method_not_allowed', 405, message), { allow: allowed.join(', ') })
 }

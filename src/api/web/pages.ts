@@ -110,7 +110,12 @@ export function acceptsHtml({ headers }: IncomingMessage): boolean {
   return (headers.accept ?? '').includes('text/html')
 }
 
-function sendErrorPage(response: ServerResponse, error: AppError, requestId: string): void {
+export function sendErrorPage(
+  response: ServerResponse,
+  error: AppError,
+  requestId: string,
+  headers: Record<string, string> = {},
+): void {
   const { status, message, retryAfterS } = error
   const markup = `
 <p>${escapeHtml(message)}</p>
@@ -118,6 +123,7 @@ function sendErrorPage(response: ServerResponse, error: AppError, requestId: str
 <p class="reference">${escapeHtml(requestId)}</p>`
   send(response, status, htmlPage('This did not work', markup), {
     ...pageHeaders,
+    ...headers,
     ...(retryAfterS === null ? {} : { 'retry-after': String(retryAfterS) }),
   })
 }

@@ -72,6 +72,13 @@ ${app.config.mail.smtpUrl === null ? '<p>This service has no mail server: its op
   },
 }
 
+/** Where a person who reloads the answer by its address gets: the form again. */
+const showLinkForm: Page = {
+  method: 'GET',
+  path: '/sign-in/link',
+  answer: async () => ({ status: 303, html: '', headers: { location: '/sign-in' } }),
+}
+
 const signOut: Page = {
   method: 'POST',
   path: '/sign-out',
@@ -83,7 +90,7 @@ const signOut: Page = {
   },
 }
 
-export const signInPages: readonly Page[] = [showSignIn, useLink, askForLink, signOut]
+export const signInPages: readonly Page[] = [showSignIn, useLink, showLinkForm, askForLink, signOut]
 
 function waysIn({ config }: App): string {
   const buttons = listProviders(config).map(

@@ -12,6 +12,18 @@ export function KeyHelpBox({ onClose }: { onClose: () => void }) {
   return (
     <Dialog title="Keys" isOpen onClose={onClose}>
       <div className={styles.groups}>
+        {/* First, since it has the focus: the list begins at its top. */}
+        <label>
+          <input
+            type="checkbox"
+            checked={isOff}
+            onChange={(event) => {
+              setKeysOff(event.target.checked)
+              setOff(event.target.checked)
+            }}
+          />{' '}
+          Switch off keys of one letter
+        </label>
         <p className={styles.row}>
           <span>Search, and what can be done here</span> <kbd>{paletteKey}</kbd>
         </p>
@@ -25,17 +37,6 @@ export function KeyHelpBox({ onClose }: { onClose: () => void }) {
             ))}
           </section>
         ))}
-        <label>
-          <input
-            type="checkbox"
-            checked={isOff}
-            onChange={(event) => {
-              setKeysOff(event.target.checked)
-              setOff(event.target.checked)
-            }}
-          />{' '}
-          No single keys
-        </label>
       </div>
     </Dialog>
   )

@@ -7,7 +7,7 @@ const Box = lazy(async () => ({ default: (await import('./key-help-box.tsx')).Ke
 
 export function KeyHelp() {
   const [isOpen, setOpen] = useState(false)
-  useKeys('Everywhere', [{ keys: '?', label: 'These keys', run: () => setOpen(true) }])
+  useKeys('Everywhere', [{ keys: '?', label: 'Keys of this page', run: () => setOpen(true) }])
   return isOpen ? (
     <Suspense>
       <Box onClose={() => setOpen(false)} />

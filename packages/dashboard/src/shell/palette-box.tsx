@@ -89,7 +89,8 @@ function useChoices(text: string): Choice[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean)
   const matches = (label: string) => words.every((word) => label.toLowerCase().includes(word))
   const actions = groups
-    .filter(({ title }) => title !== 'Go to')
+    // Pages are below, and a list is walked by its keys alone.
+    .filter(({ title }) => title !== 'Go to' && title !== 'List')
     .flatMap(({ title, bindings }) =>
       bindings.map(
         ({ keys, label, run }): Choice => ({ id: `do-${keys}`, label, note: `${title} · ${keys}`, run }),

@@ -19,15 +19,24 @@ export function MenuTrigger<T>({
   menu,
   payload,
   label,
+  isTabStop = true,
   children,
 }: {
   menu: MenuHandle<T>
   payload: T
   label: string
+  /** Of a long list only one row is in the order of Tab. */
+  isTabStop?: boolean
   children: ReactNode
 }) {
   return (
-    <Base.Trigger handle={menu} payload={payload} className={styles.trigger ?? ''} aria-label={label}>
+    <Base.Trigger
+      handle={menu}
+      payload={payload}
+      className={styles.trigger ?? ''}
+      aria-label={label}
+      tabIndex={isTabStop ? 0 : -1}
+    >
       {children}
     </Base.Trigger>
   )

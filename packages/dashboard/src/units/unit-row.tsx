@@ -91,7 +91,7 @@ export const UnitRow = memo(function UnitRow({
         {unit.lastUsedAt === null ? '–' : <Time at={unit.lastUsedAt} />}
       </span>
       <span role="cell">
-        <MenuTrigger menu={menu} payload={unit} label={`Actions of ${unit.name}`}>
+        <MenuTrigger menu={menu} payload={unit} label={`Actions of ${unit.name}`} isTabStop={isHere}>
           <Ellipsis aria-hidden="true" />
         </MenuTrigger>
       </span>

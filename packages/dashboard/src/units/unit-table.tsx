@@ -59,9 +59,9 @@ export function UnitTable({
     requestAnimationFrame(() => scroller.current?.querySelector<HTMLElement>(`[data-at="${next}"]`)?.focus())
   }
   useKeys('List', [
-    { keys: 'j', label: 'Next', run: () => move(focusedRow() === null ? at : at + 1) },
-    { keys: 'k', label: 'Previous', run: () => move(focusedRow() === null ? at : at - 1) },
-    { keys: 'x', label: 'Select', run: () => here && toggle(here) },
+    { keys: 'j', label: 'Next unit', run: () => move(focusedRow() === null ? at : at + 1) },
+    { keys: 'k', label: 'Previous unit', run: () => move(focusedRow() === null ? at : at - 1) },
+    { keys: 'x', label: 'Select the unit', run: () => here && toggle(here) },
   ])
   const onKeyDown = (event: KeyboardEvent) => {
     // Keys of buttons within a row are theirs.

@@ -59,7 +59,10 @@ export function UnitsPage() {
     <>
       <PageHead
         title="Units"
-        note={data && `${all.length}${data.isComplete ? '' : '…'} · ${rate(centsAnHour(all, pricing))}`}
+        note={
+          data &&
+          `${all.length.toLocaleString()}${data.isComplete ? '' : '…'} · ${rate(centsAnHour(all, pricing))}`
+        }
       >
         <LiveMark />
         <Link to="/t/$team/units/new" params={{ team: team.slug }} className={buttonClass('main')}>
@@ -77,6 +80,12 @@ export function UnitsPage() {
             value={search.q ?? ''}
             onChange={(event) => change({ q: event.target.value || undefined })}
           />
+          <Select
+            aria-label="Sort"
+            value={search.sort ?? 'created'}
+            options={sorts.map((value) => ({ value, label: sortLabels[value] }))}
+            onChange={(sort) => change({ sort: sort === 'created' ? undefined : sort })}
+          />
           <div className={styles.states} role="group" aria-label="States">
             {countStates(all).map(([state, count]) => (
               <button
@@ -87,16 +96,10 @@ export function UnitsPage() {
                 onClick={() => change({ state: search.state === state ? undefined : state })}
               >
                 <StateShape state={state} />
-                {state} {count}
+                {state} {count.toLocaleString()}
               </button>
             ))}
           </div>
-          <Select
-            aria-label="Sort"
-            value={search.sort ?? 'created'}
-            options={sorts.map((value) => ({ value, label: sortLabels[value] }))}
-            onChange={(sort) => change({ sort: sort === 'created' ? undefined : sort })}
-          />
         </div>
       )}
       {data === undefined ? (

@@ -1,0 +1,40 @@
+// Every page of the dashboard, and what is on it once it is read.
+
+import type { Page } from 'playwright-core'
+import type { TestTeam } from './make.ts'
+
+/** What is on a page once it is read: by its path below the team's address. */
+export function dashboardPages(
+  team: TestTeam,
+  unit: string,
+): Record<string, (page: Page) => Promise<unknown>> {
+  const heading = (name: string | RegExp) => async (page: Page) =>
+    await page.getByRole('heading', { name }).first().waitFor()
+  const text = (words: string | RegExp) => async (page: Page) => await page.getByText(words).first().waitFor()
+  return {
+    units: async (page) => await page.getByRole('row', { name: /web/ }).waitFor(),
+    'units/new': heading('It costs'),
+    [`units/${unit}`]: heading('About it'),
+    [`units/${unit}/terminal`]: text('Connected.'),
+    [`units/${unit}/logs`]: text(/Live|nothing more/),
+    [`units/${unit}/metrics`]: heading('Memory'),
+    [`units/${unit}/egress`]: heading('What it was refused'),
+    [`units/${unit}/files`]: async (page) => await page.getByRole('link', { name: 'etc' }).waitFor(),
+    [`units/${unit}/forks`]: text('Nothing is copied'),
+    [`units/${unit}/activity`]: text('unit.create'),
+    [`units/${unit}/settings`]: heading('Destroy it'),
+    stacks: text('shop'),
+    'stacks/shop': heading('Its units'),
+    recipes: text('PostgreSQL'),
+    'recipes/postgres': heading('It makes'),
+    agents: text('test key'),
+    [`agents/${team.keyId}`]: heading('What it did'),
+    'agents/new': heading('What it may do'),
+    spend: heading('Spend'),
+    audit: text('unit.create'),
+    team: heading(/.*/),
+    credits: heading(/.*/),
+    account: heading(/.*/),
+    help: heading(/.*/),
+  }
+}
