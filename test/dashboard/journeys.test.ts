@@ -166,6 +166,26 @@ it('a cost below a cent is said in words, with its digits in the tooltip', async
   await context.close()
 }, 120_000)
 
+it('a page of which a part cannot be read says so, shows the rest, and does not ask again by itself', async () => {
+  const team = await makeTeam(dashboard.service)
+  const { page, context } = await dashboard.open(team, '/t')
+  await page.waitForURL(/\/units$/)
+  let asked = 0
+  const error = { code: 'internal', message: 'The operator has been told.', requestId: 'req_1' }
+  await page.route('**/v1/agents', async (route) => {
+    asked += 1
+    await route.fulfill({ status: 500, contentType: 'application/json', body: JSON.stringify({ error }) })
+  })
+  await page.goto(page.url().replace(/units$/, 'spend'))
+  await page.getByRole('alert').getByText('The operator has been told.').waitFor()
+  await page.getByText('This month so far').waitFor()
+  expect(asked).toBe(1)
+  await page.unroute('**/v1/agents')
+  await page.getByRole('button', { name: 'Try again' }).click()
+  await page.getByRole('alert').waitFor({ state: 'detached' })
+  await context.close()
+}, 120_000)
+
 it('without a network it says since when, keeps what is shown, and goes on by itself', async () => {
   const team = await makeTeam(dashboard.service)
   const unit = await makeUnit(dashboard.service, team, { name: 'web' })

@@ -29,3 +29,15 @@ it('the dashboard opens with a live list of units, from which a unit can be open
   expect(faults).toEqual([])
   await context.close()
 }, 120_000)
+
+it('the dashboard asks once who is signed in, with what its page preloads', async () => {
+  const { service } = dashboard
+  const team = await makeTeam(service)
+  const { page, context } = await dashboard.open(team, '/t')
+  await page.getByText('live', { exact: true }).waitFor()
+  const { body } = await service.call<{ events: unknown[] }>('GET', '/v1/audit?action=me.read', {
+    key: team.key,
+  })
+  expect(body.events).toHaveLength(1)
+  await context.close()
+}, 120_000)

@@ -26,12 +26,16 @@ export function SpendPage() {
   const team = useTeam()
   const { days = 30 } = readSpendSearch(useSearch({ strict: false }))
   const usage = useQuery(usageQuery(team.id, days))
-  // The parts above appear together with the rest, so that nothing moves while a person reads.
-  const above = [
-    useQuery(usageQuery(team.id, 31)),
-    useQuery(moneyQuery(team.id)),
-    useQuery(agentsQuery(team.id)),
-  ]
+  // The parts above appear together with the rest, so that nothing moves while a person reads. They read nothing themselves:
+  // a query that failed begins again with each part that is made of it.
+  const month = useQuery(usageQuery(team.id, 31))
+  const left = useQuery(moneyQuery(team.id))
+  const agents = useQuery(agentsQuery(team.id))
+  const read = [usage, month, left, agents]
+  const failed = read.find(({ error }) => error !== null)
+  const again = () => {
+    for (const query of read) if (query.error !== null) void query.refetch()
+  }
   const go = useNavigate()
   const setDays = (value: string) =>
     void go({
@@ -67,17 +71,16 @@ export function SpendPage() {
           CSV
         </Button>
       </PageHead>
-      {above.some(({ isPending }) => isPending) ? (
+      {read.some(({ isPending }) => isPending) ? (
         <Skeleton />
       ) : (
         <div className={styles.page}>
-          <Outlook />
-          <Near />
-          {usage.error !== null ? (
-            <Failure {...explain(usage.error)} onRetry={() => void usage.refetch()} />
-          ) : usage.data === undefined ? (
-            <Skeleton />
-          ) : usage.data.totalCents === 0 ? (
+          {failed && <Failure {...explain(failed.error)} onRetry={again} />}
+          {month.data && left.data && (
+            <Outlook days={month.data.days} creditCents={left.data.creditBalanceCents} />
+          )}
+          <Near agents={agents.data?.agents ?? []} />
+          {usage.data === undefined ? null : usage.data.totalCents === 0 ? (
             <Empty title="Nothing has cost anything yet">
               <p>A small unit costs half a cent an hour while it runs. Sleeping costs nothing.</p>
             </Empty>
@@ -113,12 +116,9 @@ function Hours({ days }: { days: Contract.Usage['days'] }) {
   )
 }
 
-function Outlook() {
+function Outlook({ days, creditCents }: { days: Contract.Usage['days']; creditCents: number }) {
   const team = useTeam()
-  const month = useQuery(usageQuery(team.id, 31))
-  const left = useQuery(moneyQuery(team.id))
-  if (month.data === undefined || left.data === undefined) return null
-  const { monthCents, forecastCents, creditDays } = outlookOf(month.data.days, left.data.creditBalanceCents)
+  const { monthCents, forecastCents, creditDays } = outlookOf(days, creditCents)
   return (
     <dl className={styles.outlook}>
       <Figure label="This month so far" value={<Money cents={monthCents} />} />
@@ -126,8 +126,8 @@ function Outlook() {
         label="At this rate, the month"
         value={forecastCents === null ? '–' : <Money cents={forecastCents} />}
       />
-      <Figure label="Credits left" value={<Money cents={left.data.creditBalanceCents} />}>
-        {creditDays === null || left.data.creditBalanceCents <= 0
+      <Figure label="Credits left" value={<Money cents={creditCents} />}>
+        {creditDays === null || creditCents <= 0
           ? ''
           : creditDays < 1
             ? 'for less than a day'
@@ -151,10 +151,9 @@ function Figure({ label, value, children }: { label: string; value: ReactNode; c
 }
 
 /** Agents that have used most of their cap of today. */
-function Near() {
+function Near({ agents }: { agents: readonly Contract.Agent[] }) {
   const team = useTeam()
-  const { data } = useQuery(agentsQuery(team.id))
-  const near = data?.agents.filter((agent) => agent.revokedAt === null && isNear(agent)) ?? []
+  const near = agents.filter((agent) => agent.revokedAt === null && isNear(agent))
   if (near.length === 0) return null
   return (
     <ul className={styles.near} aria-label="Near their limit">

@@ -13,7 +13,7 @@ export function money(exactCents: number, less = 'less than'): string {
 const isNothing = (cents: number) => Math.abs(cents) < 1e-6
 
 const euros = (cents: number, digits: number) =>
-  `${cents < 0 ? '−' : ''}€${(Math.abs(cents) / 100).toFixed(digits)}`
+  `${cents < 0 ? '−' : ''}€${(Math.abs(cents) / 100).toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits })}`
 
 /** An amount with all its digits in the tooltip. `short` is for columns: `< €0.01`. */
 export function Money({ cents, short = false }: { cents: number; short?: boolean }) {
