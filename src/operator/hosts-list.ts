@@ -4,13 +4,14 @@ import type { Kysely } from 'kysely'
 import { SECOND } from '../lib/clock.ts'
 import type { Database } from '../store/db.ts'
 import { countUnitsByHost, type HostRecord, listHosts } from '../store/hosts.ts'
+import type { Block } from './join/blocks.ts'
 import { formatTable, printable } from './table.ts'
 
 /** Longer than three heartbeats. */
 const SILENT_MS = 20 * SECOND
 
-/** Returns the lines to print. */
-export async function tableOfHosts(db: Kysely<Database>, now: Date): Promise<string[]> {
+/** Returns the lines to print. `blocks`: of the hosts that have joined, and of this machine. */
+export async function tableOfHosts(db: Kysely<Database>, now: Date, blocks: Block[]): Promise<string[]> {
   const [hosts, units] = [await listHosts(db), await countUnitsByHost(db)]
   const rows = hosts.map((host) => {
     const count = units.get(host.id) ?? 0
@@ -19,6 +20,7 @@ export async function tableOfHosts(db: Kysely<Database>, now: Date): Promise<str
       host.awaySince && host.state !== 'lost' ? 'away' : host.state,
       host.region ?? '-',
       host.address ?? 'this machine',
+      blocks.find(({ instance }) => instance === host.instance)?.subnet ?? '-',
       String(count),
       host.availableMb === null ? '-' : `${host.availableMb} of ${host.memoryMb} MB`,
       clockOf(host),
@@ -27,10 +29,31 @@ export async function tableOfHosts(db: Kysely<Database>, now: Date): Promise<str
       nextStep(host, count, now),
     ]
   })
+  const known = new Set(hosts.map(({ instance }) => instance))
+  const joined = blocks.filter(({ instance }) => !known.has(instance))
+  rows.push(...joined.map(rowOfJoined))
   return formatTable([
-    ['host', 'state', 'region', 'engine', 'units', 'free memory', 'clock', 'seen', 'id', 'what to do'],
+    [
+      'host',
+      'state',
+      'region',
+      'engine',
+      'addresses',
+      'units',
+      'free memory',
+      'clock',
+      'seen',
+      'id',
+      'what to do',
+    ],
     ...rows,
   ])
+}
+
+/** The server does not call it: there, units would have no names and no visits yet. */
+function rowOfJoined({ name, subnet }: Block): string[] {
+  const why = 'nothing: no units are placed there yet, since they would have no names and no visits'
+  return [printable(name), 'joined', '-', '-', subnet, '0', '-', '-', 'never', '-', why]
 }
 
 function clockOf({ clockOffsetMs }: HostRecord): string {

@@ -26,12 +26,20 @@ const stateOf = async (name: string) =>
 
 describe('npm run hosts', () => {
   it('shows each host with what to do; a second data directory of one machine has its instance in its name', async () => {
-    const [head, ...rows] = await tableOfHosts(domain.app.db, now)
-    expect(head).toMatch(/^host +state +region +engine +units +free memory +clock +seen +id +what to do$/)
+    const [head, ...rows] = await tableOfHosts(domain.app.db, now, [
+      { name: '', instance: 'here', subnet: '10.1.0.0/16' },
+      { name: 'east', instance: 'east', subnet: '10.2.0.0/16' },
+    ])
+    expect(head).toMatch(
+      /^host +state +region +engine +addresses +units +free memory +clock +seen +id +what to do$/,
+    )
     expect(rows.map((row) => row.split(/ {2,}/).slice(0, 2))).toEqual([
       ['here', 'ready'],
       ['here-gone', 'ready'],
+      ['east', 'joined'],
     ])
+    expect(rows[0]).toContain('10.1.0.0/16')
+    expect(rows[2]).toMatch(/10\.2\.0\.0\/16.* no units are placed there yet/)
   })
 
   it('gives up a host that is not this one, and removes it once it has no units', async () => {

@@ -12,11 +12,13 @@ import { isHostName, parseIdentity } from '../lib/fleet-identity.ts'
 import { createLog } from '../lib/log.ts'
 import { address, type Address } from '../lib/setting-values.ts'
 import { print } from '../lib/terminal.ts'
+import { listHosts } from '../store/hosts.ts'
 import { findInstance } from '../supervisor/instance.ts'
 import { openLogFile } from '../supervisor/log-file.ts'
 import { runBesideBerth } from './beside-berth.ts'
 import { tableOfHosts } from './hosts-list.ts'
 import { decideAboutHost, type HostVerb, hostVerbs } from './hosts-states.ts'
+import { listBlocks, takeBlockBack } from './join/blocks.ts'
 import { openDoor } from './join/door.ts'
 import { joinFleet, keepIdentity } from './join/join.ts'
 import { type JoinToken, readToken, writeToken } from './join/protocol.ts'
@@ -33,7 +35,7 @@ const help = `The hosts of this Berth, and machines whose engines answer over th
       Only you know that a host will not come back: its units have lost their runs, and their disks are there alone.
 
   npm run hosts -- remove NAME
-      A host without units, drained or lost.
+      A host without units, drained or lost, or one that has joined.
 
   npm run hosts -- join-token NAME ADDRESS:PORT
       Prints a token for the machine NAME and waits for it there, at an address of this machine: for an hour, and once.
@@ -64,17 +66,12 @@ export async function runHostsCommand(config: Config, args: string[]): Promise<n
   const { dataDir } = config
   const command = parseCommand(args)
   if (command.kind === 'help') print(help)
-  else if (command.kind === 'list')
-    for (const line of await runBesideBerth(config, ({ db }) => tableOfHosts(db, new Date()))) print(line)
-  else if (command.kind === 'decide') {
-    const here = (await findInstance(dataDir))?.id ?? null
-    const decision = { ...command, here, now: new Date() }
-    for (const line of await runBesideBerth(config, (inside) => decideAboutHost(inside, decision)))
-      print(line)
-  } else if (command.kind === 'join-token') await waitForHost(config, command)
+  else if (command.kind === 'list') for (const line of await listEverything(config)) print(line)
+  else if (command.kind === 'decide') for (const line of await decide(config, command)) print(line)
+  else if (command.kind === 'join-token') await waitForHost(config, command)
   else if (command.kind === 'join') {
     await refuseBrokenHost(config)
-    await joinFleet(command.token, command.file)
+    await joinFleet(command.token, { file: command.file, dataDir })
     print(
       `This machine is ${command.token.name}. Start Berth on it with BERTH_ENGINE_CERTIFICATE=${command.file} and BERTH_ENGINE_TLS=ADDRESS:7075.`,
     )
@@ -85,6 +82,24 @@ export async function runHostsCommand(config: Config, args: string[]): Promise<n
     )
   } else print(await checkHost(dataDir, command))
   return 0
+}
+
+async function decide(config: Config, { verb, name }: { verb: HostVerb; name: string }): Promise<string[]> {
+  const { dataDir } = config
+  const here = (await findInstance(dataDir))?.id ?? null
+  return await runBesideBerth(config, async (inside) => {
+    const known = (await listHosts(inside.db)).find((host) => host.name === name || host.id === name)
+    if (!known && verb === 'remove' && (await takeBlockBack(dataDir, name))) return [`${name} is removed.`]
+    return await decideAboutHost(inside, { verb, name, here, now: new Date() })
+  })
+}
+
+async function listEverything(config: Config): Promise<string[]> {
+  const { dataDir } = config
+  const here = await findInstance(dataDir)
+  const own = here ? [{ name: '', instance: here.id, subnet: here.subnet }] : []
+  const blocks = [...own, ...(await listBlocks(dataDir))]
+  return await runBesideBerth(config, ({ db }) => tableOfHosts(db, new Date(), blocks))
 }
 
 /** Throws a sentence that says what to type instead. */

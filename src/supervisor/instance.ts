@@ -38,8 +38,13 @@ export async function loadInstance(dataDir: string): Promise<Instance> {
   await refuseForgotten(dataDir, path)
   const instance = { id: await pickId(), subnet: await pickSubnet() }
   await mkdir(dataDir, { recursive: true })
-  await writeDurably(path, `${JSON.stringify(instance)}\n`)
+  await keepInstance(dataDir, instance)
   return instance
+}
+
+/** Another subnet than before is only for a data directory on which Berth has never been started. */
+export async function keepInstance(dataDir: string, instance: Instance): Promise<void> {
+  await writeDurably(join(dataDir, 'instance.json'), `${JSON.stringify(instance)}\n`)
 }
 
 /**
@@ -47,6 +52,16 @@ export async function loadInstance(dataDir: string): Promise<Instance> {
  * no instance.
  */
 async function refuseForgotten(dataDir: string, path: string): Promise<void> {
+  if (await isUnused(dataDir)) return
+  throw new Error(
+    `${path} is missing, and ${dataDir} has machines or disks of an instance. Restore the file from a backup: it holds ` +
+      `{"id":"<4 characters>","subnet":"10.x.0.0/16"}, and both are in the names and addresses of what still runs ` +
+      `("nft list tables" shows berth_<id>). To start without them, set BERTH_DATA_DIR to an empty directory.`,
+  )
+}
+
+/** Whether no Berth has been started on the data directory. */
+export async function isUnused(dataDir: string): Promise<boolean> {
   const left = await Promise.all(
     ['machines', 'aside'].map((name) => readdir(join(dataDir, name)).catch(() => [])),
   )
@@ -54,12 +69,7 @@ async function refuseForgotten(dataDir: string, path: string): Promise<void> {
     () => true,
     () => false,
   )
-  if (left.flat().length === 0 && !hasPool) return
-  throw new Error(
-    `${path} is missing, and ${dataDir} has machines or disks of an instance. Restore the file from a backup: it holds ` +
-      `{"id":"<4 characters>","subnet":"10.x.0.0/16"}, and both are in the names and addresses of what still runs ` +
-      `("nft list tables" shows berth_<id>). To start without them, set BERTH_DATA_DIR to an empty directory.`,
-  )
+  return left.flat().length === 0 && !hasPool
 }
 
 /** For commands next to a running instance: returns null before the first start. */
@@ -103,15 +113,20 @@ async function pickId(): Promise<string> {
 }
 
 async function pickSubnet(): Promise<string> {
-  const options = { timeoutMs: 10 * SECOND }
-  const routes = JSON.parse(await runOrThrow('ip', ['-json', '-4', 'route', 'show', 'table', 'all'], options))
-  const links = JSON.parse(await runOrThrow('ip', ['-json', '-4', 'address'], options))
-  const free = freeSubnets([...destinations(routes), ...addresses(links), ...(await nameservers())])
+  const free = await findFreeSubnets()
   const picked = free[randomInt(Math.max(free.length, 1))]
   if (picked === undefined) {
     throw new Error('Every subnet 10.x.0.0/16 is routed on this host; Berth needs one that is not.')
   }
   return picked
+}
+
+/** Those that nothing on this host uses. */
+export async function findFreeSubnets(): Promise<string[]> {
+  const options = { timeoutMs: 10 * SECOND }
+  const routes = JSON.parse(await runOrThrow('ip', ['-json', '-4', 'route', 'show', 'table', 'all'], options))
+  const links = JSON.parse(await runOrThrow('ip', ['-json', '-4', 'address'], options))
+  return freeSubnets([...destinations(routes), ...addresses(links), ...(await nameservers())])
 }
 
 const routesSchema = z.array(z.object({ dst: z.string() }))

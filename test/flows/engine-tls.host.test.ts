@@ -49,6 +49,7 @@ async function hosts(...args: string[]): Promise<string> {
 /** As the operator does it: one command waits on the server's machine, and prints the one to run on the other. */
 async function joinAs(name: string, file: string): Promise<void> {
   const env = { ...process.env, BERTH_DATA_DIR: elsewhere }
+  const there = { ...process.env, BERTH_DATA_DIR: join(elsewhere, 'other') }
   const door = spawn(process.execPath, commandOf('join-token', name, `${HOST}:0`), {
     env,
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -60,7 +61,7 @@ async function joinAs(name: string, file: string): Promise<void> {
       printed.push(line)
       const token = /berth-join-[\w-]+/.exec(line)?.[0]
       if (token !== undefined)
-        await promisify(execFile)(process.execPath, commandOf('join', token, file), { env: process.env })
+        await promisify(execFile)(process.execPath, commandOf('join', token, file), { env: there })
     }
     expect(printed.at(-1)).toBe(`${name} has joined from ${HOST}.`)
     expect(await ended).toBe(0)

@@ -8,6 +8,8 @@ import { issueDoor, signIdentity } from '../../certificates/fleet-ca.ts'
 import { HOUR, SECOND } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Address } from '../../lib/setting-values.ts'
+import { loadInstance } from '../../supervisor/instance.ts'
+import { giveBlock } from './blocks.ts'
 import {
   ANSWER_WITHIN_MS,
   CLOCKS_APART_MS,
@@ -16,6 +18,7 @@ import {
   type JoinToken,
   ownVersion,
   readLine,
+  Refusal,
 } from './protocol.ts'
 
 const OPEN_MS = HOUR
@@ -31,9 +34,12 @@ export type Door = {
   close(): void
 }
 
+type Admitted = { certificates: string; subnet: string }
 type Opened = { dataDir: string; name: string; at: Address; log: Log; openMs?: number }
 
 export async function openDoor({ dataDir, name, at, log, openMs = OPEN_MS }: Opened): Promise<Door> {
+  // This machine's own addresses are settled before those of others.
+  await loadInstance(dataDir)
   const pem = await issueDoor(dataDir, new Date())
   const secret = randomBytes(32).toString('base64url')
   const version = await ownVersion()
@@ -41,8 +47,8 @@ export async function openDoor({ dataDir, name, at, log, openMs = OPEN_MS }: Ope
   let isUsed = false
   let wrong = 0
 
-  /** Returns the certificates, or throws a sentence for the host. */
-  const answer = async (line: string): Promise<string> => {
+  /** Throws a sentence for the host. */
+  const answer = async (line: string): Promise<Admitted> => {
     const asked = joinRequest.safeParse(parseJson(line))
     if (!asked.success) throw new Refusal('it sent something else than a host of this version does')
     if (!isEqual(asked.data.secret, secret)) {
@@ -61,9 +67,13 @@ export async function openDoor({ dataDir, name, at, log, openMs = OPEN_MS }: Ope
     isUsed = true
     try {
       const request = Buffer.from(asked.data.request, 'base64')
-      return await signIdentity(dataDir, { member: { role: 'engine', host: name }, request })
+      const { instance, subnet, others } = asked.data
+      const wanted = { name, instance, subnet, others: others.map((x) => `10.${x}.0.0/16`) }
+      const certificates = await signIdentity(dataDir, { member: { role: 'engine', host: name }, request })
+      return { certificates, subnet: await giveBlock(dataDir, wanted) }
     } catch (error) {
       isUsed = false
+      if (error instanceof Refusal) throw error
       log.warn({ error: String(error) }, 'signing request of a host is not in order')
       throw new Refusal('its signing request is not in order', { cause: error })
     }
@@ -72,9 +82,9 @@ export async function openDoor({ dataDir, name, at, log, openMs = OPEN_MS }: Ope
   const receive = async (socket: TLSSocket): Promise<void> => {
     const peer = socket.remoteAddress ?? 'unknown'
     try {
-      const certificates = await answer(await readLine(socket))
-      socket.end(`${JSON.stringify({ certificates })}\n`)
-      log.info({ host: name, peer }, 'host has joined')
+      const admitted = await answer(await readLine(socket))
+      socket.end(`${JSON.stringify(admitted)}\n`)
+      log.info({ host: name, peer, subnet: admitted.subnet }, 'host has joined')
       outcome.resolve(peer)
     } catch (error) {
       if (!(error instanceof Refusal)) return void socket.destroy()
@@ -119,9 +129,6 @@ export async function openDoor({ dataDir, name, at, log, openMs = OPEN_MS }: Ope
   outcome.promise.then(close, close)
   return { token, joined: outcome.promise, close }
 }
-
-/** What the host is told. */
-class Refusal extends Error {}
 
 function parseJson(text: string): unknown {
   try {

@@ -7,6 +7,7 @@ import { dirname } from 'node:path'
 import { connect, type TLSSocket } from 'node:tls'
 import { makeKey, signingRequest, toPem } from '../../certificates/signed.ts'
 import { fleetNameOf, parseIdentity } from '../../lib/fleet-identity.ts'
+import { findFreeSubnets, isUnused, keepInstance, loadInstance } from '../../supervisor/instance.ts'
 import {
   ANSWER_WITHIN_MS,
   fingerprintOf,
@@ -16,15 +17,25 @@ import {
   readLine,
 } from './protocol.ts'
 
+type Joining = { file: string; dataDir: string }
+
 /** Writes key and certificates to a new file. Throws a sentence, and leaves nothing. */
-export async function joinFleet(token: JoinToken, file: string): Promise<void> {
+export async function joinFleet(token: JoinToken, { file, dataDir }: Joining): Promise<void> {
   await refuseUnwritable(file)
+  const instance = await loadInstance(dataDir)
+  const free = (await isUnused(dataDir)) ? await findFreeSubnets() : []
+  const others = free.map((subnet) => Number(subnet.split('.')[1]))
   const key = await makeKey()
   const name = fleetNameOf({ role: 'engine', host: token.name })
   const request = signingRequest([name], key).toString('base64')
-  const line = JSON.stringify({ version: await ownVersion(), secret: token.secret, at: Date.now(), request })
-  const identity = toPem(key) + (await askDoor(token, line))
+  const own = { instance: instance.id, subnet: instance.subnet, others }
+  const asked = { version: await ownVersion(), secret: token.secret, at: Date.now(), request, ...own }
+  const { certificates, subnet } = await askDoor(token, JSON.stringify(asked))
+  const identity = toPem(key) + certificates
   parseIdentity(identity)
+  if (subnet !== instance.subnet && !free.includes(subnet))
+    throw new Error(`The server gave this machine the addresses ${subnet}, which are in use here.`)
+  if (subnet !== instance.subnet) await keepInstance(dataDir, { ...instance, subnet })
   await keepIdentity(file, identity)
 }
 
@@ -49,8 +60,8 @@ async function refuseUnwritable(file: string): Promise<void> {
   })
 }
 
-/** Returns the certificates. Nothing is sent to a machine that does not show the certificate that the token names. */
-async function askDoor({ host, port, fingerprint }: JoinToken, line: string): Promise<string> {
+/** Nothing is sent to a machine that does not show the certificate that the token names. */
+async function askDoor({ host, port, fingerprint }: JoinToken, line: string) {
   const where = `${host}:${port}`
   // The fingerprint is checked instead: this machine has no authority yet.
   const socket = connect({ host, port, minVersion: 'TLSv1.3', rejectUnauthorized: false })
@@ -63,7 +74,7 @@ async function askDoor({ host, port, fingerprint }: JoinToken, line: string): Pr
     socket.write(`${line}\n`)
     const answer = joinAnswer.parse(JSON.parse(await readLine(socket)))
     if ('refused' in answer) throw new Error(`${answer.refused}.`)
-    return answer.certificates
+    return answer
   } catch (cause) {
     throw new Error(`This machine has not joined at ${where}: ${reasonOf(cause)}`, { cause })
   } finally {

@@ -32,18 +32,28 @@ const tokenSchema = z.tuple([
   z.string().regex(/^[\w-]{43}$/),
 ])
 
+const subnet = z.string().regex(/^10\.\d{1,3}\.0\.0\/16$/)
+
 export const joinRequest = z.strictObject({
   version: z.string().max(32),
   secret: z.string().max(64),
   at: z.number(),
   /** A signing request in DER, as base64. */
   request: z.base64().max(4096),
+  instance: z.string().regex(/^[a-z0-9]{4}$/),
+  /** Of its units' addresses. */
+  subnet,
+  /** Others that it can take instead, as the x of 10.x.0.0/16; none if it has had units already. */
+  others: z.array(z.int().min(0).max(255)).max(256),
 })
 
 export const joinAnswer = z.union([
-  z.strictObject({ certificates: z.string() }),
+  z.strictObject({ certificates: z.string(), subnet }),
   z.strictObject({ refused: z.string() }),
 ])
+
+/** What the host is told. */
+export class Refusal extends Error {}
 
 export function writeToken({ name, host, port, fingerprint, secret }: JoinToken): string {
   const fields = JSON.stringify([name, host, port, fingerprint, secret])
