@@ -7,7 +7,9 @@ import { limits } from '../../../contract/limits.ts'
 import { isTransitional, type UnitState } from '../../../contract/states.ts'
 import { isEngineError } from '../../../engine/errors.ts'
 import { MINUTE, SECOND } from '../../../lib/clock.ts'
+import type { Failpoints } from '../../../lib/failpoints.ts'
 import { runSaga, type Saga, type Step, StepFailed, undoSaga } from '../../../lib/saga.ts'
+import { type StepTimes, timeSteps } from '../../../lib/slow-steps.ts'
 import { isOutage } from '../../../store/outage.ts'
 import type { MemoryOutcome, UnitRecord } from '../../../store/unit-record.ts'
 import { saveProgress } from '../../../store/units.ts'
@@ -30,6 +32,7 @@ export type OperationContext = {
   memoryOutcome: MemoryOutcome
   /** Work of the first step that was started ahead of the state change; null once it has been awaited. */
   begun: Promise<void> | null
+  times: StepTimes
 }
 
 export type UnitOperation = {
@@ -71,6 +74,7 @@ export function newOperationContext(app: App, unit: UnitRecord): OperationContex
     frozen: false,
     memoryOutcome: 'gone',
     begun: null,
+    times: timeSteps(app.clock),
   }
 }
 
@@ -89,17 +93,32 @@ export async function runOperationHere(
       if (!(await saveProgress(app.db, context.unit))) throw new Superseded()
     },
   }
+  const { name } = operation.saga
   const failed = await retryWhileEngineAway<OperationContext>(app, () =>
-    runSaga(operation.saga, context, { journal, failpoints: app.failpoints }),
-  )
+    runSaga(operation.saga, context, { journal, failpoints: timed(app, context) }),
+  ).finally(() => reportIfSlow(context, name))
   if (!failed) {
     await operation.onSuccess(context)
-    return reportOperation(context, operation.saga.name, 'success')
+    return reportOperation(context, name, 'success')
   }
   // Without the database the result cannot be recorded. The operation is resumed when it is back.
   if (isOutage(failed.cause)) throw failed.cause
-  if (!(failed.cause instanceof Superseded)) reportOperation(context, operation.saga.name, 'failure')
+  if (!(failed.cause instanceof Superseded)) reportOperation(context, name, 'failure')
   await operation.onFailure(context, failed)
+}
+
+/** Every step goes through the failpoints, so its time is taken there. */
+function timed(app: App, { times }: OperationContext): Failpoints {
+  return { effect: (name, work) => times.measure(name, () => app.failpoints.effect(name, work)) }
+}
+
+/** A stop may wait for a process that does not end, and says nothing of this host. */
+function reportIfSlow({ app, unit, times }: OperationContext, operation: string): void {
+  if (leadsToRun(unit)) times.end(app.log, 'unit was slow to run', { unitId: unit.id, operation })
+}
+
+function leadsToRun({ state }: UnitRecord): boolean {
+  return state === 'creating' || state === 'starting'
 }
 
 /** Reports the duration since the state change, whichever process ran the operation. */
@@ -111,8 +130,7 @@ export function reportOperation(
   const { state, stoppedReason, frozen, isolation, changedAt } = unit
   if (ended || !isTransitional(state)) return
   const isWake = name === 'start' && stoppedReason !== 'user' && stoppedReason !== 'exited'
-  const leadsToRun = state === 'creating' || state === 'starting'
-  const tier = leadsToRun ? (resumed ? 'memory' : frozen ? 'frozen' : 'cold') : 'none'
+  const tier = leadsToRun(unit) ? (resumed ? 'memory' : frozen ? 'frozen' : 'cold') : 'none'
   const ms = Math.max(0, app.clock.now().getTime() - changedAt.getTime())
   app.observer.operationEnded({ operation: isWake ? 'wake' : name, isolation, tier, result, ms })
 }

@@ -29,8 +29,9 @@ export const STOP_GRACE_MS = 10_000
 export const startStep: Step<OperationContext> = {
   name: 'start',
   run: async (context) => {
-    const { app } = context
-    await admitColdStart(app, context.unit, () => startMachine(context))
+    const { app, unit, times } = context
+    // The rest of this step's time is the wait for admission.
+    await admitColdStart(app, unit, () => times.measure('start.admitted', () => startMachine(context)))
     context.startedMs ??= app.clock.monotonicMs()
   },
   undo: async ({ app, unit }) => await app.fleet.engineOf(unit).stop(machineRef(unit), 0),

@@ -7,9 +7,11 @@ import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { allSettled } from '../../../lib/concurrency/all-settled.ts'
+import { type StepTimes, timeSteps } from '../../../lib/slow-steps.ts'
 import { startFingerprintOf } from '../../start-fingerprint.ts'
 import type { MachineRef, RunSpec, Started } from '../../engine.ts'
 import { EngineError } from '../../errors.ts'
+import type { Effect } from '../failpoints.ts'
 import { cpuQuota, type OciConfig } from '../runtime/bundle.ts'
 import { setCpuQuota } from '../kernel/cgroups.ts'
 import { prepareEtc } from '../storage/etc.ts'
@@ -38,43 +40,59 @@ type Launch = {
   image: StoredImage
   /** The directory of the checkpoint to restore; null without one. */
   memory: string | null
+  times: StepTimes
 }
 
-export function startMachine(host: EngineContext, ref: MachineRef, run: RunSpec): Promise<Started> {
-  return host.lock(ref.id, async () => {
-    const machine = getMachine(host, ref.id)
-    if (!isDue(machine, ref.generation)) return { resumed: machine.record.resumed ?? false }
-    machine.losesProcesses = true
-    await endRun(host, machine)
-    await waitForCleanup(host, machine)
+export async function startMachine(host: EngineContext, ref: MachineRef, run: RunSpec): Promise<Started> {
+  const times = timeSteps(host.clock)
+  const effect: Effect = (name, work) => times.measure(name, () => host.effect(name, work))
+  try {
+    // The rest of the whole is the wait for the lock.
+    return await host.lock(ref.id, () =>
+      times.measure('locked', () => startLocked({ ...host, effect }, times, ref, run)),
+    )
+  } finally {
+    times.end(host.log, 'machine was slow to start', { machine: ref.id })
+  }
+}
 
-    const { record } = machine
-    const image = await host.images.find(record.spec.imageDigest)
-    if (!image)
-      throw new EngineError('image_not_found', 'The image of the machine is no longer on this host.')
-    const paths = host.paths.run(ref.id, ref.generation)
-    const previous = { generation: record.generation, state: record.state, exit: record.exit }
-    const undo = async () => {
-      letGoOfParts(machine)
-      closeReady(machine)
-      Object.assign(machine, { process: null, attachment: null })
-      await cleanUpMachine(host, machine, paths)
-      Object.assign(record, previous, { monitor: null })
-    }
-    const launched = { machine, generation: ref.generation, run, paths, image }
-    const resumed = await tryToResume(host, launched, undo)
-    try {
-      const begun = { ...launched, memory: null }
-      if (!resumed && !(await launchReady(host, begun))) await launch(host, begun)
-    } catch (error) {
-      await undo()
-      await saveRecord(host.paths, record)
-      throw error
-    }
-    // A process that ended at once has left its exit file before we were watching.
-    await recordEndIfExited(host, machine)
-    return { resumed }
-  })
+async function startLocked(
+  host: EngineContext,
+  times: StepTimes,
+  ref: MachineRef,
+  run: RunSpec,
+): Promise<Started> {
+  const machine = getMachine(host, ref.id)
+  if (!isDue(machine, ref.generation)) return { resumed: machine.record.resumed ?? false }
+  machine.losesProcesses = true
+  await times.measure('end', () => endRun(host, machine))
+  await times.measure('cleanup', () => waitForCleanup(host, machine))
+
+  const { record } = machine
+  const image = await host.images.find(record.spec.imageDigest)
+  if (!image) throw new EngineError('image_not_found', 'The image of the machine is no longer on this host.')
+  const paths = host.paths.run(ref.id, ref.generation)
+  const previous = { generation: record.generation, state: record.state, exit: record.exit }
+  const undo = async () => {
+    letGoOfParts(machine)
+    closeReady(machine)
+    Object.assign(machine, { process: null, attachment: null })
+    await cleanUpMachine(host, machine, paths)
+    Object.assign(record, previous, { monitor: null })
+  }
+  const launched = { machine, generation: ref.generation, run, paths, image, times }
+  const resumed = await tryToResume(host, launched, undo)
+  try {
+    const begun = { ...launched, memory: null }
+    if (!resumed && !(await launchReady(host, begun))) await launch(host, begun)
+  } catch (error) {
+    await undo()
+    await saveRecord(host.paths, record)
+    throw error
+  }
+  // A process that ended at once has left its exit file before we were watching.
+  await recordEndIfExited(host, machine)
+  return { resumed }
 }
 
 /** Whether the run was restored from the checkpoint, which is consumed in any case. */
@@ -112,7 +130,7 @@ function isDue({ record, destroySignal }: Machine, generation: number): boolean 
 }
 
 async function launch(host: EngineContext, launched: Launch): Promise<void> {
-  const { machine, run, paths, image, memory } = launched
+  const { machine, run, paths, image, memory, times } = launched
   const { record } = machine
   const { spec } = record
   // Left by a failed cleanup: the names of this run must be free.
@@ -132,7 +150,7 @@ async function launch(host: EngineContext, launched: Launch): Promise<void> {
   const restricted = restrict(host, launched)
   // What it trusts is known then.
   if (run.egress !== null && run.egress.secrets.length > 0) await restricted
-  await host.ready.makeRoom(spec.size.memoryMb)
+  await times.measure('room', () => host.ready.makeRoom(spec.size.memoryMb))
   prepareGroup(host, { record, paths })
   const runtime = getRuntime(host, spec.isolation)
   const { signal } = machine.destroySignal
@@ -185,8 +203,8 @@ async function launchReady(host: EngineContext, launched: Launch): Promise<boole
 }
 
 /** To be awaited before anything of the run executes; meanwhile its root is made. */
-function restrict({ network }: EngineContext, { machine, run }: Launch): Promise<void> {
-  const restricted = network.restrict(machine.record.spec.id, run.egress)
+function restrict({ network }: EngineContext, { machine, run, times }: Launch): Promise<void> {
+  const restricted = times.measure('restrict', () => network.restrict(machine.record.spec.id, run.egress))
   restricted.catch(() => {})
   return restricted
 }
