@@ -77,6 +77,14 @@ const add = async (lines: MachineSeen[], hostId?: string) => {
   await addToEgressLog(service.app.db, { hostId: hostId ?? host_id, lines })
 }
 
+test('a minute without the process that decides by name has a line that says so', async () => {
+  see(refused(null, { protocol: 'tls', reason: 'not_enforced', count: 0 }))
+  await untilRead(['null ×0'])
+  const [line] = egressLogPageSchema.parse((await read()).body).lines
+  expect(line).toMatchObject({ decision: 'refused', port: null, entry: null })
+  expect(line?.reason).toContain('The process that decides by name is starting or has failed')
+})
+
 test('a line says who was asked for, what was decided, why, and what to add', async () => {
   see(allowed('api.example.com', { bytesIn: 5000, bytesOut: 300 }), refused('evil.example.com', { count: 3 }))
   await untilRead(['api.example.com ×1', 'evil.example.com ×3'])

@@ -275,7 +275,7 @@ export type EgressInForce = {
 export type EgressLogLine = {
   /** The minute that the line sums up. */
   at: string
-  /** In lower-case ASCII. Null where the connection named none, or nothing that can be a public host, and in the line for all beyond those that a minute has lines for. */
+  /** In lower-case ASCII. Null where the connection named none, or nothing that can be a public host, in the line for all beyond those that a minute has lines for, and in the line of a minute in which the rules were not enforced, so that nothing listed was reached. */
   host: string | null
   /** Where the newest of these connections led. */
   address: string | null
@@ -296,7 +296,7 @@ export type EgressLogLine = {
   bytesIn: number
   /** To the host, likewise. */
   bytesOut: number
-  /** How many connections, requests on port 80, or look-ups. */
+  /** How many connections, requests on port 80, or look-ups. 0 in the line of a minute in which the rules were not enforced. */
   count: number
 }
 

@@ -19,6 +19,8 @@ export function reasonOfLine(line: SeenLine): string {
     private_address: `${host} leads to a private address, which no unit may reach.`,
     unknown_name: `${host} has no IPv4 address.`,
     siblings: 'The unit may reach no other unit: change "siblings" of its rules.',
+    not_enforced:
+      'The process that decides by name is starting or has failed: until it is back, no connection to a listed name or to the host of a secret gets through.',
     others: 'All beyond those that one minute has lines for.',
   } as const satisfies Record<SeenLine['reason'], string>
   return sentences[reason]

@@ -11,7 +11,7 @@ export const seenProtocols = ['http', 'tls', 'dns'] as const
 
 export const seenDecisions = ['allowed', 'refused'] as const
 
-/** `others`: more than a minute has lines for, in one. */
+/** `not_enforced`: the egress process is not there. `others`: more than a minute has lines for, in one. */
 export const seenReasons = [
   'listed',
   'unreachable',
@@ -20,6 +20,7 @@ export const seenReasons = [
   'private_address',
   'unknown_name',
   'siblings',
+  'not_enforced',
   'others',
 ] as const
 

@@ -47,7 +47,7 @@ const widths = [17, 9, 36, 6, 19, 20]
 
 function rowOf(line: Contract.EgressLogLine): Cell[] {
   const { at, host, port, decision, count, bytesIn, bytesOut, reason } = line
-  const where = host ?? (port === null ? '(others)' : '(no name)')
+  const where = host ?? (count === 0 ? '(all)' : port === null ? '(others)' : '(no name)')
   return [
     at.slice(0, 16).replace('T', ' '),
     { text: decision, colour: decision === 'refused' ? 'red' : 'green' },

@@ -103,9 +103,9 @@ const columns: readonly Column<Line>[] = [
   },
   {
     head: 'Host',
-    cell: ({ host, port }) => (
+    cell: ({ host, port, count }) => (
       <code className={styles.entry}>
-        {host ?? (port === null ? 'others' : 'no name')}
+        {host ?? (count === 0 ? 'all' : port === null ? 'others' : 'no name')}
         {port === null ? '' : `:${port}`}
       </code>
     ),

@@ -308,7 +308,7 @@ class EgressInForce(TypedDict):
 class EgressLogLine(TypedDict):
     #: The minute that the line sums up.
     at: str
-    #: In lower-case ASCII. Null where the connection named none, or nothing that can be a public host, and in the line for all beyond those that a minute has lines for.
+    #: In lower-case ASCII. Null where the connection named none, or nothing that can be a public host, in the line for all beyond those that a minute has lines for, and in the line of a minute in which the rules were not enforced, so that nothing listed was reached.
     host: str | None
     #: Where the newest of these connections led.
     address: str | None
@@ -329,7 +329,7 @@ class EgressLogLine(TypedDict):
     bytesIn: int
     #: To the host, likewise.
     bytesOut: int
-    #: How many connections, requests on port 80, or look-ups.
+    #: How many connections, requests on port 80, or look-ups. 0 in the line of a minute in which the rules were not enforced.
     count: int
 
 

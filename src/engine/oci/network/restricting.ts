@@ -11,6 +11,7 @@ import { cutConnections, type Flow } from './connections.ts'
 import { decidesByName, type LinkSockets, openEgressLink, type Restricted as Listed } from './egress-link.ts'
 import type { Firewall } from './firewall.ts'
 import { allowsDirect, pinsFor } from './restrictions.ts'
+import { createUnserved } from './unserved.ts'
 import type { EgressPorts } from './firewall-rules.ts'
 
 export type EgressOptions = {
@@ -53,8 +54,12 @@ export async function openRestricting(
     return true
   }
   const link = sockets === null ? null : await openEgressLink({ sockets, restricted, pin, onSeen, log })
+  const unserved = createUnserved(() => new Date())
   const askForProcess = () => {
-    if (link?.isServed() === false && restricted().some(({ egress }) => decidesByName(egress))) onNeeded()
+    const isMissing = link?.isServed() === false && restricted().some(({ egress }) => decidesByName(egress))
+    if (isMissing) onNeeded()
+    const lines = unserved.look(!isMissing, restricted)
+    if (lines.length > 0) onSeen(lines)
   }
   const authorityOf = (group: number) => link?.authorityOf(group) ?? null
   askForProcess()
