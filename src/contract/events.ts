@@ -2,7 +2,7 @@
 
 import { z } from 'zod'
 import { agentSchema } from './agent.ts'
-import { cents, strict } from './fields.ts'
+import { cents, strict, timestamp } from './fields.ts'
 import { unitSchema } from './unit.ts'
 
 const named = z.string()
@@ -15,6 +15,15 @@ export const teamEventSchemas = {
   agent: agentSchema,
   gone: strict({ id: named }).meta({ id: 'GoneEvent' }),
   team: strict({ id: named }).meta({ id: 'TeamEvent' }),
+  host: strict({
+    id: named,
+    state: z
+      .enum(['ready', 'draining', 'away', 'lost', 'removed'])
+      .describe(
+        '`away`: it does not answer, and its units cannot be used. `lost`: they have lost their runs.',
+      ),
+    since: timestamp.describe('Since when it is in that state.'),
+  }).meta({ id: 'HostEvent' }),
   money: strict({ spentTodayCents: cents, creditBalanceCents: cents }).meta({ id: 'MoneyEvent' }),
 } as const
 

@@ -5,6 +5,7 @@ import { createTestDomain, type TestDomain } from '../../test/support/domain.ts'
 import { newId } from '../lib/ids.ts'
 import { insertHost, listHosts, meetLocalHost } from '../store/hosts.ts'
 import { tableOfHosts } from './hosts-list.ts'
+import { tableOfHostEvents } from './hosts-log.ts'
 import { decideAboutHost, type HostVerb } from './hosts-states.ts'
 import { parseCommand } from './hosts.ts'
 
@@ -53,6 +54,16 @@ describe('npm run hosts', () => {
     await expect(decide('remove', 'here-gone')).rejects.toThrow('There is no host "here-gone"')
   })
 
+  it('logs what the operator decided, with its time', async () => {
+    const [head, ...rows] = await tableOfHostEvents(domain.app.db, 'here-gone')
+    expect(head).toMatch(/^at +host +it +reason$/)
+    expect(rows.map((row) => row.split(/ {2,}/).slice(1, 3))).toEqual([
+      ['here-gone', 'was given up'],
+      ['here-gone', 'was removed'],
+    ])
+    expect(await tableOfHostEvents(domain.app.db, 'nobody')).toEqual(['Nothing has happened to a host yet.'])
+  })
+
   it('takes back a host that was given up when Berth starts on its data directory again', async () => {
     await meetLocalHost(domain.app.db, { instance: 'gone', name: 'other', newId: newId('host') })
     expect(await stateOf('here-gone')).toBe('ready')
@@ -69,8 +80,9 @@ describe('npm run hosts', () => {
   it.each([
     [['lost'], 'say which host'],
     [['drain', 'a', 'b'], '"b" is not expected'],
+    [['log', 'a', 'b'], '"b" is not expected'],
     [['list', 'a'], 'list takes nothing else'],
-    [['adopt', 'a'], 'use list, drain, undrain, lost, remove, join-token, join, certificate or check'],
+    [['adopt', 'a'], 'use list, log, drain, undrain, lost, remove, join-token, join, certificate or check'],
     [['join', 'berth-join-x', 'file'], 'This is no join token'],
     [['join'], 'say the token and which file to write'],
     [['join-token', 'east', '0.0.0.0:7076'], 'at which the other machine reaches this one'],

@@ -17,6 +17,7 @@ import { findInstance } from '../supervisor/instance.ts'
 import { openLogFile } from '../supervisor/log-file.ts'
 import { runBesideBerth } from './beside-berth.ts'
 import { tableOfHosts } from './hosts-list.ts'
+import { tableOfHostEvents } from './hosts-log.ts'
 import { decideAboutHost, type HostVerb, hostVerbs } from './hosts-states.ts'
 import { listBlocks, takeBlockBack } from './join/blocks.ts'
 import { openDoor } from './join/door.ts'
@@ -27,6 +28,9 @@ const help = `The hosts of this Berth, and machines whose engines answer over th
 
   npm run hosts -- list
       Each host: its state, how many units it has, when it was last seen, and what to do. Berth must be running.
+
+  npm run hosts -- log [NAME]
+      What happened to them: who was away, came back, was drained, given up or removed, and when.
 
   npm run hosts -- drain NAME | undrain NAME
       A host that is drained takes no units of new teams, and no new units of its own teams; what is there goes on.
@@ -55,6 +59,7 @@ A server does not place units on other machines yet: each Berth still runs its u
 type Command =
   | { kind: 'help' }
   | { kind: 'list' }
+  | { kind: 'log'; name: string | null }
   | { kind: 'decide'; verb: HostVerb; name: string }
   | { kind: 'join'; token: JoinToken; file: string }
   | { kind: 'certificate'; name: string; file: string }
@@ -67,6 +72,9 @@ export async function runHostsCommand(config: Config, args: string[]): Promise<n
   const command = parseCommand(args)
   if (command.kind === 'help') print(help)
   else if (command.kind === 'list') for (const line of await listEverything(config)) print(line)
+  else if (command.kind === 'log')
+    for (const line of await runBesideBerth(config, ({ db }) => tableOfHostEvents(db, command.name)))
+      print(line)
   else if (command.kind === 'decide') for (const line of await decide(config, command)) print(line)
   else if (command.kind === 'join-token') await waitForHost(config, command)
   else if (command.kind === 'join') {
@@ -115,6 +123,10 @@ export function parseCommand(args: string[]): Command {
     if (name !== undefined) throw usage('list takes nothing else')
     return { kind: 'list' }
   }
+  if (verb === 'log') {
+    if (third !== undefined) throw usage(`"${third}" is not expected`)
+    return { kind: 'log', name: name ?? null }
+  }
   const decision = hostVerbs.find((each) => each === verb)
   if (decision) {
     if (name === undefined) throw usage('say which host: "npm run hosts -- list" shows them')
@@ -128,7 +140,7 @@ export function parseCommand(args: string[]): Command {
   }
   if (verb !== 'certificate' && verb !== 'check' && verb !== 'join-token')
     throw usage(
-      `there is no "${verb}"; use list, ${hostVerbs.join(', ')}, join-token, join, certificate or check`,
+      `there is no "${verb}"; use list, log, ${hostVerbs.join(', ')}, join-token, join, certificate or check`,
     )
   if (name === undefined || !isHostName(name))
     throw usage('NAME is up to 32 of a-z, 0-9 and dashes, and begins and ends with none')

@@ -2,7 +2,7 @@
 
 import { type Kysely, sql } from 'kysely'
 import type { Database } from './schema.ts'
-import type { HostState } from './tables/hosts.ts'
+import type { HostEventKind, HostState } from './tables/hosts.ts'
 
 export type HostRecord = {
   id: string
@@ -11,6 +11,7 @@ export type HostRecord = {
   address: string | null
   region: string | null
   state: HostState
+  stateSince: Date
   awaySince: Date | null
   reason: string | null
   boot: string | null
@@ -33,6 +34,7 @@ export async function listHosts(db: Kysely<Database>): Promise<HostRecord[]> {
       'address',
       'region',
       'state',
+      'state_since as stateSince',
       'away_since as awaySince',
       'reason',
       'hosts.boot',
@@ -125,11 +127,19 @@ export async function saveHostFacts(db: Kysely<Database>, facts: HostFactsRow[])
     where hosts.id = said.id`.execute(db)
 }
 
+/** `awaySince` null: it is back. */
 export async function setHostAway(
   db: Kysely<Database>,
-  { id, awaySince, reason }: { id: string; awaySince: Date | null; reason: string | null },
+  { id, awaySince, reason, at }: { id: string; awaySince: Date | null; reason: string | null; at: Date },
 ): Promise<void> {
-  await db.updateTable('hosts').set({ away_since: awaySince, reason }).where('id', '=', id).execute()
+  await sql`
+    with before as (select id, away_since, reason from hosts where id = ${id} for update),
+      set_away as (update hosts set away_since = ${awaySince}::timestamptz, reason = ${reason}::text where id = ${id})
+    insert into host_events (host_id, at, event, reason)
+      select id, ${at}::timestamptz, ${awaySince ? 'away' : 'back'}::text, ${reason}::text from before
+      where (away_since is null) <> (${awaySince}::timestamptz is null) or reason is distinct from ${reason}::text
+  `.execute(db)
+  await forgetOldEvents(db, id)
 }
 
 /** Returns whether this call changed it: the host was in one of those states. */
@@ -138,13 +148,59 @@ export async function setHostState(
   { id, from, to, at }: { id: string; from: HostState[]; to: HostState; at: Date },
 ): Promise<boolean> {
   const gaveUp = to === 'lost' ? 1 : 0
-  const result = await db
-    .updateTable('hosts')
-    .set((set) => ({ state: to, state_since: at, epoch: set('epoch', '+', gaveUp) }))
-    .where('id', '=', id)
-    .where('state', 'in', from)
-    .executeTakeFirst()
-  return result.numUpdatedRows === 1n
+  const { numAffectedRows } = await sql`
+    with moved as (
+      update hosts set state = ${to}::text, state_since = ${at}::timestamptz, epoch = epoch + ${gaveUp}::integer
+      where id = ${id} and state = any(${from}::text[]) returning id
+    )
+    insert into host_events (host_id, at, event) select id, ${at}::timestamptz, ${to}::text from moved
+  `.execute(db)
+  return numAffectedRows === 1n
+}
+
+const KEPT_EVENTS = 500
+
+/** A line that is cut again and again must not fill the database. */
+async function forgetOldEvents(db: Kysely<Database>, hostId: string): Promise<void> {
+  await sql`
+    delete from host_events where host_id = ${hostId} and id <= (
+      select id from host_events where host_id = ${hostId} order by id desc offset ${KEPT_EVENTS} limit 1
+    )
+  `.execute(db)
+}
+
+export type HostEvent = { host: string; at: Date; event: HostEventKind; reason: string | null }
+
+/** The newest, oldest first. */
+export async function listHostEvents(
+  db: Kysely<Database>,
+  { host, limit }: { host: string | null; limit: number },
+): Promise<HostEvent[]> {
+  const rows = await db
+    .selectFrom('host_events')
+    .innerJoin('hosts', 'hosts.id', 'host_events.host_id')
+    .select(['hosts.name as host', 'host_events.at', 'host_events.event', 'host_events.reason'])
+    .$if(host !== null, (query) =>
+      query.where((where) =>
+        where.or([where('hosts.name', '=', host ?? ''), where('hosts.id', '=', host ?? '')]),
+      ),
+    )
+    .orderBy('host_events.id', 'desc')
+    .limit(limit)
+    .execute()
+  return rows.toReversed()
+}
+
+/** Teams that have units there. */
+export async function listTeamsOnHosts(db: Kysely<Database>, hostIds: string[]): Promise<string[]> {
+  const rows = await db
+    .selectFrom('units')
+    .select('team_id')
+    .distinct()
+    .where('host_id', 'in', hostIds)
+    .where('state', '<>', 'destroyed')
+    .execute()
+  return rows.map(({ team_id }) => team_id)
 }
 
 export async function insertHost(

@@ -5,7 +5,7 @@ import { type Kysely, sql } from 'kysely'
 import type { Database } from './db.ts'
 
 export type Mark = {
-  kind: 'unit' | 'stack' | 'agent' | 'team'
+  kind: 'unit' | 'stack' | 'agent' | 'team' | 'host'
   id: string
   /** Changes with what an answer shows. */
   mark: string
@@ -13,7 +13,7 @@ export type Mark = {
   use: string
 }
 
-/** Of the team, its units that are not destroyed, its stacks that are not deleted, and all of its agents. */
+/** Of the team, its units that are not destroyed, its stacks that are not deleted, all of its agents, and its hosts. */
 export async function listMarks(db: Kysely<Database>, teamId: string): Promise<Mark[]> {
   const { rows } = await sql<Mark>`
     select 'unit' as kind, units.id,
@@ -34,6 +34,9 @@ export async function listMarks(db: Kysely<Database>, teamId: string): Promise<M
           from memberships join users on users.id = user_id where team_id = ${teamId}),
         (select string_agg(concat_ws(',', id, role, expires_at), ';' order by id) from invites where team_id = ${teamId})), ''
     from teams where id = ${teamId}
+    union all
+    select 'host', id, concat_ws('|', state, away_since, reason), '' from hosts
+    where id in (select host_id from units where team_id = ${teamId} and state <> 'destroyed')
   `.execute(db)
   return rows
 }

@@ -38,6 +38,7 @@ import { up as hosts } from './migrations/0038-hosts.ts'
 import { up as brokeredSecrets } from './migrations/0040-brokered-secrets.ts'
 import { up as egressLog } from './migrations/0041-egress-log.ts'
 import { up as factsOfHosts } from './migrations/0044-facts-of-hosts.ts'
+import { up as hostEvents } from './migrations/0046-host-events.ts'
 import { applyRepeatableSql } from './repeatable.ts'
 
 type RunStep = (step: Migration, on: Kysely<unknown>, name: string) => Promise<void>
@@ -78,6 +79,7 @@ const migrations: Record<string, Migration> = {
   '0040-brokered-secrets': { up: brokeredSecrets },
   '0041-egress-log': { up: egressLog },
   '0044-facts-of-hosts': { up: factsOfHosts },
+  '0046-host-events': { up: hostEvents },
 }
 
 // A lock of this file: the migrator takes its own only after it has looked for its tables.

@@ -11,7 +11,7 @@ import type { EgressLogTable } from './tables/egress-log.ts'
 import type { EndpointsTable } from './tables/endpoints.ts'
 import type { ForksTable } from './tables/forks.ts'
 import type { HeartbeatsTable } from './tables/heartbeats.ts'
-import type { HostsTable } from './tables/hosts.ts'
+import type { HostEventsTable, HostsTable } from './tables/hosts.ts'
 import type { IdempotencyKeysTable } from './tables/idempotency.ts'
 import type { IdentitiesTable, ProviderSignInsTable } from './tables/identities.ts'
 import type { InstancesTable } from './tables/instances.ts'
@@ -54,6 +54,7 @@ export type Database = {
   egress_log: EgressLogTable
   heartbeats: HeartbeatsTable
   hosts: HostsTable
+  host_events: HostEventsTable
   idempotency_keys: IdempotencyKeysTable
   endpoints: EndpointsTable
   forks: ForksTable

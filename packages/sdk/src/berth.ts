@@ -51,7 +51,10 @@ export type UsageOptions = CallOptions & {
   by?: 'agent' | 'stack' | 'unit' | undefined
 }
 
-/** One thing that changed: `gone` has the id of a unit or stack that is destroyed; `team` is its people, or the team itself. */
+/**
+ * One thing that changed: `gone` has the id of a unit or stack that is destroyed; `team` is its people, or the team
+ * itself; `host` is one that units of the team are on.
+ */
 export type TeamEvent =
   | { event: 'reset'; data: object }
   | { event: 'unit'; data: UnitInfo }
@@ -59,6 +62,10 @@ export type TeamEvent =
   | { event: 'agent'; data: Agent }
   | { event: 'gone'; data: { id: string } }
   | { event: 'team'; data: { id: string } }
+  | {
+      event: 'host'
+      data: { id: string; state: 'ready' | 'draining' | 'away' | 'lost' | 'removed'; since: string }
+    }
   | { event: 'money'; data: { spentTodayCents: number; creditBalanceCents: number } }
 
 export class Berth {

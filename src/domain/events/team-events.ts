@@ -15,6 +15,7 @@ import { listUsage } from '../../store/usage.ts'
 import { toAgent } from '../agents/to-agent.ts'
 import { creditBalanceCents } from '../billing/balance.ts'
 import type { Caller } from '../credentials/caller.ts'
+import { hostEventsOf } from '../hosts/tell-teams.ts'
 import { toUnit } from '../units/model/to-unit.ts'
 
 /** Changes within this time are read by one query. */
@@ -189,11 +190,15 @@ async function changesBetween(
   now: Seen,
   withUse: boolean,
 ): Promise<TeamEvent[] | null> {
-  const changed = [...now.marks.values()].filter(({ id, mark, use }) => {
+  const changed = [...now.marks.values()].filter(({ kind, id, mark, use }) => {
     const known = before.marks.get(id)
+    // A host that the team's first unit comes to has not changed.
+    if (!known && kind === 'host') return false
     return !known || known.mark !== mark || (withUse && known.use !== use)
   })
-  const gone = [...before.marks.keys()].filter((id) => !now.marks.has(id))
+  const gone = [...before.marks.values()]
+    .filter(({ kind, id }) => kind !== 'host' && !now.marks.has(id))
+    .map(({ id }) => id)
   if (changed.length + gone.length > KEPT) return null
   const idsOf = (kind: Mark['kind']) => changed.filter((mark) => mark.kind === kind).map(({ id }) => id)
   const at = app.clock.now()
@@ -202,12 +207,14 @@ async function changesBetween(
   const agents = await Promise.all(idsOf('agent').map((id) => findAgent(app.db, { teamId, id, now: at })))
   const stacks = changed.filter(({ kind }) => kind === 'stack')
   const teams = idsOf('team')
+  const hosts = await hostEventsOf(app, idsOf('host'))
   const isNews = now.money !== null && JSON.stringify(now.money) !== JSON.stringify(before.money)
   return [
     ...stacks.map(({ id, mark }): TeamEvent => ({ event: 'stack', data: { id, name: mark } })),
     ...units.map((unit): TeamEvent => ({ event: 'unit', data: toUnit(app, unit) })),
     ...agents.flatMap((agent): TeamEvent[] => (agent ? [{ event: 'agent', data: toAgent(agent) }] : [])),
     ...teams.map((id): TeamEvent => ({ event: 'team', data: { id } })),
+    ...hosts.map((data): TeamEvent => ({ event: 'host', data })),
     ...gone.map((id): TeamEvent => ({ event: 'gone', data: { id } })),
     ...(isNews && now.money ? [{ event: 'money' as const, data: now.money }] : []),
   ]

@@ -1,6 +1,6 @@
 // The columns of `hosts` (store/hosts.ts).
 
-import type { ColumnType, Generated } from 'kysely'
+import type { ColumnType, Generated, GeneratedAlways } from 'kysely'
 
 export type HostState = 'joining' | 'ready' | 'draining' | 'lost' | 'removed'
 
@@ -21,4 +21,15 @@ export type HostsTable = {
   memory_mb: number | null
   available_mb: number | null
   clock_offset_ms: number | null
+}
+
+/** A state that a host came to, or whether it answers. */
+export type HostEventKind = HostState | 'away' | 'back'
+
+export type HostEventsTable = {
+  id: GeneratedAlways<string>
+  host_id: string
+  at: Date
+  event: HostEventKind
+  reason: string | null
 }

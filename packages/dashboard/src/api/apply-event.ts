@@ -31,6 +31,9 @@ export function applyEvent(team: string, { event, data }: LiveEvent): void {
       void cache.invalidateQueries({ queryKey: keys.members(team) })
       void cache.invalidateQueries({ queryKey: keys.me })
       return
+    case 'host':
+      // Its units say by themselves what becomes of them.
+      return
     case 'money':
       cache.setQueryData<Money>(keys.money(team), (old) => old && { ...old, ...data })
   }

@@ -44,8 +44,8 @@ class Page(Generic[T]):
 
 
 class TeamEvent(NamedTuple):
-    """One thing that changed: `unit`, `stack`, `agent`, `money`, `team` (its people, or the team itself), or `gone` with the id
-    of what is destroyed. `reset`: read your lists again."""
+    """One thing that changed: `unit`, `stack`, `agent`, `money`, `team` (its people, or the team itself), `host` (one that units
+    of the team are on), or `gone` with the id of what is destroyed. `reset`: read your lists again."""
 
     event: str
     data: Mapping[str, Any]

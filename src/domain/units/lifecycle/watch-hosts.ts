@@ -8,6 +8,7 @@ import { MINUTE, SECOND } from '../../../lib/clock.ts'
 import { completesWithin } from '../../../lib/concurrency/completes-within.ts'
 import { isEngineError } from '../../../engine/errors.ts'
 import { askFacts, saveFacts } from '../../hosts/facts.ts'
+import { tellTeamsOfHosts } from '../../hosts/tell-teams.ts'
 import { type HostRecord, listHosts, setHostAway, setHostState } from '../../../store/hosts.ts'
 import { noteOutage } from '../../time/heartbeat.ts'
 import { recoverHost, reconcileHost } from './reconcile.ts'
@@ -23,6 +24,7 @@ const RECOVER_MS = 2 * MINUTE
 export async function watchHosts(app: App): Promise<void> {
   const local = app.fleet.local()
   const hosts = await listHosts(app.db)
+  await tellTeamsOfHosts(app, hosts)
   const others = hosts.filter(({ id }) => id !== local.id)
   local.isDraining = hosts.some(({ id, state }) => id === local.id && state === 'draining')
   await Promise.all(
@@ -91,7 +93,7 @@ async function takeBack(app: App, host: FleetHost, { instance }: HostRecord): Pr
   if (instance === null) await saveFacts(app, [host])
   await recoverHost(app, behind)
   await reconcileHost(app, behind)
-  await setHostAway(app.db, { id: host.id, awaySince: null, reason: null })
+  await setHostAway(app.db, { id: host.id, awaySince: null, reason: null, at: app.clock.now() })
   app.fleet.setAway(host, null)
   app.log.warn({ host: host.name }, 'host answers')
 }
@@ -119,5 +121,5 @@ async function setAway(
   app.fleet.setAway(host, awaySince)
   noteOutage(app, host)
   app.log.error({ alarm: 'host', host: host.name, awaySince, reason }, 'host is away')
-  await setHostAway(app.db, { id: host.id, awaySince, reason })
+  await setHostAway(app.db, { id: host.id, awaySince, reason, at: app.clock.now() })
 }
