@@ -14,32 +14,36 @@ beforeAll(async () => {
 }, 240_000)
 afterAll(async () => await dashboard.close())
 
-it('every control of every page is reached by Tab, shows its focus and lets go of it', async () => {
-  const { service } = dashboard
-  const team = await makeTeam(service)
-  const unit = await makeUnit(service, team, { name: 'web', ports: [8080] })
-  const body = { spec: { name: 'db', image: 'node:22' }, stack: 'shop' }
-  await service.call('POST', '/v1/units', { key: team.key, body })
-  const { page, context } = await dashboard.open(team, '/t')
-  await page.waitForURL(/\/units$/)
-  const base = page.url().replace(/\/units$/, '')
-  const found: Record<string, string[]> = {}
-  const walk = async (name: string) => {
-    const faults = await keyboardFaults(page)
-    if (faults.length > 0) found[name] = faults
-  }
-  for (const [path, isRead] of Object.entries(dashboardPages(team, unit.id))) {
-    await page.goto(`${base}/${path}`)
-    await isRead(page)
-    await walk(path)
-  }
-  for (const path of ['account', 'invites/none', 'sign-in?ended', 'docs']) {
-    await page.goto(`${service.baseUrl}/${path}`)
-    await walk(path)
-  }
-  expect(found).toEqual({})
-  await context.close()
-}, 600_000)
+it.each(['wide', 'narrow'] as const)(
+  'on a %s screen every control of every page is reached by Tab, shows its focus and lets go of it',
+  async (screen) => {
+    const { service } = dashboard
+    const team = await makeTeam(service)
+    const unit = await makeUnit(service, team, { name: 'web', ports: [8080] })
+    const body = { spec: { name: 'db', image: 'node:22' }, stack: 'shop' }
+    await service.call('POST', '/v1/units', { key: team.key, body })
+    const { page, context } = await dashboard.open(team, '/t', { screen })
+    await page.waitForURL(/\/units$/)
+    const base = page.url().replace(/\/units$/, '')
+    const found: Record<string, string[]> = {}
+    const walk = async (name: string) => {
+      const faults = await keyboardFaults(page)
+      if (faults.length > 0) found[name] = faults
+    }
+    for (const [path, isRead] of Object.entries(dashboardPages(team, unit.id))) {
+      await page.goto(`${base}/${path}`)
+      await isRead(page)
+      await walk(path)
+    }
+    for (const path of ['account', 'invites/none', 'sign-in?ended', 'docs']) {
+      await page.goto(`${service.baseUrl}/${path}`)
+      await walk(path)
+    }
+    expect(found).toEqual({})
+    await context.close()
+  },
+  600_000,
+)
 
 it('dialogs and menus open by a key, keep the focus, close by Escape and give it back', async () => {
   const { service } = dashboard

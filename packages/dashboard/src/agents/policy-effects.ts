@@ -23,7 +23,7 @@ export function effectsOf(
   }
   if (changed.includes('maxConcurrentUnits') && live !== null && after.maxConcurrentUnits < live)
     effects.push(
-      `It runs ${live} units now, and makes and wakes no other one before fewer than ${after.maxConcurrentUnits} run.`,
+      `It runs ${live} ${live === 1 ? 'unit' : 'units'} now, and makes and wakes no other one${after.maxConcurrentUnits === 0 ? '' : ` before fewer than ${after.maxConcurrentUnits} run`}.`,
     )
   const sizes = before.allowedSizes.filter((size) => !after.allowedSizes.includes(size))
   if (sizes.length > 0)

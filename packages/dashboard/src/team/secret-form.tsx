@@ -11,7 +11,15 @@ import { Failure } from '../ui/page-parts.tsx'
 import { tell } from '../ui/toast.tsx'
 import styles from './team.module.css'
 
-export function SecretForm({ secret, onDone }: { secret: Contract.Secret | null; onDone: () => void }) {
+export function SecretForm({
+  secret,
+  onDone,
+  onCancel,
+}: {
+  secret: Contract.Secret | null
+  onDone: () => void
+  onCancel: () => void
+}) {
   const { team } = useHere()
   const [name, setName] = useState(secret?.name ?? '')
   const [value, setValue] = useState('')
@@ -98,7 +106,8 @@ export function SecretForm({ secret, onDone }: { secret: Contract.Secret | null;
           />
         )}
       </Field>
-      <div>
+      <div className={styles.formButtons}>
+        <Button onClick={onCancel}>Cancel</Button>
         <Button type="submit" kind="main" busy={isBusy} why={why}>
           {secret === null ? 'Add it' : 'Replace it'}
         </Button>

@@ -63,6 +63,7 @@ export function Secrets({ mayChange }: { mayChange: boolean }) {
               edit(null)
               again()
             }}
+            onCancel={() => edit(null)}
           />
         )}
       </Dialog>
