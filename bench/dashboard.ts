@@ -211,7 +211,7 @@ async function measureScrolling(units: string): Promise<void> {
   await fillTeam(db, { teamId, units: UNITS, audit: 0, keyIds: [key.id] })
   const context = await signedIn()
   const page = await livePage(context, units)
-  await page.getByText(new RegExp(`^${UNITS + 1} ·`)).waitFor({ timeout: 120_000 })
+  await page.getByText(new RegExp(`^${(UNITS + 1).toLocaleString('en')} ·`)).waitFor({ timeout: 120_000 })
   const spent = await threadTimes(await context.newCDPSession(page))
   for (const step of [40, 120]) {
     const before = await spent()
