@@ -71,6 +71,22 @@ export async function keepAnswer(
   return row?.answer ?? null
 }
 
+/** A key that has an answer keeps it. */
+export async function releaseKey(
+  db: Kysely<Database>,
+  { teamId, route, key }: KeyName,
+  claim: string,
+): Promise<void> {
+  await db
+    .deleteFrom('idempotency_keys')
+    .where('team_id', '=', teamId)
+    .where('route', '=', route)
+    .where('key', '=', key)
+    .where('claim', '=', claim)
+    .where('answer', 'is', null)
+    .execute()
+}
+
 /** Of any team. Skips keys that are being claimed again at this moment. */
 export async function deleteKeys(
   db: Kysely<Database>,

@@ -37,8 +37,9 @@ export async function chooseHost(app: App, newcomers: Newcomers): Promise<FleetH
     promise(app, best, newcomers)
     return best
   }
+  const which = able.length === 1 ? 'The host has no' : `None of the ${able.length} hosts has`
   throw unavailable(
-    `None of the ${able.length} hosts has memory to spare for another unit; try again in ${TRY_AGAIN_S} s, or put other units to sleep.`,
+    `${which} memory to spare for another unit; try again in ${TRY_AGAIN_S} s, or put other units to sleep.`,
     TRY_AGAIN_S,
   )
 }
@@ -140,18 +141,19 @@ async function pickByMemory(
         app.capacityOf(host.id)(),
         app.coldStarts(host.id).hasCapacity(),
       ])
-      if (!hasRoom || capacity === null) leaveOut(app, host)
+      if (!hasRoom) leaveOut(app, host)
       return { host, capacity, hasRoom }
     }),
   )
-  const open = asked.flatMap(({ host, capacity, hasRoom }) =>
-    hasRoom && capacity ? [{ host, capacity }] : [],
-  )
-  const fit = open.filter(({ capacity }) => capacity.teamDiskGb >= largestVolumeGb)
+  const open = asked.filter(({ hasRoom }) => hasRoom)
+  const fit = open.filter(({ capacity }) => capacity !== null && capacity.teamDiskGb >= largestVolumeGb)
   // A pull takes longer than a start among some more units: a host that has the images counts as twice as free.
-  const memoryOf = ({ host, capacity }: (typeof open)[number]) =>
-    (capacity.availableMemoryMb - promisedMb(app, host)) *
-    (images.every((image) => host.images.has(image)) ? WITH_IMAGES : 1)
+  const memoryOf = ({ host, capacity }: (typeof open)[number]) => {
+    // A host that does not answer soon may only be busy: it is taken if there is no other.
+    if (capacity === null) return -Number.MAX_SAFE_INTEGER
+    const freeMb = capacity.availableMemoryMb - promisedMb(app, host)
+    return freeMb * (images.every((image) => host.images.has(image)) ? WITH_IMAGES : 1)
+  }
   // A volume that fits nowhere is refused where it is checked, with the size that does.
   const [best] = (fit.length > 0 ? fit : open).toSorted((one, other) => memoryOf(other) - memoryOf(one))
   return best?.host ?? null

@@ -17,6 +17,7 @@ import {
   keepForKey,
   type KeyClaim,
   type KeyName,
+  releaseKey,
 } from '../../store/idempotency.ts'
 import { asksTheSame, type Fingerprint } from './fingerprint.ts'
 
@@ -28,6 +29,8 @@ export type Once = {
   claim(db: Kysely<Database>): Promise<void>
   /** Its last statement: stores, as JSON, what a later answer needs. */
   keep(db: Kysely<Database>, kept: unknown): Promise<void>
+  /** What was made is undone, and the same call is worth another try: with its key it then makes it again. */
+  release(): Promise<void>
 }
 
 type Work<T> = {
@@ -84,6 +87,7 @@ async function begin<T>(app: App, { name, request }: KeyedCall, make: Work<T>['m
       await keepForKey(db, name, { claim, kept: seal(app, name, 'kept', value) })
       kept = true
     },
+    release: async () => await releaseKey(app.db, name, claim),
   }
   const ending = await endingOf(() => make(once))
   if (kept) return await firstKept(app, name, claim, ending)

@@ -7,7 +7,10 @@ import { type App, createApp } from '../../app.ts'
 import { createFleet } from '../../engine/fleet.ts'
 import { newId } from '../../lib/ids.ts'
 import { meetLocalHost } from '../../store/hosts.ts'
+import { createFromSpecSchema } from '../../contract/create.ts'
 import type { Caller } from '../credentials/caller.ts'
+import { answerOnce } from '../idempotency/once.ts'
+import { createUnits, resumeCreate } from './create.ts'
 import { getUnit } from './get.ts'
 import { recover, resumeOperations } from './lifecycle/reconcile.ts'
 import { listUnits } from './list.ts'
@@ -92,6 +95,28 @@ describe('a create that hosts refuse because they are full', () => {
     expect(machines()).toEqual([])
   })
 
+  it('makes the unit when it is sent again with the same key once there is room', async () => {
+    const body = createFromSpecSchema.parse({ spec: { name: 'again', image: 'berth.local/debian:12' } })
+    const name = { teamId: caller.teamId, route: 'POST /v1/units', key: 'again' }
+    const send = async () =>
+      await answerOnce(
+        app,
+        { name, request: { meant: JSON.stringify(body), sent: JSON.stringify(body) } },
+        {
+          make: async (once) => await createUnits(app, caller, body, once),
+          resume: async (kept) => await resumeCreate(app, caller, body, kept),
+        },
+      )
+    refuse('create', hosts)
+    await expect(send()).rejects.toMatchObject({ status: 503 })
+    for (const { engine } of hosts) engine.heal('create')
+    domain.clock.advance(10_000)
+    const made = await send()
+    expect(made).toMatchObject({ kind: 'done', replayed: false, value: { units: [{ state: 'running' }] } })
+    expect(await send()).toMatchObject({ kind: 'done', replayed: true })
+    expect(machines()).toHaveLength(1)
+  })
+
   it('stays on the host of its team, because the network of a team reaches no further', async () => {
     const { host } = await makeUnit(app, caller, { name: 'one', sleep: 'never' })
     refuse(
@@ -113,6 +138,17 @@ describe('a create that hosts refuse because they are full', () => {
     domain.engine.fail('destroy', 'internal')
     await expect(makeUnit(app, caller)).rejects.toMatchObject({ status: 503 })
     expect(triesOf('create')).toEqual([1, 0])
+  })
+
+  it('is made on a host that does not say in time what it has, if there is no other', async () => {
+    await keepHosts(2)
+    const [first, second] = hosts
+    const releases = hosts.map(({ engine }) => engine.hang('capacity'))
+    first?.engine.heal('capacity')
+    first?.engine.setCapacity({ availableMemoryMb: 10 })
+    const unit = await makeUnit(app, caller)
+    expect(unit).toMatchObject({ state: 'running', host: { id: second?.id } })
+    for (const release of releases) release()
   })
 
   it('goes on at the other host after the server died there', async () => {

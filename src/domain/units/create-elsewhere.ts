@@ -12,6 +12,9 @@ import { inTeamTransaction } from '../transactions/transactions.ts'
 import type { OperationContext } from './lifecycle/operation.ts'
 import { machineSizes } from './model/machine.ts'
 
+/** Nothing of the create is left. */
+export class NoRoom extends AppError {}
+
 const TRIES = 3
 const TRY_AGAIN_S = 10
 const stepsBeforeStart = ['image', 'machine']
@@ -47,7 +50,7 @@ export async function moveToOtherHost(
 }
 
 /** With several hosts: the answer for a unit that no host which may have it has room for; else null. */
-export function noRoom(app: App, unit: UnitRecord, cause: unknown): AppError | null {
+export function noRoom(app: App, unit: UnitRecord, cause: unknown): NoRoom | null {
   if (app.fleet.hosts().length === 1 || !isEngineError(cause, 'host_full')) return null
   const tried = triedBy(unit).length
   const which =
@@ -56,7 +59,7 @@ export function noRoom(app: App, unit: UnitRecord, cause: unknown): AppError | n
       : `${tried} hosts were tried, and none has room for it`
   const message = `${which}. ${cause.publicMessage} Send it again in ${TRY_AGAIN_S} s.`
   const details = { unitId: unit.id }
-  return new AppError('unavailable', 503, message, { details, retryAfterS: TRY_AGAIN_S, cause })
+  return new NoRoom('unavailable', 503, message, { details, retryAfterS: TRY_AGAIN_S, cause })
 }
 
 function triedBy({ progress, hostId }: UnitRecord): string[] {

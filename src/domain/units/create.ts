@@ -16,7 +16,7 @@ import { deleteSecrets } from '../../store/secrets.ts'
 import { abandonStack, deleteStackOfLastUnit, lockStack } from '../../store/stacks.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
 import { findUnitOfAnyTeam } from '../../store/units.ts'
-import { moveToOtherHost, noRoom } from './create-elsewhere.ts'
+import { moveToOtherHost, NoRoom, noRoom } from './create-elsewhere.ts'
 import { costLine } from '../billing/cost-line.ts'
 import type { Caller } from '../credentials/caller.ts'
 import type { Once } from '../idempotency/once.ts'
@@ -124,8 +124,13 @@ export async function createPlanned(
   // Waits for all: one that fails destroys the others, so a caller that gets the error finds nothing left.
   const made = allSettled(units.map((unit) => runOperation(app, unit, createOperation)))
   // A failure after the wait is in the unit's `error`; here it is ignored.
-  if (wait.wait) await completesWithin(app.clock, wait.waitTimeoutMs, made)
-  else made.catch(() => {})
+  if (!wait.wait) made.catch(() => {})
+  else
+    await completesWithin(app.clock, wait.waitTimeoutMs, made).catch(async (error: unknown) => {
+      // Its answer says when to send it again, and clients do that with the same key.
+      if (error instanceof NoRoom) await once?.release()
+      throw error
+    })
   const records = await Promise.all(units.map(({ id }) => getRecord(app, caller, id)))
   return resultOf(app, records, { outputs, recipe: plan.recipe })
 }
