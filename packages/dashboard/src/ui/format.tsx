@@ -7,18 +7,28 @@ export function money(exactCents: number, less = 'less than'): string {
   const cents = isNothing(exactCents) ? 0 : exactCents
   if (cents > 0 && cents < 1) return `${less} €0.01`
   if (cents < 0 && cents > -1) return 'just below €0.00'
-  return euros(cents, 2)
+  return euros(cents)
 }
 
 const isNothing = (cents: number) => Math.abs(cents) < 1e-6
 
-const euros = (cents: number, digits: number) =>
-  `${cents < 0 ? '−' : ''}€${(Math.abs(cents) / 100).toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits })}`
+// Made once: a formatter costs more than what it formats.
+const digits = {
+  some: new Intl.NumberFormat('en', { minimumFractionDigits: 2, maximumFractionDigits: 2 }),
+  all: new Intl.NumberFormat('en', { minimumFractionDigits: 2, maximumFractionDigits: 8 }),
+  none: new Intl.NumberFormat('en'),
+}
+
+const euros = (cents: number, shown = digits.some) =>
+  `${cents < 0 ? '−' : ''}€${shown.format(Math.abs(cents) / 100)}`
+
+/** `10,000`. */
+export const count = (number: number) => digits.none.format(number)
 
 /** An amount with all its digits in the tooltip. `short` is for columns: `< €0.01`. */
 export function Money({ cents, short = false }: { cents: number; short?: boolean }) {
   const text = money(cents, short ? '<' : undefined)
-  const exact = isNothing(cents) ? euros(0, 2) : euros(cents, 8).replace(/(\.\d\d\d*?)0+$/, '$1')
+  const exact = euros(isNothing(cents) ? 0 : cents, digits.all)
   return <span title={exact === text ? undefined : exact}>{text}</span>
 }
 

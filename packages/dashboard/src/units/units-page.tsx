@@ -11,7 +11,7 @@ import { LiveMark } from '../shell/live-bar.tsx'
 import { useTeam } from '../shell/team-context.ts'
 import { buttonClass } from '../ui/button.tsx'
 import { inputClass, Select } from '../ui/field.tsx'
-import { rate } from '../ui/format.tsx'
+import { count, rate } from '../ui/format.tsx'
 import { Empty, Failure, PageHead, Skeleton } from '../ui/page-parts.tsx'
 import { StateShape } from '../ui/state.tsx'
 import { BulkBar } from './bulk-bar.tsx'
@@ -60,8 +60,7 @@ export function UnitsPage() {
       <PageHead
         title="Units"
         note={
-          data &&
-          `${all.length.toLocaleString()}${data.isComplete ? '' : '…'} · ${rate(centsAnHour(all, pricing))}`
+          data && `${count(all.length)}${data.isComplete ? '' : '…'} · ${rate(centsAnHour(all, pricing))}`
         }
       >
         <LiveMark />
@@ -87,7 +86,7 @@ export function UnitsPage() {
             onChange={(sort) => change({ sort: sort === 'created' ? undefined : sort })}
           />
           <div className={styles.states} role="group" aria-label="States">
-            {countStates(all).map(([state, count]) => (
+            {countStates(all).map(([state, number]) => (
               <button
                 key={state}
                 type="button"
@@ -96,7 +95,7 @@ export function UnitsPage() {
                 onClick={() => change({ state: search.state === state ? undefined : state })}
               >
                 <StateShape state={state} />
-                {state} {count.toLocaleString()}
+                {state} {count(number)}
               </button>
             ))}
           </div>
