@@ -286,7 +286,7 @@ export async function createWorld(
 const QUIET_TURNS = 4
 
 const EMPTY =
-  'truncate forks, units, stacks, meters, charges, usage_days, balances, secrets, boot_files, heartbeats cascade'
+  'truncate forks, units, stacks, meters, charges, usage_days, balances, secrets, boot_files, heartbeats, host_events cascade'
 
 const NO_FAR_HOSTS = 'delete from hosts where address is not null'
 
