@@ -6,6 +6,7 @@ import type { ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
 import { decode, encode } from 'dns-packet'
 import { makeKey, toPem } from '../../../src/certificates/signed.ts'
+import { answerOf } from './registries.ts'
 import { authorityCertificate, hostCertificate } from '../../../src/certificates/team-authority.ts'
 
 export type BrokerWorld = { nameserver: string; address: string; certified: string[] }
@@ -40,6 +41,8 @@ https.on('request', (request, response) => {
     const sent: Sent = { host, url: request.url ?? '', key: String(header), authorization, body: text }
     process.send?.({ sent })
     if (request.url === '/give') return give(response)
+    const answer = answerOf(sent.url, request.headers.authorization)
+    if (answer) return void response.writeHead(answer.status, answer.headers).end(answer.body)
     response.end(`hello from ${host}\n`)
   })
 })

@@ -1,0 +1,50 @@
+// What a host answers that is the registry of every client at once: each gets as much as it needs to print `1.2.3` of the
+// package `thing`, or the head of a repository.
+
+export type Answer = { status: number; headers: Record<string, string>; body: string }
+
+/** As printed by `git ls-remote`. */
+export const COMMIT = '0123456789abcdef0123456789abcdef01234567'
+
+const answers: Record<string, [type: string, body: unknown]> = {
+  '/simple/thing/': ['text/html', '<a href="thing-1.2.3-py3-none-any.whl">thing-1.2.3-py3-none-any.whl</a>'],
+  '/thing': [
+    'application/json',
+    {
+      name: 'thing',
+      'dist-tags': { latest: '1.2.3' },
+      versions: { '1.2.3': { name: 'thing', version: '1.2.3' } },
+    },
+  ],
+  '/index/config.json': [
+    'application/json',
+    {
+      dl: 'https://api.example.com/crates',
+      api: 'https://api.example.com',
+      'auth-required': true,
+    },
+  ],
+  '/api/v1/crates': [
+    'application/json',
+    { crates: [{ name: 'thing', max_version: '1.2.3', description: 'a thing' }], meta: { total: 1 } },
+  ],
+  '/repository.git/info/refs': ['text/plain', `${COMMIT}\trefs/heads/main\n`],
+  '/repository.git/HEAD': ['text/plain', 'ref: refs/heads/main\n'],
+}
+
+/** Returns null for a path that is no registry's. Git and Cargo send what they have only when they are asked. */
+export function answerOf(url: string, authorization: string | undefined): Answer | null {
+  const path = url.split('?')[0] ?? ''
+  const found = answers[path]
+  if (!found) return null
+  const asks = /^\/(?:repository\.git|index|api)\//.test(path)
+  if (asks && authorization === undefined) {
+    const challenge = path.startsWith('/repository.git/')
+      ? 'Basic realm="git"'
+      : 'Cargo login_url="https://x"'
+    return { status: 401, headers: { 'www-authenticate': challenge }, body: '' }
+  }
+  const [type, body] = found
+  const text = typeof body === 'string' ? body : JSON.stringify(body)
+  return { status: 200, headers: { 'content-type': type }, body: text }
+}
