@@ -158,13 +158,15 @@ describe('a create that hosts refuse because they are full', () => {
     const [, second] = hosts
     const release = second?.engine.hang('create')
     makeUnit(app, caller).catch(() => {})
-    await expect.poll(() => triesOf('create')).toEqual([1, 1])
+    await expect.poll(() => triesOf('create'), { timeout: 20_000 }).toEqual([1, 1])
     second?.engine.heal('create')
     const next = serverOfAll()
     await recover(next)
     await resumeOperations(next)
     const [unit] = (await listUnits(next, caller, { all: false, limit: 10 })).units
-    await expect.poll(async () => (await getUnit(next, caller, unit?.id ?? '')).state).toBe('running')
+    await expect
+      .poll(async () => (await getUnit(next, caller, unit?.id ?? '')).state, { timeout: 20_000 })
+      .toBe('running')
     expect(machines()).toEqual([{ host: second?.id, unit: unit?.id }])
     release?.()
   })
