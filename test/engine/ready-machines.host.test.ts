@@ -1,9 +1,12 @@
 // Machines made ahead (decision 139): a create that finds one gets what a cold start would have made, and nothing of it
 // shows that it waited; one that finds none, or cannot use it, starts as ever.
 
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it, vi } from 'vitest'
 import { isolationClasses, type MachineRef, type MachineSpec } from '../../src/engine/engine.ts'
-import { listCgroups } from '../../src/engine/oci/kernel/cgroups.ts'
+import type { MachineRecord } from '../../src/engine/oci/lifecycle/record.ts'
+import { listCgroups, listChildren, processesIn } from '../../src/engine/oci/kernel/cgroups.ts'
 import { hit, miss, readySuite } from './ready-suite.ts'
 
 /** Everything that a process can ask the kernel about its machine, but for times and for what is random. */
@@ -44,6 +47,18 @@ describe.each(isolationClasses)('a machine of class %s that was made ahead', (is
     }
     expect(await facts(warm.ref)).toBe(await facts(cold.ref))
     expect((await suite.sh(warm.ref, 'cat </proc/1/fd/0; ls /run /')).stdout).not.toContain('orders')
+  })
+
+  it.runIf(isolation === 'runc')('has a process that stands ready for its first command', async () => {
+    await whenReady()
+    const { ref, outcome } = await start()
+    expect(outcome).toBe(hit)
+    const record = readFileSync(join(host().paths.machine(ref.id).dir, 'machine.json'), 'utf8')
+    const container = (JSON.parse(record) as MachineRecord).madeAs ?? ''
+    const [command = ''] = listChildren(host().cgroups, container)
+    const [pid] = processesIn(host().cgroups, container, command)
+    const [, pidInside] = /^NSpid:.*\s(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
+    expect((await suite.sh(ref, 'echo $$')).stdout).toBe(`${pidInside}\n`)
   })
 
   it('has the user and the directory of its image, and what its command prints and how it ends is known', async () => {

@@ -5,7 +5,7 @@
 // do, how it is signalled, killed and waited for.
 //
 // A machine has at most one for its own user and one for root: from the end of a command until none has come for a
-// while. A unit that ends or tampers with one harms its own next command alone.
+// while, and from its first start if it was made ahead (warm-pool). A unit that ends or tampers with one harms its own next command alone.
 
 import { randomBytes } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
@@ -38,10 +38,21 @@ export function prepareStandby(host: EngineContext, machine: Machine, kind: Stan
   const { standbys, record } = machine
   const { generation } = record
   if (standbys.has(kind) || !mayHaveStandby(machine, generation) || countStandbys(host) >= MOST) return
-  const made = make(host, machine, kind, generation).catch((error: unknown) => {
+  const made = makeStandby(host, machine, kind).catch((error: unknown) => {
     host.log.debug({ err: error, machine: record.spec.id }, 'no standby was made for the next command')
     return null
   })
+  addStandby(host, machine, kind, made)
+}
+
+/** Keeps a standby for the machine's next command, until none has come for a while. */
+export function addStandby(
+  host: EngineContext,
+  machine: Machine,
+  kind: StandbyKind,
+  made: Promise<Standby | null>,
+): void {
+  const { standbys } = machine
   const entry = { made, isAwaited: false }
   standbys.set(kind, entry)
   void made.then((standby) => {
@@ -106,6 +117,13 @@ function tell(fd: number, script: string): void {
   socket.end(script)
 }
 
+/** Of a machine that is being removed, or ends: its input ends. */
+export function closeStandby({ started, expiry }: Standby): void {
+  clearTimeout(expiry)
+  for (const fd of started.inputs) closeFd(fd)
+  destroyReaders(started.readers)
+}
+
 function mayHaveStandby({ record, ending, frozen, quiesced }: Machine, generation: number): boolean {
   const isRunning = record.state === 'running' && record.generation === generation
   return isRunning && !ending && !frozen && quiesced === null
@@ -117,13 +135,13 @@ function countStandbys(host: EngineContext): number {
   return count
 }
 
-async function make(
+/** Returns null if the runtime could not make one. */
+export async function makeStandby(
   host: EngineContext,
   machine: Machine,
   kind: StandbyKind,
-  generation: number,
 ): Promise<Standby | null> {
-  const { spec } = machine.record
+  const { spec, generation } = machine.record
   const paths = host.paths.run(spec.id, generation)
   const name = `exec-${randomBytes(6).toString('hex')}`
   const files = filesOf(paths, name)
@@ -192,10 +210,7 @@ function removeInBackground(host: EngineContext, machine: Machine, standby: Stan
  * ends with its machine.
  */
 async function remove(host: EngineContext, machine: Machine, standby: Standby): Promise<void> {
-  const { started, expiry } = standby
-  clearTimeout(expiry)
-  for (const fd of started.inputs) closeFd(fd)
-  destroyReaders(started.readers)
+  closeStandby(standby)
   const end = () => endOrKill(host, machine, standby)
   if (machine.frozen) machine.onThaw.push(end)
   else await end()

@@ -30,7 +30,7 @@ import { criuErrors, startContainer } from '../runtime/runtime.ts'
 import { explainStartFailure } from '../runtime/start-errors.ts'
 import { endRun } from './stop.ts'
 import { letGo, ordersFor, prepareReady, writeOwnEtc } from '../warm-pool/claim.ts'
-import { closeReady, dropReady, FIRST_GENERATION } from '../warm-pool/ready.ts'
+import { closeReady, dropReady, FIRST_GENERATION, passStandby } from '../warm-pool/ready.ts'
 
 type Launch = {
   machine: Machine
@@ -197,6 +197,7 @@ async function launchReady(host: EngineContext, launched: Launch): Promise<boole
   const began = await host.effect('engine.start.go', () => letGo(machine, ready, message))
   if (!began) return await missed(host, machine)
   host.ready.count('hit')
+  passStandby(host, machine, ready)
   closeReady(machine)
   await recordRunning(host, { ...launched, paths }, orders.config)
   return true

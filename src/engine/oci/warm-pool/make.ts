@@ -7,13 +7,15 @@ import { join } from 'node:path'
 import { randomBytes } from 'node:crypto'
 import type { MachineSpec, RunSpec } from '../../engine.ts'
 import { allSettled } from '../../../lib/concurrency/all-settled.ts'
-import { getRuntime, type EngineContext } from '../context.ts'
+import { getRuntime, newMachine, type EngineContext } from '../context.ts'
+import { closeStandby, makeStandby } from '../exec/standby.ts'
+import type { Standby } from '../exec/standby-state.ts'
 import type { StoredImage } from '../images/store.ts'
 import { freezeGroup, memoryInUse } from '../kernel/cgroups.ts'
 import { makeFifo } from '../kernel/syscalls.ts'
 import { cleanUpRun } from '../lifecycle/clean-up-run.ts'
 import { makeRun, prepareGroup } from '../lifecycle/make-run.ts'
-import { beginMachine } from '../lifecycle/record.ts'
+import { beginMachine, newRecord } from '../lifecycle/record.ts'
 import { removeMachineState } from '../lifecycle/stop.ts'
 import type { Attachment } from '../network/network.ts'
 import type { RunPaths } from '../paths.ts'
@@ -108,7 +110,11 @@ async function make(host: EngineContext, { spec, paths, image, ends, signal }: M
   closeSync(both)
   ends.delete(both)
   await unlink(paths.orders)
-  if (!(await freezeGroup(host.cgroups, paths.container))) throw new Error('it could not be frozen')
+  const standby = await standbyOf(host, spec, attachment)
+  if (!(await freezeGroup(host.cgroups, paths.container))) {
+    if (standby) closeStandby(standby)
+    throw new Error('it could not be frozen')
+  }
   return {
     name: spec.id,
     spec,
@@ -118,11 +124,23 @@ async function make(host: EngineContext, { spec, paths, image, ends, signal }: M
     input,
     root,
     orders,
+    standby,
     imageRoot: image.rootfs,
     identity,
     memoryMb: Math.ceil(memoryInUse(host.cgroups, paths.container) / MB),
     takenAtMs: 0,
   }
+}
+
+/** Without one, its first command is started by the runtime. */
+async function standbyOf(
+  host: EngineContext,
+  spec: MachineSpec,
+  { address }: Attachment,
+): Promise<Standby | null> {
+  if (!getRuntime(host, spec.isolation).execDetaches) return null
+  const machine = newMachine({ ...newRecord(spec, address), generation: FIRST_GENERATION }, null)
+  return await makeStandby(host, machine, 'user').catch(() => null)
 }
 
 /** What the machine will keep for life, and the directories of its run. */

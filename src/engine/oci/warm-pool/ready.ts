@@ -4,6 +4,7 @@
 
 import { closeSync } from 'node:fs'
 import type { EngineContext, Machine } from '../context.ts'
+import { addStandby, closeStandby } from '../exec/standby.ts'
 import { cleanUpRun } from '../lifecycle/clean-up-run.ts'
 import type { MachineRecord } from '../lifecycle/record.ts'
 import type { Paths } from '../paths.ts'
@@ -45,6 +46,13 @@ export function closeReady(machine: Machine): void {
   machine.ready = null
 }
 
-export function closeEnds({ root, orders }: Pick<Ready, 'root' | 'orders'>): void {
+export function closeEnds({ root, orders, standby }: Pick<Ready, 'root' | 'orders' | 'standby'>): void {
   for (const fd of [root, orders]) closeSync(fd)
+  if (standby) closeStandby(standby)
+}
+
+/** Gives the machine the standby that was made with it, for its first command. */
+export function passStandby(host: EngineContext, machine: Machine, ready: Ready): void {
+  if (ready.standby) addStandby(host, machine, 'user', Promise.resolve(ready.standby))
+  ready.standby = null
 }

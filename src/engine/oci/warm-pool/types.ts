@@ -3,6 +3,7 @@
 import type { MachineSpec, ReadyMachinesStatus } from '../../engine.ts'
 import type { StoredImage } from '../images/store.ts'
 import type { Attachment } from '../network/network.ts'
+import type { Standby } from '../exec/standby-state.ts'
 import type { RunPaths } from '../paths.ts'
 import type { BundleInput } from '../runtime/bundle.ts'
 import type { Monitor } from '../runtime/monitor.ts'
@@ -21,6 +22,8 @@ export type Ready = {
   root: number
   /** The engine's end of its first process's stdin. */
   orders: number
+  /** For its first command; null if its class has none, or once the machine has it. */
+  standby: Standby | null
   memoryMb: number
   /** When a create took it. */
   takenAtMs: number
