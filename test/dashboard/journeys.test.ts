@@ -104,7 +104,7 @@ it('a member is invited by mail, accepts as themselves, and sees the units of th
   await page.getByRole('link', { name: 'Team', exact: true }).click()
   await page.getByLabel('Email address').fill(guest.email)
   await page.getByRole('button', { name: 'Send the invitation' }).click()
-  await page.getByText(`A mail is on its way to ${guest.email}`).first().waitFor()
+  await page.getByText(`${guest.email} is invited. The link is in their mail`).first().waitFor()
   await expect.poll(async () => (await service.mailTo(guest.email)).length).toBeGreaterThan(0)
   const link = /https?:\/\/\S+\/invites\/\S+/.exec(
     (await service.mailTo(guest.email)).at(-1)?.text ?? '',

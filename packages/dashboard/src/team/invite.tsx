@@ -1,4 +1,5 @@
-// Invites a person by mail. The link is in the mail alone, so no member can pass it on.
+// Invites a person by mail. The link is in the mail alone, so no member can pass it on. Without a mail server the operator has
+// the mail, as a file.
 
 import type { Contract } from '@berth/sdk'
 import { useState } from 'react'
@@ -19,7 +20,7 @@ export function Invite() {
     const made = await callTeam<Contract.InviteCreated>(
       team.id,
       call,
-      `A mail is on its way to ${email.trim()}`,
+      `${email.trim()} is invited. The link is in their mail`,
     )
     setBusy(false)
     if (made) setEmail('')
