@@ -9,16 +9,8 @@ import { join } from 'node:path'
 import { makeKey, proofCertificate, toPem } from '../src/certificates/signed.ts'
 import type { MachineEgress } from '../src/engine/egress.ts'
 import type { Outcome, Step } from '../test/support/network-lab/egress-client.ts'
-import type { EgressProcesses } from '../test/support/network-lab/egress-processes.ts'
-import {
-  DNS_PORT,
-  EGRESS_GID,
-  EGRESS_PORTS,
-  NEIGHBOUR,
-  type NetworkProcess,
-  openLab,
-  PUBLIC,
-} from '../test/support/network-lab/lab.ts'
+import { NEIGHBOUR, type NetworkProcess, openLab, PUBLIC } from '../test/support/network-lab/lab.ts'
+import { startEgressIn } from '../test/support/network-lab/start-egress.ts'
 import { startIn } from '../test/support/network-lab/start-in.ts'
 
 export type EgressLab = {
@@ -53,11 +45,6 @@ export async function openEgressLab(): Promise<EgressLab> {
   const stateDir = await mkdtemp(join(tmpdir(), 'bench-egress-'))
   const children: ChildProcess[] = []
   const namespaces = new Map<string, string>()
-  const start = async (...given: Parameters<typeof startIn>) => {
-    const [child] = await startIn(...given)
-    children.push(child)
-    return child
-  }
   const close = async () => {
     await lab.close()
     for (const child of children) child.kill('SIGKILL')
@@ -67,21 +54,12 @@ export async function openEgressLab(): Promise<EgressLab> {
   const cert = proofCertificate({ name: 'a.example.com', keyAuthorization: '' }, { key, now: new Date() })
   try {
     const world = { nameserver: NEIGHBOUR, address: PUBLIC, addresses: {}, key: toPem(key), cert }
-    await start(lab.outside, 'egress-world', world)
+    const [outside] = await startIn(lab.outside, 'egress-world', world)
+    children.push(outside)
     const network = await lab.openNetwork()
     await network.recover([])
-    const given: EgressProcesses = {
-      address: lab.gateway,
-      ports: EGRESS_PORTS,
-      dnsPort: DNS_PORT,
-      sockets: { rules: lab.sockets.rules.path, names: lab.sockets.names.path },
-      nameserver: NEIGHBOUR,
-      stateDir,
-      roots: '',
-      siblings: {},
-    }
-    const asEgress = ['setpriv', `--regid=${EGRESS_GID}`, '--clear-groups']
-    const processes = await start(lab.host, 'egress-processes', given, asEgress)
+    const processes = await startEgressIn(lab, { stateDir })
+    children.push(processes)
     const namespaceOf = (machine: string) => namespaces.get(machine) ?? ''
     return {
       network,

@@ -22,7 +22,7 @@ export async function claimKey(
   const begun = { claim, request, kept: null, answer: null, claimed_at: now }
   const result = await db
     .insertInto('idempotency_keys')
-    .values({ team_id: name.teamId, route: name.route, key: name.key, ...begun })
+    .values({ ...rowOf(name), ...begun })
     .onConflict((conflict) =>
       conflict
         .columns(['team_id', 'route', 'key'])
@@ -44,15 +44,13 @@ export async function keepForKey(
 
 export async function findKey(
   db: Kysely<Database>,
-  { teamId, route, key }: KeyName,
+  name: KeyName,
   { claimedAfter }: { claimedAfter: Date },
 ): Promise<KeyClaim | null> {
   const row = await db
     .selectFrom('idempotency_keys')
     .select(['claim', 'request', 'kept', 'answer'])
-    .where('team_id', '=', teamId)
-    .where('route', '=', route)
-    .where('key', '=', key)
+    .where((is) => is.and(rowOf(name)))
     .where('claimed_at', '>', claimedAfter)
     .executeTakeFirst()
   return row ?? null
@@ -72,16 +70,10 @@ export async function keepAnswer(
 }
 
 /** A key that has an answer keeps it. */
-export async function releaseKey(
-  db: Kysely<Database>,
-  { teamId, route, key }: KeyName,
-  claim: string,
-): Promise<void> {
+export async function releaseKey(db: Kysely<Database>, name: KeyName, claim: string): Promise<void> {
   await db
     .deleteFrom('idempotency_keys')
-    .where('team_id', '=', teamId)
-    .where('route', '=', route)
-    .where('key', '=', key)
+    .where((is) => is.and(rowOf(name)))
     .where('claim', '=', claim)
     .where('answer', 'is', null)
     .execute()
@@ -100,11 +92,13 @@ export async function deleteKeys(
   `.execute(db)
 }
 
-function updateClaim(db: Kysely<Database>, { teamId, route, key }: KeyName, claim: string) {
+function updateClaim(db: Kysely<Database>, name: KeyName, claim: string) {
   return db
     .updateTable('idempotency_keys')
-    .where('team_id', '=', teamId)
-    .where('route', '=', route)
-    .where('key', '=', key)
+    .where((is) => is.and(rowOf(name)))
     .where('claim', '=', claim)
+}
+
+function rowOf({ teamId, route, key }: KeyName) {
+  return { team_id: teamId, route, key }
 }

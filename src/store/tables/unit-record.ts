@@ -44,8 +44,7 @@ export type UnitsTable = {
   spec: StoredSpec
   isolation: 'gvisor' | 'runc'
   network_group: number
-  /** The host that its machine and its disk are on. */
-  /** Changes only before anything of the unit has run (store/placement.ts). */
+  /** The host that its machine and its disk are on. Changes only before anything of the unit has run (placement.ts). */
   host_id: ColumnType<string, string, string>
   /** The same for the whole life of the machine; null before it is made and after it is gone. */
   address: string | null

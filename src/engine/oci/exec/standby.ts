@@ -5,7 +5,8 @@
 // do, how it is signalled, killed and waited for.
 //
 // A machine has at most one for its own user and one for root: from the end of a command until none has come for a
-// while, and from its first start if it was made ahead (warm-pool). A unit that ends or tampers with one harms its own next command alone.
+// while, and from its first start if it was made ahead (warm-pool). A unit that ends or tampers with one harms its own
+// next command alone.
 
 import { randomBytes } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'

@@ -8,17 +8,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { BrokerWorld, Sent } from '../../../../test/support/network-lab/broker-world.ts'
-import type { EgressProcesses } from '../../../../test/support/network-lab/egress-processes.ts'
 import {
-  DNS_PORT,
-  EGRESS_GID,
-  EGRESS_PORTS,
   type Lab,
   NEIGHBOUR,
   type NetworkProcess,
   openLab,
   PUBLIC,
 } from '../../../../test/support/network-lab/lab.ts'
+import { startEgressIn } from '../../../../test/support/network-lab/start-egress.ts'
 import { startIn } from '../../../../test/support/network-lab/start-in.ts'
 import { run } from '../../../lib/process.ts'
 import type { BrokeredSecret, MachineEgress } from '../../egress.ts'
@@ -216,17 +213,5 @@ async function curl(name: string, url: string, ...rest: string[]) {
 }
 
 async function startProcesses(): Promise<ChildProcess> {
-  const { rules: toRules, names } = lab.sockets
-  const given: EgressProcesses = {
-    address: lab.gateway,
-    ports: EGRESS_PORTS,
-    dnsPort: DNS_PORT,
-    sockets: { rules: toRules.path, names: names.path },
-    nameserver: NEIGHBOUR,
-    stateDir,
-    roots,
-    siblings: {},
-  }
-  const as = ['setpriv', `--regid=${EGRESS_GID}`, '--clear-groups']
-  return (await startIn(lab.host, 'egress-processes', given, as))[0]
+  return await startEgressIn(lab, { stateDir, roots })
 }

@@ -8,17 +8,9 @@ import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { BrokerWorld, Sent } from '../../../../test/support/network-lab/broker-world.ts'
-import type { EgressProcesses } from '../../../../test/support/network-lab/egress-processes.ts'
-import {
-  DNS_PORT,
-  EGRESS_GID,
-  EGRESS_PORTS,
-  type Lab,
-  NEIGHBOUR,
-  openLab,
-  PUBLIC,
-} from '../../../../test/support/network-lab/lab.ts'
+import { type Lab, NEIGHBOUR, openLab, PUBLIC } from '../../../../test/support/network-lab/lab.ts'
 import { COMMIT } from '../../../../test/support/network-lab/registries.ts'
+import { startEgressIn } from '../../../../test/support/network-lab/start-egress.ts'
 import { startIn } from '../../../../test/support/network-lab/start-in.ts'
 import { bundleVariables } from '../../../lib/egress/trust.ts'
 import { run } from '../../../lib/process.ts'
@@ -53,18 +45,7 @@ beforeAll(async () => {
     const { namespacePath } = await network.attach({ machineId, group: 1, address: null })
     namespaces[machineId] = namespacePath
   }
-  const given: EgressProcesses = {
-    address: lab.gateway,
-    ports: EGRESS_PORTS,
-    dnsPort: DNS_PORT,
-    sockets: { rules: lab.sockets.rules.path, names: lab.sockets.names.path },
-    nameserver: NEIGHBOUR,
-    stateDir: home,
-    roots,
-    siblings: {},
-  }
-  const as = ['setpriv', `--regid=${EGRESS_GID}`, '--clear-groups']
-  const [processes] = await startIn(lab.host, 'egress-processes', given, as)
+  const processes = await startEgressIn(lab, { stateDir: home, roots })
   children.push(host, processes)
   await network.restrict('listed', rules)
   await network.restrict('brokered', { ...rules, secrets: [secret] })

@@ -6,12 +6,9 @@ import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { EgressProcesses } from '../../../../test/support/network-lab/egress-processes.ts'
 import type { Outcome, Step } from '../../../../test/support/network-lab/egress-client.ts'
 import {
-  DNS_PORT,
   EGRESS_GID,
-  EGRESS_PORTS,
   HOST,
   type Lab,
   NEIGHBOUR,
@@ -19,6 +16,7 @@ import {
   openLab,
   PUBLIC,
 } from '../../../../test/support/network-lab/lab.ts'
+import { startEgressIn } from '../../../../test/support/network-lab/start-egress.ts'
 import { startIn } from '../../../../test/support/network-lab/start-in.ts'
 import { makeKey, proofCertificate, toPem } from '../../../certificates/signed.ts'
 import type { MachineEgress } from '../../egress.ts'
@@ -423,23 +421,8 @@ async function openHost(known: string[] = []): Promise<void> {
 }
 
 async function startProcesses(): Promise<ChildProcess> {
-  const { rules: toRules, names } = lab.sockets
-  const [child] = await startIn(
-    lab.host,
-    'egress-processes',
-    {
-      address: lab.gateway,
-      ports: EGRESS_PORTS,
-      dnsPort: DNS_PORT,
-      sockets: { rules: toRules.path, names: names.path },
-      nameserver: NEIGHBOUR,
-      stateDir: join(tmpdir(), 'no-authorities'),
-      roots: '',
-      siblings: { 'mate.shop.internal': machine('mate').address },
-    } satisfies EgressProcesses,
-    ['setpriv', `--regid=${EGRESS_GID}`, '--clear-groups'],
-  )
-  return child
+  const siblings = { 'mate.shop.internal': machine('mate').address }
+  return await startEgressIn(lab, { stateDir: join(tmpdir(), 'no-authorities'), siblings })
 }
 
 /** What the nameserver has been asked since the last time. */

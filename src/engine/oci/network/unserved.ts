@@ -14,8 +14,10 @@ export function createUnserved(now: () => Date): Unserved {
   let told: Map<string, number> | null = null
   return {
     look(isServed, restricted) {
-      if (isServed) told = null
-      if (isServed) return []
+      if (isServed) {
+        told = null
+        return []
+      }
       // The first look that finds none may be in the middle of an ordinary start, which takes a second or two.
       if (told === null) {
         told = new Map()

@@ -1,0 +1,29 @@
+// Starts the egress process and the resolver of a lab's restricted machines.
+
+import type { ChildProcess } from 'node:child_process'
+import type { EgressProcesses } from './egress-processes.ts'
+import { DNS_PORT, EGRESS_GID, EGRESS_PORTS, type Lab, NEIGHBOUR } from './lab.ts'
+import { startIn } from './start-in.ts'
+
+type Given = Pick<EgressProcesses, 'stateDir'> & Partial<Pick<EgressProcesses, 'roots' | 'siblings'>>
+
+/** Returns the process, once it is ready. */
+export async function startEgressIn(
+  lab: Lab,
+  { stateDir, roots = '', siblings = {} }: Given,
+): Promise<ChildProcess> {
+  const { rules, names } = lab.sockets
+  const given: EgressProcesses = {
+    address: lab.gateway,
+    ports: EGRESS_PORTS,
+    dnsPort: DNS_PORT,
+    sockets: { rules: rules.path, names: names.path },
+    nameserver: NEIGHBOUR,
+    stateDir,
+    roots,
+    siblings,
+  }
+  const as = ['setpriv', `--regid=${EGRESS_GID}`, '--clear-groups']
+  const [child] = await startIn(lab.host, 'egress-processes', given, as)
+  return child
+}
