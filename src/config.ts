@@ -69,6 +69,10 @@ export type Config = {
   gatewayMysql: Address
   /** Where the engine also answers a server on another machine, and the file with its certificate (lib/fleet-identity.ts). */
   engineTls: (Address & { certificateFile: string }) | null
+  /** Where the server answers the gateways of other hosts; null: there are no other hosts. */
+  hostsAddress: Address | null
+  /** On a host without a server of its own: where the server is, and the file with the gateway's identity. */
+  serverLink: (Address & { identityFile: string }) | null
   /** The address on which the server and the gateway serve their metrics. */
   metrics: Address
   gatewayMetrics: Address
@@ -152,6 +156,7 @@ export function loadConfig(env: Env = process.env): Config {
   const gatewayMysql = address(env, 'BERTH_GATEWAY_MYSQL', '127.0.0.1:7306')
   const metrics = address(env, 'BERTH_METRICS', '127.0.0.1:7071')
   const gatewayMetrics = address(env, 'BERTH_GATEWAY_METRICS', '127.0.0.1:7072')
+  const hostsAddress = env['BERTH_HOSTS_ADDRESS'] ? address(env, 'BERTH_HOSTS_ADDRESS', '') : null
   const domain = domainName(env, 'BERTH_DOMAIN', 'berth.localhost')
   return {
     dataDir,
@@ -165,6 +170,8 @@ export function loadConfig(env: Env = process.env): Config {
     gatewayTls,
     gatewayMysql,
     engineTls: engineTls(env),
+    hostsAddress,
+    serverLink: null,
     metrics,
     gatewayMetrics,
     gatewayPorts: portRange(env, 'BERTH_GATEWAY_PORTS', [
@@ -174,6 +181,7 @@ export function loadConfig(env: Env = process.env): Config {
       gatewayMysql,
       metrics,
       gatewayMetrics,
+      ...(hostsAddress ? [hostsAddress] : []),
     ]),
     tlsFiles: tlsFiles(env),
     acme: acme(env),

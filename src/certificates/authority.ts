@@ -19,7 +19,7 @@ export type Authority = {
   certificateDays: number
 }
 
-export type Subject = { names: string[]; usage: 'serverAuth' | 'clientAuth' }
+export type Subject = { names: string[]; usage: 'serverAuth' | 'clientAuth' | 'serverAuth,clientAuth' }
 
 const AUTHORITY_DAYS = 3650
 const TIMEOUT_MS = 20_000

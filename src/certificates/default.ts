@@ -3,7 +3,7 @@
 // both at once.
 
 import { X509Certificate } from 'node:crypto'
-import { chown, readFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { createSecureContext } from 'node:tls'
 import type { Config } from '../config.ts'
 import { getAccount } from '../lib/system-users.ts'
@@ -68,9 +68,7 @@ async function choose(
 
 async function show(file: string, wanted: string | null): Promise<void> {
   if (wanted === null || wanted === (await readText(file))) return
-  const { uid, gid } = await getAccount('berth-gateway')
-  await writeDurably(file, wanted, 0o400)
-  await chown(file, uid, gid)
+  await writeDurably(file, wanted, 0o400, await getAccount('berth-gateway'))
 }
 
 async function readPair({ cert, key }: { cert: string; key: string }): Promise<string> {

@@ -1,5 +1,6 @@
 // The certificate authority of a fleet: it signs for the machines of one Berth, and for nothing else.
 
+import { X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { FLEET_DOMAIN, fleetNameOf, type FleetMember, type FleetRole } from '../lib/fleet-identity.ts'
@@ -11,12 +12,16 @@ import {
   signRequest,
   type Subject,
 } from './authority.ts'
+import { isDue, readCertificate } from './certificate.ts'
 
 const CERTIFICATE_DAYS = 365
 
-/** An engine only answers and the others only ask: with its certificate no engine can call another one. */
+/**
+ * A server calls engines and answers gateways. An engine only answers and a gateway only asks: with its certificate no
+ * engine can call another one.
+ */
 const usages = {
-  server: 'clientAuth',
+  server: 'serverAuth,clientAuth',
   engine: 'serverAuth',
   gateway: 'clientAuth',
 } as const satisfies Record<FleetRole, Subject['usage']>
@@ -32,6 +37,26 @@ export async function issueIdentity(dataDir: string, member: FleetMember, now: D
   const own = await issueCertificate(authority, subject)
   return own + (await readFile(authorityFile(authority.directory), 'utf8'))
 }
+
+/** Returns a new identity of the member; null if the one that it has is good, and for long enough. */
+export async function renewIdentity(
+  dataDir: string,
+  { member, current }: { member: FleetMember; current: string },
+  now: Date,
+): Promise<string | null> {
+  const { directory } = fleetAuthority(dataDir)
+  const own = readCertificate(current.slice(current.indexOf(BEGIN_CERTIFICATE)))
+  const authority = await readFile(authorityFile(directory), 'utf8').catch(() => null)
+  const isGood =
+    own !== null &&
+    authority !== null &&
+    own.subjectAltName === `DNS:${fleetNameOf(member)}` &&
+    own.verify(new X509Certificate(authority).publicKey) &&
+    !isDue(own, now)
+  return isGood ? null : await issueIdentity(dataDir, member, now)
+}
+
+const BEGIN_CERTIFICATE = '-----BEGIN CERTIFICATE-----'
 
 /**
  * Returns the certificate of a member whose key stays on its own machine, and that of the authority behind it. Throws

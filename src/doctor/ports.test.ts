@@ -20,6 +20,12 @@ describe('claimPorts', () => {
     expect(config.publicUrl).toBe(`http://127.0.0.1:${config.apiAddress.port}`)
   })
 
+  it('gives a free port to the address for other hosts only if there is one', async () => {
+    expect((await claimPorts(loadConfig(anyPort))).hostsAddress).toBe(null)
+    const config = await claimPorts(loadConfig({ ...anyPort, BERTH_HOSTS_ADDRESS: '127.0.0.1:0' }))
+    expect(config.hostsAddress?.port).toBeGreaterThan(0)
+  })
+
   it('keeps a public URL that the operator has set', async () => {
     const config = await claimPorts(loadConfig({ ...anyPort, BERTH_PUBLIC_URL: 'https://berth.example' }))
     expect(config.publicUrl).toBe('https://berth.example')

@@ -22,6 +22,8 @@ export async function claimPorts(config: Config): Promise<Config> {
   for (const [key, variable] of listeners) claimed[key] = await freeAddress(config[key], variable)
   const { engineTls } = config
   if (engineTls) claimed.engineTls = { ...engineTls, ...(await freeAddress(engineTls, 'BERTH_ENGINE_TLS')) }
+  const { hostsAddress } = config
+  if (hostsAddress) claimed.hostsAddress = await freeAddress(hostsAddress, 'BERTH_HOSTS_ADDRESS')
   // The default of BERTH_PUBLIC_URL is the address of the API, whose port is known only now.
   const isDefault = config.publicUrl === httpUrl(config.apiAddress)
   return isDefault ? { ...claimed, publicUrl: httpUrl(claimed.apiAddress) } : claimed

@@ -2,12 +2,18 @@
 
 import { open, rename } from 'node:fs/promises'
 
-/** Writes the file completely or not at all, even if the power fails. */
-export async function writeDurably(path: string, content: string, mode = 0o644): Promise<void> {
+/** Writes the file completely or not at all, even if the power fails. It is this process's user's unless `owner` is given. */
+export async function writeDurably(
+  path: string,
+  content: string,
+  mode = 0o644,
+  owner?: { uid: number; gid: number },
+): Promise<void> {
   const temporary = `${path}.new`
   const file = await open(temporary, 'w', mode)
   try {
     await file.chmod(mode)
+    if (owner) await file.chown(owner.uid, owner.gid)
     await file.writeFile(content)
     await file.sync()
   } finally {

@@ -55,6 +55,9 @@ export const wakeSocketOf = (runDir: string) => `${serverDirOf(runDir)}/wake.soc
 /** In the server's own directory: the key that opens the data key (data-key.ts). */
 export const keyFileIn = (stateDir: string) => `${stateDir}/secret.key`
 
+/** In the state directory of a process: its identity in the fleet (lib/fleet-identity.ts). */
+export const identityFileIn = (stateDir: string) => `${stateDir}/fleet.pem`
+
 /** The folder for mails, as the server sees it; it is `mail` in the data directory. */
 export const mailDirOf = (runDir: string) => `${runDir}/mail`
 

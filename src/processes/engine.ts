@@ -1,20 +1,18 @@
 // The engine of this host behind its socket, which only the server's group can connect to.
 
-import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Config } from '../config.ts'
 import { openEpochs } from '../engine/epochs.ts'
 import { openOciEngine } from '../engine/oci/oci-engine.ts'
 import { runtimeOptions } from '../engine/oci/runtime/runtime.ts'
-import { type ServedEngine, serveEngine } from '../engine/ipc/server.ts'
-import { SECOND, systemClock } from '../lib/clock.ts'
+import { serveEngine } from '../engine/ipc/server.ts'
+import { systemClock } from '../lib/clock.ts'
 import { getAccount } from '../lib/system-users.ts'
 import { fileFailpoints, noFailpoints } from '../lib/failpoints.ts'
 import type { Log } from '../lib/log.ts'
-import { runLoop } from '../lib/loop.ts'
 import { lockFile } from '../lib/file-lock.ts'
-import { type FleetIdentity, parseIdentity } from '../lib/fleet-identity.ts'
 import { EGRESS_PORTS, egressSocketsOf, type EngineReady, engineSocketOf, RESOLVER_PORT } from './channel.ts'
+import { type FollowedIdentity, followIdentity } from './identity.ts'
 import type { ProcessMain } from './run-process.ts'
 
 export const engineProcess: ProcessMain = async ({
@@ -66,24 +64,23 @@ export const engineProcess: ProcessMain = async ({
     readyMachines: { perKind: config.readyMachines, memoryReserveMb: config.memoryReserveMb },
     failpoints: config.failpoints ? fileFailpoints(join(stateDir, 'failpoints')) : noFailpoints,
   })
+  const identity = config.engineTls && (await openEngineIdentity(config.engineTls, log))
   const epochs = await openEpochs(join(config.dataDir, 'engine.epoch'))
   const socket = await serveEngine({
     engine,
     epochs,
     socketPath: engineSocketOf(runDir),
     socketGid: gid,
-    tls: config.engineTls && { ...config.engineTls, identity: await readIdentity(config.engineTls) },
+    tls: config.engineTls && identity && { ...config.engineTls, identity: identity.current() },
     log,
   })
-  const stopping = new AbortController()
-  const following = followIdentity(config.engineTls, socket, { log, signal: stopping.signal })
+  identity?.onRenewed((renewed) => socket.tls?.show(renewed))
   const { defaultClass, defaultReason } = await engine.capabilities()
   const result: EngineReady = { isolation: defaultClass, reason: defaultReason }
   return {
     result,
     stop: async () => {
-      stopping.abort()
-      await following
+      await identity?.stop()
       await socket.close()
       await engine.close()
       await lock.file.close()
@@ -91,36 +88,15 @@ export const engineProcess: ProcessMain = async ({
   }
 }
 
-const LOOK_EVERY_MS = 10 * SECOND
-
-/** A renewed certificate is used without a restart. */
-async function followIdentity(
-  settings: Config['engineTls'],
-  { tls }: ServedEngine,
-  { log, signal }: { log: Log; signal: AbortSignal },
-): Promise<void> {
-  if (!settings || !tls) return
-  let shown = await readIdentity(settings)
-  const run = async () => {
-    const found = await readIdentity(settings)
-    if (found.certificate === shown.certificate) return
-    tls.show(found)
-    shown = found
-    log.info({}, 'new engine certificate in use')
-  }
-  const loop = { name: 'engine certificate', everyMs: LOOK_EVERY_MS, timeoutMs: 10 * SECOND, run }
-  await runLoop(loop, { clock: systemClock, log, signal })
-}
-
 /** Throws a sentence for the operator. */
-async function readIdentity({ certificateFile }: { certificateFile: string }): Promise<FleetIdentity> {
-  try {
-    return parseIdentity(await readFile(certificateFile, 'utf8'))
-  } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause)
+async function openEngineIdentity(
+  { certificateFile }: NonNullable<Config['engineTls']>,
+  log: Log,
+): Promise<FollowedIdentity> {
+  return await followIdentity(certificateFile, { log, clock: systemClock }).catch((cause: Error) => {
     throw new Error(
-      `BERTH_ENGINE_CERTIFICATE names a file of "npm run hosts -- join", and ${certificateFile} is none: ${why}`,
+      `BERTH_ENGINE_CERTIFICATE names a file of "npm run hosts -- join", and ${certificateFile} is none: ${cause.message}`,
       { cause },
     )
-  }
+  })
 }

@@ -1,6 +1,5 @@
 // The API and the background jobs, on top of the database and the engine's socket.
 
-import { hostname } from 'node:os'
 import { join } from 'node:path'
 import type { Kysely } from 'kysely'
 import { createServer } from '../api/http/server.ts'
@@ -12,7 +11,7 @@ import { createFleet, type NewHost } from '../engine/fleet.ts'
 import { askEngineEpoch, connectEngine } from '../engine/ipc/client.ts'
 import { serveWakes } from '../gateway/server-link/server.ts'
 import { getAccount } from '../lib/system-users.ts'
-import { isHostName } from '../lib/fleet-identity.ts'
+import { ownHostName } from '../lib/own-host-name.ts'
 import { newId } from '../lib/ids.ts'
 import { systemClock } from '../lib/clock.ts'
 import { fileFailpoints, noFailpoints } from '../lib/failpoints.ts'
@@ -29,6 +28,7 @@ import { engineSocketOf, keyFileIn, mailDirOf, wakeSocketOf } from './channel.ts
 import { openDataKey } from './data-key.ts'
 import { holdLeadership, acquireLeadership } from './leadership.ts'
 import type { ProcessMain, ProcessContext } from './run-process.ts'
+import { openServerIdentity } from './server-identity.ts'
 
 export const serverProcess: ProcessMain = async (context) => {
   const { config, runDir, stateDir, databaseUrl, log } = context
@@ -38,6 +38,7 @@ export const serverProcess: ProcessMain = async (context) => {
   const db = openDatabase(databaseUrl, log, { epoch, onLost })
   const holding = holdLeadership(db, { epoch, onLost, clock: systemClock, log })
   const metrics = createServerMetrics()
+  const identity = await openServerIdentity(context)
   const app = createApp({
     config,
     db,
@@ -69,6 +70,7 @@ export const serverProcess: ProcessMain = async (context) => {
       await wakes.close()
       await server.close()
       await loops.stop()
+      await identity?.stop()
       await holding.stop()
       await db.destroy()
     },
@@ -81,8 +83,7 @@ async function openLocalHost(
   db: Kysely<Database>,
   engine: Engine,
 ): Promise<NewHost> {
-  const own = hostname().toLowerCase().split('.')[0] ?? ''
-  const name = isHostName(own) ? own : `host-${instance.id}`
+  const name = ownHostName(instance.id)
   const host = await meetLocalHost(db, { instance: instance.id, name, newId: newId('host') })
   return { ...host, engine }
 }

@@ -129,8 +129,15 @@ export function processCommand(name: ProcessName, input: ProcessInput): [string,
 
 function confinementOf(name: ProcessName, user: AccountName, { config, runDir }: ProcessInput): Sandbox {
   const seen = seenIn(runDir)
-  const { apiAddress, gatewayHttp, gatewayTls, gatewayMysql } = config
-  const ports = [apiAddress, gatewayHttp, gatewayTls, gatewayMysql].map(({ port }) => port)
+  const { apiAddress, hostsAddress, gatewayHttp, gatewayTls, gatewayMysql } = config
+  const listened = [
+    apiAddress,
+    gatewayHttp,
+    gatewayTls,
+    gatewayMysql,
+    ...(hostsAddress ? [hostsAddress] : []),
+  ]
+  const ports = listened.map(({ port }) => port)
   return {
     user,
     deathSignal: 'SIGKILL',

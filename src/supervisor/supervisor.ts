@@ -7,8 +7,10 @@ import { join } from 'node:path'
 import { type Config, withoutSecrets } from '../config.ts'
 import { systemClock } from '../lib/clock.ts'
 import { createLog, type Log, logPathOf } from '../lib/log.ts'
+import { ownHostName } from '../lib/own-host-name.ts'
 import {
   certificateFileIn,
+  identityFileIn,
   type EngineReady,
   type ProcessInput,
   type ProcessName,
@@ -22,6 +24,7 @@ import { listMachinesAndDisks, loadInstance, postgresSocketDir, runDirOf } from 
 import { superviseService, type SupervisedService, type Service, type Running } from './restart-policy.ts'
 import { openLogFile } from './log-file.ts'
 import { caFileOf, prepareCertificate } from '../certificates/default.ts'
+import { prepareServerIdentity } from '../certificates/server-identity.ts'
 import { claimPorts } from '../doctor/ports.ts'
 import { postgresUrl, startPostgres } from './postgres.ts'
 import { compiledDirOf, keptStateOf, prepareProcessDirectories, stateDirOf } from './process-command.ts'
@@ -129,6 +132,7 @@ async function startAll(context: Context): Promise<{ engine: EngineReady; creden
   print('Starting the engine')
   const engine = engineReadySchema.parse(await keepRole(context, 'engine'))
   print('Starting the server')
+  await keepServerIdentity(context)
   await keepRole(context, 'server')
   print('Starting the gateway')
   const certificate = certificateFileIn(keptStateOf(input.config.dataDir, 'gateway'))
@@ -138,6 +142,18 @@ async function startAll(context: Context): Promise<{ engine: EngineReady; creden
   })
   await keepRole(context, 'gateway')
   return { engine, credentials }
+}
+
+/** Only with other hosts does the server need one: its user can read the keys of no authority. */
+async function keepServerIdentity({ input, log, stop }: Context): Promise<void> {
+  const { config, instance } = input
+  if (!config.hostsAddress) return
+  const file = identityFileIn(keptStateOf(config.dataDir, 'server'))
+  const host = ownHostName(instance.id)
+  const kept = await prepareServerIdentity({ dataDir: config.dataDir, host, file, clock: systemClock })
+  kept.keep({ log, signal: stop }).catch((error: unknown) => {
+    log.error({ err: error }, "renewal of the server's certificate stopped")
+  })
 }
 
 /** Returns a new sign-in link of the database, and a key only if there is none yet. */

@@ -34,7 +34,6 @@ export const EPOCH_DEADLINE_MS = 30 * SECOND
 
 /** What a TLS connection carries (tls-listener.ts), as it is named in ALPN. */
 export const TLS_PROTOCOLS = { http: 'http/1.1', quick: 'berth-quick' } as const
-export const TLS_OPTIONS = { minVersion: 'TLSv1.3' } as const
 
 export const epoch = z
   .int()

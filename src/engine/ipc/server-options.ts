@@ -1,9 +1,9 @@
 // The options of the engine's sockets and its TLS listener.
 
+import type { FleetListenerOptions } from '../../lib/ipc/fleet-tls.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Engine } from '../engine.ts'
 import type { Epochs } from '../epochs.ts'
-import type { TlsListenerOptions } from './tls-listener.ts'
 
 export type EngineServerOptions = {
   engine: Engine
@@ -13,6 +13,6 @@ export type EngineServerOptions = {
   /** The group that may connect: the server's. */
   socketGid: number
   /** For a server on another machine. */
-  tls?: TlsListenerOptions | null
+  tls?: FleetListenerOptions | null
   log: Log
 }

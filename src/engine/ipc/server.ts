@@ -4,6 +4,7 @@
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import type { FleetListener } from '../../lib/ipc/fleet-tls.ts'
 import { listenForGroup } from '../../lib/ipc/unix-socket.ts'
 import { EngineError, isEngineError } from '../errors.ts'
 import { decodeFrames } from './frames.ts'
@@ -23,7 +24,7 @@ import type {
 } from './protocol.ts'
 import { errorAnswerOf, isMalformed, malformed, parseEpoch, parseRequest, performUnary } from './answers.ts'
 import { streamedHandlers, twoWayHandlers } from './handlers.ts'
-import { listenByTls, type TlsListener } from './tls-listener.ts'
+import { listenByTls } from './tls-listener.ts'
 import { createQuickCalls, listenForQuickCalls } from './rpc-server.ts'
 import type { EngineServerOptions } from './server-options.ts'
 import { type FrameStream, openFrameStream } from './stream.ts'
@@ -31,7 +32,7 @@ import { type FrameStream, openFrameStream } from './stream.ts'
 export type ServedEngine = {
   close: () => Promise<void>
   /** Null if it does not listen by TLS. */
-  tls: Pick<TlsListener, 'port' | 'show'> | null
+  tls: Pick<FleetListener, 'port' | 'show'> | null
 }
 
 /** Serves the engine until closed. Closing ends streams at once and waits for other calls in progress. */

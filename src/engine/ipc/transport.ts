@@ -6,8 +6,9 @@ import { Agent as TlsAgent, request as requestByTls } from 'node:https'
 import { connect, type Socket } from 'node:net'
 import { connect as connectByTls } from 'node:tls'
 import { type FleetIdentity, fleetNameOf } from '../../lib/fleet-identity.ts'
+import { fleetTls, PROBE_AFTER_MS } from '../../lib/ipc/fleet-tls.ts'
 import { EngineError } from '../errors.ts'
-import { TLS_PROTOCOLS, TLS_OPTIONS, rpcSocketOf } from './protocol.ts'
+import { TLS_PROTOCOLS, rpcSocketOf } from './protocol.ts'
 
 export type EngineAddress =
   | { socketPath: string }
@@ -25,8 +26,6 @@ export type EngineTransport = {
 }
 
 const kept = { keepAlive: true, maxFreeSockets: 64, scheduling: 'lifo' } as const
-/** A host that is gone says nothing: its idle connections are found out by this. */
-const PROBE_AFTER_MS = 10_000
 
 export function transportTo(address: EngineAddress): EngineTransport {
   return 'socketPath' in address ? overSocket(address.socketPath) : overTls(address)
@@ -51,10 +50,7 @@ function overTls({
   const tls = {
     host,
     port,
-    ...TLS_OPTIONS,
-    key: identity.key,
-    cert: identity.certificate,
-    ca: identity.authority,
+    ...fleetTls(identity),
     // The name that the other side's certificate must have.
     servername: fleetNameOf({ role: 'engine', host: name }),
   }
