@@ -53,7 +53,8 @@ export function agentOf(userAgent: string | null): KnownAgent | null {
 
 /** Returns the agent whose title begins a program's name, as in "Claude Code (berth)"; null for any other name. */
 export function agentTitled(name: string | null): KnownAgent | null {
-  const words = ` ${(name ?? '')
+  if (name === null) return null
+  const words = ` ${name
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, ' ')
     .trim()} `

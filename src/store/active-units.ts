@@ -49,18 +49,25 @@ export async function sumDiskGb(
   db: Kysely<Database>,
   { teamId, sizeDiskGb }: { teamId: string; sizeDiskGb: Record<Size, number> },
 ): Promise<number> {
-  const row = await db
-    .selectFrom('units')
-    .select(
-      sql<string>`coalesce(sum((${JSON.stringify(sizeDiskGb)}::jsonb->>size)::int + coalesce((spec->'volume'->>'gb')::int, 0)), 0)`.as(
-        'gb',
-      ),
-    )
-    .where('team_id', '=', teamId)
-    // Written as in the index (migrations/0025-disks-there.ts).
-    .where(sql<boolean>`state not in ('error', 'destroyed')`)
-    .executeTakeFirstOrThrow()
+  const row = await diskOf(db, teamId, JSON.stringify(sizeDiskGb)).executeTakeFirstOrThrow()
   return Number(row.gb)
+}
+
+/** `sizeDiskGb` in JSON. */
+export function diskOf(
+  db: Pick<Kysely<Database>, 'selectFrom'>,
+  teamId: string | RawBuilder<string>,
+  sizeDiskGb: string | RawBuilder<string>,
+) {
+  const gb = sql<string>`coalesce(sum((${sizeDiskGb}::jsonb->>size)::int + coalesce((spec->'volume'->>'gb')::int, 0)), 0)`
+  return (
+    db
+      .selectFrom('units')
+      .select(gb.as('gb'))
+      .where('team_id', '=', teamId)
+      // Written as in the index (migrations/0025-disks-there.ts).
+      .where(sql<boolean>`state not in ('error', 'destroyed')`)
+  )
 }
 
 export function countLive(db: Pick<Kysely<Database>, 'selectFrom'>, heldBy: string | RawBuilder<string>) {

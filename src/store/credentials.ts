@@ -1,7 +1,7 @@
 // API keys and connected agents of teams. A key is stored as its prefix and SHA-256; an agent's tokens are in
 // oauth-families.ts.
 
-import { type Kysely, type Selectable, sql } from 'kysely'
+import { type Kysely, type RawBuilder, type Selectable, sql } from 'kysely'
 import type { Policy } from '../contract/policy.ts'
 import type { Database } from './schema.ts'
 import { countLive } from './active-units.ts'
@@ -51,9 +51,15 @@ export async function findKeys(db: Kysely<Database>, prefixes: string[]): Promis
       'teams.network_group as networkGroup',
       'teams.plan',
     ])
-    .where('credentials.prefix', '=', sql<string>`any(${prefixes})`)
+    .where('credentials.prefix', '=', oneOf(prefixes))
     .$narrowType<{ prefix: string; hash: Buffer }>()
     .execute()
+}
+
+/** A single one, as most calls look up, is no array: Postgres plans a statement with an array each time. */
+function oneOf(prefixes: string[]): RawBuilder<string> {
+  const [first] = prefixes
+  return prefixes.length === 1 ? sql<string>`${first}` : sql<string>`any(${prefixes})`
 }
 
 /**
@@ -95,7 +101,7 @@ export async function findByAccessTokens(db: Kysely<Database>, prefixes: string[
       'teams.network_group as networkGroup',
       'teams.plan',
     ])
-    .where('oauth_tokens.prefix', '=', sql<string>`any(${prefixes})`)
+    .where('oauth_tokens.prefix', '=', oneOf(prefixes))
     .where('oauth_tokens.kind', '=', 'access')
     .execute()
 }

@@ -30,7 +30,7 @@ export function provenBy(now: Date | RawBuilder<Date>): RawBuilder<Date> {
  * The nano-cents of the unit in the surrounding query: its last meter of each kind contains the sum of those before
  * it.
  */
-export function costNanoCents(now: Date): RawBuilder<bigint> {
+export function costNanoCents(now: Date | RawBuilder<Date>): RawBuilder<bigint> {
   const costs = meterKinds.map(
     (kind) => sql`coalesce((
       select counted(counted_before, price_nano_cents_per_hour,

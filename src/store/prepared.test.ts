@@ -4,8 +4,10 @@ import { type Kysely, sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../test/support/postgres.ts'
 import { silentLog } from '../lib/log.ts'
+import { findKeys } from './credentials.ts'
 import { type Database, openDatabase } from './db.ts'
 import { prepare } from './prepared.ts'
+import { changeState, type StateChange } from './unit-state.ts'
 
 let database: TestDatabase
 let db: Kysely<Database>
@@ -82,4 +84,31 @@ test('a repeated statement that fails can be used again', async () => {
   for (let times = 0; times < 6; times += 1) expect(await divide(3)).toEqual([{ part: 2 }])
   await expect(divide(0)).rejects.toThrow('division by zero')
   expect(await divide(2)).toEqual([{ part: 3 }])
+})
+
+test('the look-up of one key and a change of state that begins to cost have general plans', async () => {
+  await db.connection().execute(async (connection) => {
+    const at = new Date()
+    const change: StateChange = {
+      id: 'no such unit',
+      from: { state: 'creating', revision: 0n },
+      to: { state: 'running', generation: 1, stoppedReason: null, frozen: false },
+      at,
+      opens: [{ kind: 'compute', nanoCentsPerHour: 1n }],
+      closes: [],
+      endedAt: null,
+      set: { startedAt: at },
+    }
+    for (let times = 0; times < 20; times += 1) {
+      expect(await findKeys(connection, [`no such key ${times}`])).toEqual([])
+      expect(await changeState(connection, change)).toBe(false)
+    }
+    const { rows } = await sql<{ text: string; custom: bigint }>`
+      select statement as text, custom_plans as custom from pg_prepared_statements
+    `.execute(connection)
+    const plansOf = (part: string) =>
+      rows.filter(({ text }) => text.includes(part)).map(({ custom }) => custom)
+    expect(plansOf('"credentials"."hash"')).toEqual([5n])
+    expect(plansOf('insert into "meters"')).toEqual([5n])
+  })
 })

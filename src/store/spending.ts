@@ -5,7 +5,7 @@ import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { Size } from '../contract/policy.ts'
 import type { StoppedReason } from '../contract/states.ts'
 import type { Database } from './schema.ts'
-import { countLive } from './active-units.ts'
+import { type ActiveUnits, countLive, diskOf } from './active-units.ts'
 import { provenBy } from './meters.ts'
 import { type Given, prepare } from './prepared.ts'
 import { selectUnits, toRecord, type UnitRecord } from './unit-record.ts'
@@ -16,6 +16,7 @@ export type Moment = {
   sizePrices: Record<Size, bigint>
 }
 
+/** With the active units of the credential, as in findActiveUnits (active-units.ts). */
 export type Spending = {
   paysAsItGoes: boolean
   balanceNanoCents: bigint
@@ -25,44 +26,73 @@ export type Spending = {
   capCents: bigint | null
   spentToday: bigint
   credentialPerHour: bigint
-  /** The active units and their limit, as in findActiveUnits (active-units.ts). */
-  live: number
-  policy: unknown
-}
+} & ActiveUnits
 
 /** For one credential and its team. Hold the team's lock to decide by it. */
 export async function findSpending(
   db: Kysely<Database>,
-  { teamId, credentialId, ...moment }: Moment & { teamId: string; credentialId: string },
+  { teamId, credentialId, ...moment }: Moment & Account,
 ): Promise<Spending> {
   const [found] = await spendingOf(db, { teamId, credentialId, ...valuesOf(moment) })
   if (!found) throw new Error('there is no such team')
   return found
 }
 
+/**
+ * All that decides whether more units may be made: the same, and the disk promised to the team's units. Hold the team's
+ * lock.
+ */
+export async function findAdmission(
+  db: Kysely<Database>,
+  { teamId, credentialId, sizeDiskGb, ...moment }: Moment & Account & { sizeDiskGb: Record<Size, number> },
+): Promise<Spending & { diskGb: number }> {
+  const values = { teamId, credentialId, ...valuesOf(moment), sizeDiskGb: JSON.stringify(sizeDiskGb) }
+  const [found] = await admissionOf(db, values)
+  if (!found) throw new Error('there is no such team')
+  return found
+}
+
+type Account = { teamId: string; credentialId: string }
 type MomentValues = ReturnType<typeof valuesOf>
 
-const spendingOf = prepare<Spending, { teamId: string; credentialId: string } & MomentValues>(
+const spendingOf = prepare<Spending, Account & MomentValues>(
   'spending',
   ['teamId', 'credentialId', 'now', 'midnight', 'prices'],
-  ({ teamId, credentialId, ...moment }, db) => sql`
+  (given, db) => ofAccount(given, db, sql``),
+)
+
+const admissionOf = prepare<Spending & { diskGb: number }, Account & MomentValues & { sizeDiskGb: string }>(
+  'admission',
+  ['teamId', 'credentialId', 'now', 'midnight', 'prices', 'sizeDiskGb'],
+  ({ sizeDiskGb, ...given }, db) =>
+    ofAccount(given, db, sql`, (${diskOf(db, given.teamId, sizeDiskGb)})::int as "diskGb"`),
+)
+
+function ofAccount<Row>(
+  { teamId, credentialId, ...moment }: Given<Account & MomentValues>,
+  db: Kysely<Database>,
+  more: RawBuilder<unknown>,
+): RawBuilder<Row> {
+  return sql`
     with spending as (${spending(moment, sql`team_id = ${teamId}`)})
     select
       teams.pays_as_it_goes as "paysAsItGoes",
       (coalesce(balances.nano_cents, 0) - of_team.uncharged)::bigint as "balanceNanoCents",
       of_team.per_hour as "teamPerHour",
-      (select ${cap(sql`credentials`)} from credentials where id = ${credentialId}) as "capCents",
+      ${cap(sql`credentials`)} as "capCents",
       (of_credential.today + ${chargedToday(moment, sql`${credentialId}::text`)})::bigint as "spentToday",
       of_credential.per_hour as "credentialPerHour",
-      (select credentials.policy from credentials where id = ${credentialId}) as policy,
+      credentials.policy, credentials.revoked_at as "revokedAt", teams.plan, teams.egress as "teamEgress",
       (${countLive(db, credentialId)})::int as live
+      ${more}
     from teams
+    left join credentials on credentials.id = ${credentialId} and credentials.team_id = teams.id
     left join balances on balances.team_id = teams.id
     cross join (${sumsOf(sql`true`)}) as of_team
     cross join (${sumsOf(sql`held_by = ${credentialId}`)}) as of_credential
     where teams.id = ${teamId}
-  `,
-)
+  `
+}
 
 /** The limit that a unit exceeds, or that stopped it. */
 export type LimitReason = Extract<StoppedReason, 'cap' | 'credits'>

@@ -87,18 +87,32 @@ export async function insertStack(
   db: Kysely<Database>,
   stack: Omit<StackRecord, 'deletedAt'>,
 ): Promise<void> {
-  await db
-    .insertInto('stacks')
-    .values({
-      id: stack.id,
-      team_id: stack.teamId,
-      name: stack.name,
-      created_at: stack.createdAt,
-      sleep: stack.sleep,
-      unnamed: stack.isUnnamed,
-      made_by: stack.madeBy,
-    })
-    .execute()
+  await insertionOf(db, stack).execute()
+}
+
+/** Returns false, and inserts nothing, if the team has a stack of that name. */
+export async function insertStackUnlessTaken(
+  db: Kysely<Database>,
+  stack: Omit<StackRecord, 'deletedAt'>,
+): Promise<boolean> {
+  const result = await insertionOf(db, stack)
+    .onConflict((conflict) =>
+      conflict.columns(['team_id', 'name']).where('deleted_at', 'is', null).doNothing(),
+    )
+    .executeTakeFirst()
+  return result.numInsertedOrUpdatedRows === 1n
+}
+
+function insertionOf(db: Kysely<Database>, stack: Omit<StackRecord, 'deletedAt'>) {
+  return db.insertInto('stacks').values({
+    id: stack.id,
+    team_id: stack.teamId,
+    name: stack.name,
+    created_at: stack.createdAt,
+    sleep: stack.sleep,
+    unnamed: stack.isUnnamed,
+    made_by: stack.madeBy,
+  })
 }
 
 /** A call names the stack, so it no longer ends with its units. Returns false if it has just been deleted. */

@@ -1,6 +1,6 @@
 // The row of a unit, and the record that the domain gets.
 
-import type { Kysely, Selectable } from 'kysely'
+import type { Kysely, RawBuilder, Selectable } from 'kysely'
 import type { Copied } from '../contract/unit.ts'
 import type { Size } from '../contract/policy.ts'
 import type { StoppedReason, UnitState } from '../contract/states.ts'
@@ -67,7 +67,7 @@ export type UnitRecord = {
 }
 
 /** Every read of units begins with this. `now` is the time up to which open meters count. */
-export function selectUnits(db: Kysely<Database>, now: Date) {
+export function selectUnits(db: Kysely<Database>, now: Date | RawBuilder<Date>) {
   return db
     .selectFrom('units')
     .innerJoin('stacks', 'stacks.id', 'units.stack_id')
@@ -77,14 +77,15 @@ export function selectUnits(db: Kysely<Database>, now: Date) {
     .select(liveEndpoints().as('endpoints'))
 }
 
-export function toRecord(
-  row: Selectable<UnitsTable> & {
-    stack_name: string
-    stack_is_scope: boolean
-    cost_nano_cents: bigint
-    endpoints: EndpointJson[]
-  },
-): UnitRecord {
+/** What `selectUnits` returns. */
+export type UnitRow = Selectable<UnitsTable> & {
+  stack_name: string
+  stack_is_scope: boolean
+  cost_nano_cents: bigint
+  endpoints: EndpointJson[]
+}
+
+export function toRecord(row: UnitRow): UnitRecord {
   return {
     id: row.id,
     teamId: row.team_id,

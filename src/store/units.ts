@@ -1,45 +1,68 @@
 // Queries over units. A query for a caller takes the team; those of background jobs and reconcilers say in their name
 // or comment that they cover all teams.
 
-import { type Insertable, type Kysely, sql } from 'kysely'
+import { type Insertable, type Kysely, type RawBuilder, sql } from 'kysely'
 import { statesWithoutName, transitionalStates } from '../contract/states.ts'
 import type { Database } from './schema.ts'
 import { windowEnd } from './windows.ts'
-import { selectUnits, toRecord, type UnitRecord, type UnitsTable } from './unit-record.ts'
+import { prepare } from './prepared.ts'
+import { selectUnits, toRecord, type UnitRecord, type UnitRow, type UnitsTable } from './unit-record.ts'
 
-export async function insertUnit(db: Kysely<Database>, unit: Insertable<UnitsTable>): Promise<void> {
-  await db.insertInto('units').values(unit).execute()
+/** Returns the unit. Nothing of it has cost anything or is published yet. */
+export async function insertUnit(db: Kysely<Database>, unit: Insertable<UnitsTable>): Promise<UnitRecord> {
+  const row = await db
+    .insertInto('units')
+    .values(unit)
+    .returningAll()
+    .returning([ofStack<string>('name').as('stack_name'), ofStack<boolean>('is_scope').as('stack_is_scope')])
+    .executeTakeFirstOrThrow()
+  return toRecord({ ...row, cost_nano_cents: 0n, endpoints: [] })
+}
+
+function ofStack<Value>(column: 'name' | 'is_scope'): RawBuilder<Value> {
+  return sql<Value>`(select ${sql.ref(column)} from stacks where stacks.id = units.stack_id)`
 }
 
 /** Returns the unit if it is this team's. */
 export async function findUnit(
   db: Kysely<Database>,
-  { teamId, id, now }: { teamId: string; id: string; now: Date },
+  given: { teamId: string; id: string; now: Date },
 ): Promise<UnitRecord | null> {
-  const row = await selectUnits(db, now)
-    .where('units.id', '=', id)
-    .where('units.team_id', '=', teamId)
-    .executeTakeFirst()
+  const [row] = await unitOfTeam(db, given)
   return row ? toRecord(row) : null
 }
+
+const unitOfTeam = prepare<UnitRow, { teamId: string; id: string; now: Date }>(
+  'unit_of_team',
+  ['teamId', 'id', 'now'],
+  ({ teamId, id, now }, db) =>
+    sql`${selectUnits(db, now).where('units.id', '=', id).where('units.team_id', '=', teamId)}`,
+)
 
 /** Returns each of the units if it is that team's, in order. */
 export async function findUnits(
   db: Kysely<Database>,
   { wanted, now }: { wanted: { teamId: string; id: string }[]; now: Date },
 ): Promise<(UnitRecord | null)[]> {
+  const [first] = wanted
+  if (first && wanted.length === 1) return [await findUnit(db, { ...first, now })]
   const [ids, teamIds] = [wanted.map(({ id }) => id), wanted.map(({ teamId }) => teamId)]
-  const rows = await selectUnits(db, now)
-    .where(
-      sql<boolean>`(units.id, units.team_id) in (select * from unnest(${ids}::text[], ${teamIds}::text[]))`,
-    )
-    .execute()
+  const rows = await unitsOfTeams(db, { ids, teamIds, now })
   const found = new Map(rows.map((row) => [`${row.team_id} ${row.id}`, row]))
   return wanted.map(({ teamId, id }) => {
     const row = found.get(`${teamId} ${id}`)
     return row ? toRecord(row) : null
   })
 }
+
+const unitsOfTeams = prepare<UnitRow, { ids: string[]; teamIds: string[]; now: Date }>(
+  'units_of_teams',
+  ['ids', 'teamIds', 'now'],
+  ({ ids, teamIds, now }, db) =>
+    sql`${selectUnits(db, now).where(
+      sql<boolean>`(units.id, units.team_id) in (select * from unnest(${ids}::text[], ${teamIds}::text[]))`,
+    )}`,
+)
 
 /**
  * Locks the unit until the transaction ends: no other transaction changes or publishes it. Read it in a separate
@@ -64,11 +87,17 @@ export async function lockUnitsOfFork(db: Kysely<Database>, forkId: string): Pro
 /** Of any team: for the service's own work, never for a caller. */
 export async function findUnitOfAnyTeam(
   db: Kysely<Database>,
-  { id, now }: { id: string; now: Date },
+  given: { id: string; now: Date },
 ): Promise<UnitRecord | null> {
-  const row = await selectUnits(db, now).where('units.id', '=', id).executeTakeFirst()
+  const [row] = await unitOfAnyTeam(db, given)
   return row ? toRecord(row) : null
 }
+
+const unitOfAnyTeam = prepare<UnitRow, { id: string; now: Date }>(
+  'unit_of_any_team',
+  ['id', 'now'],
+  ({ id, now }, db) => sql`${selectUnits(db, now).where('units.id', '=', id)}`,
+)
 
 /** Whether the id belongs to any unit. Reveals nothing else about it. */
 export async function unitExists(db: Kysely<Database>, id: string): Promise<boolean> {

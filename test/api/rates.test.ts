@@ -146,6 +146,16 @@ test('a key does not use up the rate limit of another key of its team', async ()
   expect((await service.call('GET', '/v1/units', { key: other.secret })).status).toBe(200)
 })
 
+test('a caller who knows the beginning of a key that is in use does not use up its rate limit', async () => {
+  const ask = () => service.call('GET', '/v1/units', { key: team.key })
+  expect((await ask()).status).toBe(200)
+  const guessed = team.key.slice(0, -43) + newToken('key').token.slice(-43)
+  for (let tries = 0; tries < 20; tries++) {
+    expect((await service.call('GET', '/v1/units', { key: guessed })).status).toBe(401)
+  }
+  expect((await untilRefused(ask)).passed).toBe(299)
+})
+
 test('a caller who guesses keys is rate limited, and honest callers from the same address are not', async () => {
   expect((await service.call('GET', '/v1/units', { key: team.key })).status).toBe(200)
   const guess = (headers: Record<string, string> = {}) =>

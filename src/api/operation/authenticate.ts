@@ -17,7 +17,7 @@ export async function authenticateRequest(
   if (refusal && !isOurBearer(presented)) throw refusal
   try {
     const caller = await authenticate(presented)
-    attempts.succeeded(shown)
+    attempts.succeeded(shown, caller.credentialId)
     return caller
   } catch (error) {
     if (toAppError(error).status !== 401) throw error

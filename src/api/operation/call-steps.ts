@@ -8,6 +8,7 @@ import type { AuditedCall, CallOrigin, Via } from '../../domain/audit/audit.ts'
 import { authorize } from '../../domain/authorization/authorize.ts'
 import { resolveActingTeam } from '../../domain/credentials/acting-team.ts'
 import type { Caller } from '../../domain/credentials/caller.ts'
+import { allSettled } from '../../lib/concurrency/all-settled.ts'
 import { tellBoundMet } from '../../lib/bound-met.ts'
 import { callerGone, toAppError } from '../http/errors.ts'
 import { EVENT_STREAM } from '../http/sse.ts'
@@ -17,8 +18,10 @@ import type { CallKind } from './calls-at-once.ts'
 import { whileAllowed } from './credential-watch.ts'
 import { costOfBody } from './team-pace.ts'
 
+type WithCaller = Incoming & { caller: Caller; counted: Counted | null }
+
 /** The audit row of a call that has been authenticated. */
-export type WithRow = Incoming & { caller: Caller; row: AuditedCall }
+export type WithRow = WithCaller & { row: AuditedCall }
 
 type WithInput = WithRow & { prepared: Prepared }
 
@@ -27,12 +30,35 @@ type WithTeam = WithInput & { acting: Caller }
 
 type WithAnswer = WithTeam & { answered: Answered }
 
-export async function authenticate({ gate, request, knownCaller }: Incoming): Promise<{ caller: Caller }> {
-  return { caller: knownCaller ?? (await authenticateRequest(gate, request)) }
+/** A call that is being counted for the credential that it most likely comes with. */
+type Counted = { credentialId: string; spent: Promise<void> }
+
+export async function authenticate({
+  gate,
+  request,
+  knownCaller,
+}: Incoming): Promise<{ caller: Caller; counted: Counted | null }> {
+  if (knownCaller) return { caller: knownCaller, counted: null }
+  const counted = countAhead(gate, request)
+  return { caller: await authenticateRequest(gate, request), counted }
+}
+
+/**
+ * Counts the call against the rate while its credential is looked up, so that it waits for the longer of the two only.
+ * Just for a whole token that this process has accepted before: who knows less of it cannot use up its rate.
+ */
+function countAhead({ attempts, rates }: Gate, { presented, route }: OperationRequest): Counted | null {
+  const { authorization } = presented
+  const credentialId = authorization === null ? null : attempts.acceptedAs(authorization)
+  if (credentialId === null) return null
+  const spent = rates.spend(credentialId, route.rate)
+  // Awaited by `spendRate`, unless the credential is refused.
+  spent.catch(() => {})
+  return { credentialId, spent }
 }
 
 /** From here on the call ends in exactly one row, whatever becomes of it (operation/refusal.ts). */
-export function beginAuditRow({ gate, request, caller }: Incoming & { caller: Caller }): {
+export function beginAuditRow({ gate, request, caller }: WithCaller): {
   row: AuditedCall
 } {
   const { requestId, route, presented, params, client } = request
@@ -52,9 +78,10 @@ export function refuseForeignPages({ request, caller }: WithRow): void {
   throw forbidden('A session can be used from the pages of this service only; elsewhere use an API key.')
 }
 
-export async function spendRate({ gate, request, caller }: WithRow): Promise<void> {
+export async function spendRate({ gate, request, caller, counted }: WithRow): Promise<void> {
   const { rate } = request.route
-  await withinRate(gate, caller, rate, () => gate.rates.spend(caller.credentialId, rate))
+  const spent = counted?.credentialId === caller.credentialId ? counted.spent : null
+  await withinRate(gate, caller, rate, () => spent ?? gate.rates.spend(caller.credentialId, rate))
 }
 
 /** Before the body is read: what waits then is the sender's, not memory of the service. */
@@ -89,21 +116,24 @@ export function takeShareAtOnce({ gate, request, acting }: WithTeam): void {
   request.onceAnswered(gate.callsAtOnce.begin(kindOf(request), acting.teamId))
 }
 
-/** `giveBackCreation` takes it back where nothing was made of it. */
-export async function spendCreation({
+/**
+ * A change is written down before it happens, so that none goes unseen. `giveBackCreation` takes a creation back where
+ * nothing was made of it. Both at once, since a caller waits; a call whose creation is refused has its row either way.
+ */
+export async function writeDown({
   gate,
   request,
   acting,
+  row,
 }: WithTeam): Promise<{ giveBackCreation: () => Promise<void> }> {
-  const { rate } = request.route
-  if (rate !== 'creations') return { giveBackCreation: async () => {} }
-  const spend = () => gate.rates.spendCreation(acting.credentialId)
-  return { giveBackCreation: await withinRate(gate, acting, rate, spend) }
-}
-
-/** A change is written down before it happens, so that none goes unseen. */
-export async function openAuditRow({ request, row }: WithTeam): Promise<void> {
-  if (request.route.kind === 'change') await row.open()
+  const { rate, kind } = request.route
+  const [giveBackCreation] = await allSettled([
+    rate === 'creations'
+      ? withinRate(gate, acting, rate, () => gate.rates.spendCreation(acting.credentialId))
+      : async () => {},
+    kind === 'change' ? row.open() : null,
+  ])
+  return { giveBackCreation }
 }
 
 export function authorizeCaller({ request, acting }: WithTeam): void {

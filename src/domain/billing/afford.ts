@@ -10,18 +10,7 @@ import { sizeNanoCentsPerHour } from './prices.ts'
 
 type Account = { teamId: string; credentialId: string }
 
-/** Throws `payment_required` or `quota_exceeded`. Call it in the transaction that holds the team's lock. */
-export async function checkAffordable(
-  app: Pick<App, 'clock'>,
-  db: Kysely<Database>,
-  account: Account,
-  sizes: Size[],
-): Promise<void> {
-  if (sizes.length === 0) return
-  checkAfforded(app, await readSpending(app, db, account), sizes)
-}
-
-/** Reads the spending, for callers that also need it for something else. */
+/** Call it in the transaction that holds the team's lock, to decide by it. */
 export async function readSpending(
   app: Pick<App, 'clock'>,
   db: Kysely<Database>,
@@ -30,8 +19,9 @@ export async function readSpending(
   return await findSpending(db, { ...account, now: app.clock.now(), sizePrices: sizeNanoCentsPerHour })
 }
 
-/** Checks spending that has been read already. */
+/** Throws `payment_required` or `quota_exceeded`. */
 export function checkAfforded(app: Pick<App, 'clock'>, spending: Spending, sizes: Size[]): void {
+  if (sizes.length === 0) return
   const perHour = sizes.reduce((sum, size) => sum + sizeNanoCentsPerHour[size], 0n)
   checkSpending(spending, perHour, app.clock.now())
 }

@@ -20,7 +20,9 @@ export type FailedAttempts = {
   /** Returns the error that `check` would throw, or null. */
   refusalOf(address: string, presented: string): AppError | null
   failed(address: string): void
-  succeeded(presented: string): void
+  succeeded(presented: string, credentialId?: string): void
+  /** Returns the credential as which this was accepted before; null if it was not, or long ago. */
+  acceptedAs(presented: string): string | null
 }
 
 export const FAILURES_PER_MINUTE = 120
@@ -28,7 +30,8 @@ const MAX_KNOWN = 10_000
 
 export function createFailedAttempts({ clock, log }: { clock: Clock; log: Log }): FailedAttempts {
   const failures = slidingWindow(FAILURES_PER_MINUTE, MINUTE)
-  const known = new Set<string>()
+  /** Credentials by the fingerprint of what was shown. */
+  const known = new Map<string, string | null>()
   const refusalOf = (address: string, presented: string): AppError | null => {
     const waitMs = failures.waitMs(peerKey(address), clock.monotonicMs())
     if (waitMs <= 0 || known.has(fingerprint(presented))) return null
@@ -44,9 +47,10 @@ export function createFailedAttempts({ clock, log }: { clock: Clock; log: Log })
     },
     refusalOf,
     failed: (address) => failures.record(peerKey(address), clock.monotonicMs()),
-    succeeded: (presented) => {
-      known.add(fingerprint(presented))
-      const [oldest] = known
+    acceptedAs: (presented) => known.get(fingerprint(presented)) ?? null,
+    succeeded: (presented, credentialId) => {
+      known.set(fingerprint(presented), credentialId ?? null)
+      const [oldest] = known.keys()
       if (known.size > MAX_KNOWN && oldest !== undefined) known.delete(oldest)
     },
   }

@@ -12,13 +12,13 @@ import { findFork, type ForkRecord, insertFork } from '../../store/forks.ts'
 import type { StackRecord } from '../../store/stacks.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
 import { insertUnit } from '../../store/units.ts'
-import { checkAffordable } from '../billing/afford.ts'
+import { checkAfforded } from '../billing/afford.ts'
 import type { Caller } from '../credentials/caller.ts'
 import type { Once } from '../idempotency/once.ts'
 import { type EffectivePolicy, checkConcurrency } from '../policies/check.ts'
 import { inLiveTeamTransaction } from '../transactions/transactions.ts'
 import { copyBootFiles } from '../units/model/boot-files.ts'
-import { checkExisting, readEffectivePolicy } from '../units/admission/effective-policy.ts'
+import { checkExisting, readAdmission } from '../units/admission/effective-policy.ts'
 import { checkDisk } from '../units/admission/disk-limits.ts'
 import { copySecrets } from '../units/model/env.ts'
 import { newUnitRow } from '../units/model/new-row.ts'
@@ -77,14 +77,14 @@ async function reserve(
   return await inLiveTeamTransaction(app, { teamId, once }, async (db) => {
     const id = newId('fork')
     const plan = await decide(db, id)
-    const { bounds, live } = await readEffectivePolicy(app, db, caller)
+    const { bounds, live, spending, diskGb } = await readAdmission(app, db, caller)
     checkCopies(bounds, plan.copies)
     const disks = plan.copies.map(({ source: { size, spec } }) => ({ size, volume: spec.volume }))
-    await checkDisk(app, db, { teamId, plan: bounds.plan }, disks)
+    checkDisk(app, { teamId, plan: bounds.plan, diskGb }, disks)
     const starting = plan.copies.filter(({ source }) => source.state === 'running')
     checkConcurrency(bounds.policy, live, starting.length)
     const sizes = starting.map(({ source }) => source.size)
-    await checkAffordable(app, db, caller, sizes)
+    checkAfforded(app, spending, sizes)
 
     const { sourceId, stack, copies, skipped } = plan
     const createdAt = app.clock.now()

@@ -9,13 +9,13 @@ import { type Policy, policySchema } from '../../../contract/policy.ts'
 import { isId } from '../../../lib/ids.ts'
 import type { Database } from '../../../store/db.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
-import { checkAffordable, checkAfforded, readSpending } from '../../billing/afford.ts'
+import { checkAfforded, readSpending } from '../../billing/afford.ts'
 import type { Caller } from '../../credentials/caller.ts'
 import { unrestrictedPolicy } from '../../credentials/unrestricted-policy.ts'
 import { checkConcurrency } from '../../policies/check.ts'
 import { inTransactionOfLockedTeam } from '../../transactions/transactions.ts'
 import { shedLoad } from './cold-starts.ts'
-import { checkExisting, readEffectivePolicy } from './effective-policy.ts'
+import { checkExisting, readStartAdmission } from './effective-policy.ts'
 import { transition } from '../lifecycle/transition.ts'
 
 /**
@@ -57,10 +57,10 @@ export async function admitUnitInTeamLock(
 }
 
 async function checkCaller(app: App, db: Kysely<Database>, caller: Caller, unit: UnitRecord): Promise<void> {
-  const { bounds, live } = await readEffectivePolicy(app, db, caller)
+  const { bounds, live, spending } = await readStartAdmission(app, db, caller)
   checkExisting(bounds, unit)
   checkConcurrency(bounds.policy, live)
-  await checkAffordable(app, db, caller, [unit.size])
+  checkAfforded(app, spending, [unit.size])
 }
 
 /**

@@ -15,24 +15,22 @@ import { machineSizes } from '../model/machine.ts'
 type Team = { teamId: string; plan: Plan }
 type Wanted = { size: Size; volume?: { gb: number } | null | undefined }
 
-const sizeDiskGb = Object.fromEntries(sizes.map((size) => [size, machineSizes[size].diskGb])) as Record<
-  Size,
-  number
->
+export const sizeDiskGb = Object.fromEntries(
+  sizes.map((size) => [size, machineSizes[size].diskGb]),
+) as Record<Size, number>
 
 export async function promisedDiskGb(db: Kysely<Database>, teamId: string): Promise<number> {
   return await sumDiskGb(db, { teamId, sizeDiskGb })
 }
 
-/** Throws unless this much more may be promised. Call it with the team locked. */
-export async function checkDisk(
+/** Throws unless this much more may be promised. `diskGb`: promised now, read with the team locked. */
+export function checkDisk(
   app: App,
-  db: Kysely<Database>,
-  { teamId, plan }: Team,
+  { teamId, plan, diskGb: used }: Team & { diskGb: number },
   wanted: Wanted[],
-): Promise<void> {
+): void {
   const asked = wanted.reduce((sum, { size, volume }) => sum + sizeDiskGb[size] + (volume?.gb ?? 0), 0)
-  const [used, max] = [await promisedDiskGb(db, teamId), diskGbOf[plan]]
+  const max = diskGbOf[plan]
   if (used + asked <= max) return
   tellBoundMet(app, { bound: 'disk of the plan', by: teamId })
   throw quotaExceeded(

@@ -8,11 +8,15 @@ import { unauthorized, validation } from '../../../contract/errors.ts'
 import { InvalidImageReference, parseImageReference } from '../../../contract/image-reference.ts'
 import { policySchema } from '../../../contract/policy.ts'
 import type { Database } from '../../../store/db.ts'
-import { findActiveUnits } from '../../../store/active-units.ts'
+import { type ActiveUnits, findActiveUnits } from '../../../store/active-units.ts'
+import { findAdmission, type Spending } from '../../../store/spending.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
+import { readSpending } from '../../billing/afford.ts'
+import { sizeNanoCentsPerHour } from '../../billing/prices.ts'
 import { isLive } from '../../credentials/authenticate.ts'
 import type { Caller } from '../../credentials/caller.ts'
 import { type EffectivePolicy, checkUnit } from '../../policies/check.ts'
+import { sizeDiskGb } from './disk-limits.ts'
 
 export function effectivePolicyOf(
   app: App,
@@ -26,9 +30,39 @@ export function effectivePolicyOf(
 export async function readEffectivePolicy(
   app: App,
   db: Kysely<Database>,
-  { kind, teamId, credentialId, policy }: Caller,
+  caller: Caller,
 ): Promise<{ bounds: EffectivePolicy; live: number }> {
-  const holding = await findActiveUnits(db, { teamId, heldBy: credentialId })
+  const { teamId, credentialId } = caller
+  return effectiveNow(app, caller, await findActiveUnits(db, { teamId, heldBy: credentialId }))
+}
+
+/** The same with what else decides whether units may be made, in one query. */
+export async function readAdmission(
+  app: App,
+  db: Kysely<Database>,
+  caller: Caller,
+): Promise<{ bounds: EffectivePolicy; live: number; spending: Spending; diskGb: number }> {
+  const { teamId, credentialId } = caller
+  const moment = { now: app.clock.now(), sizePrices: sizeNanoCentsPerHour }
+  const { diskGb, ...spending } = await findAdmission(db, { teamId, credentialId, sizeDiskGb, ...moment })
+  return { ...effectiveNow(app, caller, spending), spending, diskGb }
+}
+
+/** The same with what decides whether a unit may be started, in one query. */
+export async function readStartAdmission(
+  app: App,
+  db: Kysely<Database>,
+  caller: Caller,
+): Promise<{ bounds: EffectivePolicy; live: number; spending: Spending }> {
+  const spending = await readSpending(app, db, caller)
+  return { ...effectiveNow(app, caller, spending), spending }
+}
+
+function effectiveNow(
+  app: App,
+  { kind, policy }: Caller,
+  holding: ActiveUnits,
+): { bounds: EffectivePolicy; live: number } {
   const { live, plan, revokedAt, teamEgress } = holding
   if (kind === 'session') return { bounds: effectivePolicyOf(app, { policy, plan }, teamEgress), live }
   if (holding.policy === null) throw unauthorized()

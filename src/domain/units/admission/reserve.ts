@@ -16,7 +16,7 @@ import { insertEndpoint } from '../../../store/endpoints.ts'
 import type { StackRecord } from '../../../store/stacks.ts'
 import type { StoredSpec, UnitRecord } from '../../../store/unit-record.ts'
 import { findUnitOfAnyTeam, insertUnit, unitNameTaken } from '../../../store/units.ts'
-import { checkAffordable } from '../../billing/afford.ts'
+import { checkAfforded } from '../../billing/afford.ts'
 import type { Caller } from '../../credentials/caller.ts'
 import { urlOf } from '../../endpoints/address.ts'
 import { newEndpoint } from '../../endpoints/name.ts'
@@ -36,7 +36,7 @@ import { checkBindings, checkBrokeredEnv } from '../../secrets/bind.ts'
 import { inLiveTeamTransaction } from '../../transactions/transactions.ts'
 import { waitForCapacity } from './cold-starts.ts'
 import { declaredFiles, keepBootFiles } from '../model/boot-files.ts'
-import { effectivePolicyOf, readEffectivePolicy, registryOf } from './effective-policy.ts'
+import { effectivePolicyOf, readAdmission, registryOf } from './effective-policy.ts'
 import { checkDisk, checkVolumes } from './disk-limits.ts'
 import { declaredEnv, keepSecrets } from '../model/env.ts'
 import { engineAway } from '../lifecycle/failures.ts'
@@ -107,43 +107,43 @@ async function reserve(app: App, caller: Caller, plan: CreatePlan, once: Once | 
   ])
   return await inLiveTeamTransaction(app, { teamId, once }, async (db) => {
     if (!(await isStillPlaced(app, db, { teamId, host }))) throw new Misplaced()
-    const { bounds, live } = await readEffectivePolicy(app, db, caller)
+    const { bounds, live, spending, diskGb } = await readAdmission(app, db, caller)
     checkPlanned(app, bounds, wanted)
     checkConcurrency(bounds.policy, live, wanted.length)
-    await checkDisk(app, db, { teamId, plan: bounds.plan }, specs)
-    await checkAffordable(
+    checkDisk(app, { teamId, plan: bounds.plan, diskGb }, specs)
+    checkAfforded(
       app,
-      db,
-      caller,
+      spending,
       specs.map(({ size }) => size),
     )
     const first = newId('unit')
     const named = { stack: plan.stack, unitName: plan.name }
     const stack = await resolveStack(app, db, teamId, { ...named, madeBy: first })
-    const made = await nameAll(db, plan, stack)
+    const made = await nameAll(db, plan, { stack, isNew: stack.madeBy === first })
     const rules = made.units.map(({ spec }) => askedEgress(bounds, spec.egress))
     if (rules.some(({ siblings }) => siblings === 'stack')) await makeScope(db, stack.id)
 
-    const ids: string[] = []
+    const inserted: UnitRecord[] = []
     const outputs = { ...made.outputs }
     for (const planned of made.units) {
-      const id = ids.length === 0 ? first : newId('unit')
-      ids.push(id)
+      const id = inserted.length === 0 ? first : newId('unit')
       const madeWith = made.units.length === 1 ? null : first
-      await insertPlanned(app, db, caller, { id, planned, stack, host, isolation, madeWith, bounds })
+      const insertion = { id, planned, stack, host, isolation, madeWith, bounds }
+      const unit = await insertPlanned(app, db, caller, insertion)
       const owner = { teamId, stackId: stack.id, unitId: id }
       Object.assign(outputs, await keepSecrets(db, app.secretKey, owner, planned.spec.env))
       if (plan.expose && made.frontDoor?.unit === planned.spec.name) {
         const url = { port: made.frontDoor.port, protocol: 'http', mode: plan.expose } as const
         const of = { id, teamId, name: planned.spec.name }
-        await insertEndpoint(db, newEndpoint(app.secretKey, of, { ...url, at: app.clock.now() }))
-      }
+        const endpoint = newEndpoint(app.secretKey, of, { ...url, at: app.clock.now() })
+        await insertEndpoint(db, endpoint)
+        inserted.push(await reread(app, db, id))
+      } else inserted.push(unit)
     }
-    const units = await Promise.all(ids.map((id) => reread(app, db, id)))
-    const told = withUrl(app, units, outputs)
-    const kept = { recipe: plan.recipe, unitIds: ids, outputs: told }
+    const told = withUrl(app, inserted, outputs)
+    const kept = { recipe: plan.recipe, unitIds: inserted.map(({ id }) => id), outputs: told }
     await once?.keep(db, kept satisfies z.infer<typeof keptOfCreateSchema>)
-    return { units, outputs: told }
+    return { units: inserted, outputs: told }
   })
 }
 
@@ -151,8 +151,9 @@ async function reserve(app: App, caller: Caller, plan: CreatePlan, once: Once | 
 async function nameAll(
   db: Kysely<Database>,
   plan: CreatePlan,
-  { id: stackId, name: stackName }: StackRecord,
+  { stack: { id: stackId, name: stackName }, isNew }: { stack: StackRecord; isNew: boolean },
 ): Promise<PlannedUnits> {
+  if (isNew) return plan.make({ name: plan.name, stackName })
   const firstTaken = async ({ units }: PlannedUnits): Promise<string | null> => {
     for (const { spec } of units) if (await unitNameTaken(db, { stackId, name: spec.name })) return spec.name
     return null
@@ -180,7 +181,7 @@ async function insertPlanned(
   db: Kysely<Database>,
   caller: Caller,
   { id, planned, stack, host, isolation, madeWith, bounds }: Insertion,
-): Promise<void> {
+): Promise<UnitRecord> {
   const { spec } = planned
   const { teamId } = caller
   const together = spec.sleep === undefined ? stack.sleep : null
@@ -200,8 +201,9 @@ async function insertPlanned(
     egress,
     sleeps_together: together !== null,
   })
-  await insertUnit(db, { ...row, made_with: madeWith })
+  const unit = await insertUnit(db, { ...row, made_with: madeWith })
   await keepBootFiles(db, app.secretKey, { teamId, unitId: id }, spec.files)
+  return unit
 }
 
 async function reread(app: App, db: Kysely<Database>, id: string): Promise<UnitRecord> {

@@ -4,7 +4,13 @@ import type { Kysely } from 'kysely'
 import type { App } from '../../../app.ts'
 import { newId } from '../../../lib/ids.ts'
 import type { Database } from '../../../store/db.ts'
-import { findStackByName, insertStack, nameStack, type StackRecord } from '../../../store/stacks.ts'
+import {
+  findStackByName,
+  insertStack,
+  insertStackUnlessTaken,
+  nameStack,
+  type StackRecord,
+} from '../../../store/stacks.ts'
 import { firstFreeName } from './names.ts'
 
 /**
@@ -19,8 +25,13 @@ export async function resolveStack(
   { stack, unitName, madeBy }: { stack: string | undefined; unitName: string; madeBy: string | null },
 ): Promise<StackRecord> {
   if (stack === undefined) {
-    const name = await firstFreeStackName(db, { teamId, wanted: unitName })
-    return await makeStack(app, db, { teamId, name, sleep: null, isUnnamed: true, madeBy })
+    // Tried rather than looked up first: it nearly always succeeds, and a caller waits.
+    let made = newStack(app, { teamId, name: unitName, sleep: null, isUnnamed: true, madeBy })
+    await firstFreeName(unitName, async (name) => {
+      made = { ...made, name }
+      return !(await insertStackUnlessTaken(db, made))
+    })
+    return made
   }
   const existing = await findStackByName(db, { teamId, name: stack })
   const isMadeForOthers = existing !== null && (existing.isUnnamed || existing.madeBy !== null)
@@ -35,12 +46,14 @@ export async function firstFreeStackName(
   return await firstFreeName(wanted, async (name) => (await findStackByName(db, { teamId, name })) !== null)
 }
 
-export async function makeStack(
-  app: App,
-  db: Kysely<Database>,
-  stack: Pick<StackRecord, 'teamId' | 'name' | 'sleep' | 'isUnnamed' | 'madeBy'>,
-): Promise<StackRecord> {
-  const made = { ...stack, id: newId('stack'), createdAt: app.clock.now() }
+export async function makeStack(app: App, db: Kysely<Database>, stack: NewStack): Promise<StackRecord> {
+  const made = newStack(app, stack)
   await insertStack(db, made)
-  return { ...made, deletedAt: null }
+  return made
+}
+
+type NewStack = Pick<StackRecord, 'teamId' | 'name' | 'sleep' | 'isUnnamed' | 'madeBy'>
+
+function newStack(app: App, stack: NewStack): StackRecord {
+  return { ...stack, id: newId('stack'), createdAt: app.clock.now(), deletedAt: null }
 }
