@@ -4,7 +4,7 @@
 import type { App } from '../../../app.ts'
 import { MINUTE, SECOND } from '../../../lib/clock.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
-import { touchUnit, touchUnits } from '../../../store/units.ts'
+import { touchUnit, touchUnits } from '../../../store/unit-use.ts'
 
 /**
  * Returns false if the unit does not run any more. Uses that arrive while one is being recorded are recorded
