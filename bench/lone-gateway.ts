@@ -9,7 +9,7 @@ import type { Protocol } from '../src/contract/endpoint.ts'
 import { createEndpointRoutes } from '../src/gateway/routing/endpoint-routes.ts'
 import { createGateway } from '../src/gateway/server.ts'
 import type { ServerClient } from '../src/gateway/server-link/client.ts'
-import type { WakeAnswer } from '../src/gateway/server-link/protocol.ts'
+import type { GatewayAnswer } from '../src/gateway/server-link/protocol.ts'
 import { createWakeLeases } from '../src/gateway/server-link/wake-leases.ts'
 import { systemClock as clock } from '../src/lib/clock.ts'
 import { silentLog as log } from '../src/lib/log.ts'
@@ -30,8 +30,8 @@ const unitOf = (name: string) => `unit_${name}`
 const server: ServerClient = {
   async ask(operation, request) {
     const awake = 'unitIds' in request ? request.unitIds : []
-    const answers = { use: { kind: 'running', ...run }, used: { awake }, visits: {} } as const
-    return answers[operation] as unknown as WakeAnswer[typeof operation]
+    const answers: Partial<GatewayAnswer> = { use: { kind: 'running', ...run }, used: { awake }, visits: {} }
+    return answers[operation] as GatewayAnswer[typeof operation]
   },
   async follow(watcher, signal) {
     watcher.onConnected()

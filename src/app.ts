@@ -3,6 +3,7 @@
 import { EventEmitter } from 'node:events'
 import type { Kysely } from 'kysely'
 import type { Config } from './config.ts'
+import type { GatewayFacts } from './contract/gateway-facts.ts'
 import { createUnitActivity, type UnitActivity } from './domain/units/activity/unit-activity.ts'
 import type { Capabilities, Capacity } from './engine/engine.ts'
 import type { Fleet } from './engine/fleet.ts'
@@ -56,6 +57,8 @@ export type App = AppParts & {
   teamEvents: EventEmitter<{ changed: [teamId: string] }>
   /** By host, as its engine last reported (domain/hosts/capabilities.ts). */
   capabilities: Map<string, Capabilities>
+  /** By host of another machine: what its gateway says of itself (domain/endpoints/gateways.ts). */
+  gateways: Map<string, GatewayFacts>
   /** Reads of logs in progress, by team (domain/units/logs.ts). */
   logReads: ConcurrencyLimit
   /** Of a host, at most a moment old; null if it does not answer soon. */
@@ -80,6 +83,7 @@ export function createApp(parts: AppParts): App {
     activity: createUnitActivity({ db: parts.db, clock }),
     teamEvents: new EventEmitter(),
     capabilities: new Map(),
+    gateways: new Map(),
     logReads: createConcurrencyLimit(Infinity, LOG_READS),
     capacityOf,
     coldStarts: keptByKey((hostId) => createColdStarts(parts, capacityOf(hostId))),

@@ -34,7 +34,7 @@ beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), 'berth-wake-'))
   socketPath = join(directory, 'wake.sock')
   await serve()
-  server = connectToServer({ socketPath, clock: systemClock })
+  server = connectToServer({ address: { socketPath }, clock: systemClock })
 })
 afterEach(async () => {
   await serving.close()
@@ -93,6 +93,7 @@ describe('the wake socket', () => {
     ['an object instead of a list', asking('visits', { unitIds: {} })],
     ['too many ids', asking('visits', { unitIds: Array.from({ length: 16_385 }, () => newId('unit')) })],
     ['an operation of the engine', asking('exec', {})],
+    ['a question of gateways of other hosts', asking('routes', { names: [] })],
     ['an operation of JavaScript', asking('constructor', {})],
     ['a string for the request id', '{"id":"1","operation":"visits","request":{"unitIds":[]}}'],
     ['HTTP', 'POST /use HTTP/1.1'],
@@ -116,7 +117,10 @@ describe('the wake socket', () => {
     const broken = { ...domain.app, db: domain.app.db.withSchema('nowhere') }
     const other = join(directory, 'other.sock')
     const failing = await serveWakes(broken, { socketPath: other, socketGid: process.getegid?.() ?? 0 })
-    const asked = connectToServer({ socketPath: other, clock: systemClock }).ask('use', { unitId: unit.id })
+    const asked = connectToServer({
+      address: { socketPath: other },
+      clock: systemClock,
+    }).ask('use', { unitId: unit.id })
     await expect(asked).rejects.toThrow('cannot answer')
     await failing.close()
   })

@@ -7,10 +7,10 @@ import type { Log } from '../lib/log.ts'
 import { runLoop } from '../lib/loop.ts'
 
 export type FollowedIdentity = {
-  current(): FleetIdentity
+  current: () => FleetIdentity
   /** Calls `use` with each identity that takes the place of the current one. */
-  onRenewed(use: (renewed: FleetIdentity) => void): void
-  stop(): Promise<void>
+  onRenewed: (use: (renewed: FleetIdentity) => void) => void
+  stop: () => Promise<void>
 }
 
 const LOOK_EVERY_MS = 10 * SECOND

@@ -3,12 +3,14 @@
 import { join } from 'node:path'
 import type { Kysely } from 'kysely'
 import { createServer } from '../api/http/server.ts'
-import { createApp } from '../app.ts'
+import { type App, createApp } from '../app.ts'
 import type { Config } from '../config.ts'
+import { recallGateways } from '../domain/endpoints/gateways.ts'
 import { recover } from '../domain/units/lifecycle/reconcile.ts'
 import type { Engine } from '../engine/engine.ts'
 import { createFleet, type NewHost } from '../engine/fleet.ts'
 import { askEngineEpoch, connectEngine } from '../engine/ipc/client.ts'
+import { type FarGateways, serveFarGateways } from '../gateway/server-link/far-server.ts'
 import { serveWakes } from '../gateway/server-link/server.ts'
 import { getAccount } from '../lib/system-users.ts'
 import { ownHostName } from '../lib/own-host-name.ts'
@@ -27,6 +29,7 @@ import { meetLocalHost } from '../store/hosts.ts'
 import { engineSocketOf, keyFileIn, mailDirOf, wakeSocketOf } from './channel.ts'
 import { openDataKey } from './data-key.ts'
 import { holdLeadership, acquireLeadership } from './leadership.ts'
+import type { FollowedIdentity } from './identity.ts'
 import type { ProcessMain, ProcessContext } from './run-process.ts'
 import { openServerIdentity } from './server-identity.ts'
 
@@ -54,6 +57,7 @@ export const serverProcess: ProcessMain = async (context) => {
     payments: config.payments && (await openStripe(config.payments)),
     fetchPublic: createPublicFetch(),
   })
+  await recallGateways(app)
   // Before any call can use a unit, the engine's machines and the database's units must agree.
   await recover(app)
   const loops = startJobs(app)
@@ -61,12 +65,14 @@ export const serverProcess: ProcessMain = async (context) => {
     socketPath: wakeSocketOf(runDir),
     socketGid: (await getAccount('berth-gateway')).gid,
   })
+  const far = identity && (await serveOtherHosts(app, identity))
   const server = createServer(app)
   await server.listen(config.apiAddress)
   const shown = await serveMetrics(config.metrics, { metrics: metrics.of(app), log })
   return {
     stop: async () => {
       await shown.close()
+      await far?.close()
       await wakes.close()
       await server.close()
       await loops.stop()
@@ -75,6 +81,15 @@ export const serverProcess: ProcessMain = async (context) => {
       await db.destroy()
     },
   }
+}
+
+/** Null without other hosts. */
+async function serveOtherHosts(app: App, identity: FollowedIdentity): Promise<FarGateways | null> {
+  const { hostsAddress } = app.config
+  if (!hostsAddress) return null
+  const far = await serveFarGateways(app, { ...hostsAddress, identity: identity.current() })
+  identity.onRenewed(far.show)
+  return far
 }
 
 /** The host of this data directory, by its instance; its name is that of the machine. */

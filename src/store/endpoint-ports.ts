@@ -27,10 +27,14 @@ export async function takePort(db: Kysely<Database>, { first, last }: PortRange)
   return rows[0]?.port ?? null
 }
 
-/** Returns the ports of all live endpoints, as the gateway's role sees them. */
+/**
+ * Returns the ports of all live endpoints, as the gateway's role sees them; with `hostId` only of units on that host,
+ * which that role cannot ask for.
+ */
 export async function findEndpointPorts(
   db: Kysely<Database>,
   { first, last }: PortRange,
+  { hostId }: { hostId?: string } = {},
 ): Promise<EndpointPort[]> {
   const rows = await db
     .selectFrom('endpoints')
@@ -38,6 +42,17 @@ export async function findEndpointPorts(
     .where('gateway_port', '>=', first)
     .where('gateway_port', '<=', last)
     .where('retired_at', 'is', null)
+    .$if(hostId !== undefined, (query) =>
+      query.where((where) =>
+        where.exists(
+          where
+            .selectFrom('units')
+            .select('units.id')
+            .whereRef('units.id', '=', 'endpoints.unit_id')
+            .where('units.host_id', '=', hostId ?? ''),
+        ),
+      ),
+    )
     .execute()
   return rows.flatMap(({ port, ...plain }) => (port === null ? [] : { port, ...plain }))
 }

@@ -88,8 +88,12 @@ export type EndpointRoute = {
   generation: number
 }
 
-/** Of any team: returns the live endpoints with these names. */
-export async function findEndpointRoutes(db: Kysely<Database>, names: string[]): Promise<EndpointRoute[]> {
+/** Of any team: returns the live endpoints with these names, with `hostId` only those of units on that host. */
+export async function findEndpointRoutes(
+  db: Kysely<Database>,
+  names: string[],
+  { hostId }: { hostId?: string } = {},
+): Promise<EndpointRoute[]> {
   return await db
     .selectFrom('endpoints')
     .innerJoin('units', 'units.id', 'endpoints.unit_id')
@@ -108,5 +112,6 @@ export async function findEndpointRoutes(db: Kysely<Database>, names: string[]):
     ])
     .where('endpoints.name', '=', sql<string>`any(${names})`)
     .where('endpoints.retired_at', 'is', null)
+    .$if(hostId !== undefined, (query) => query.where('units.host_id', '=', hostId ?? ''))
     .execute()
 }

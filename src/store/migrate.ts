@@ -39,6 +39,7 @@ import { up as brokeredSecrets } from './migrations/0040-brokered-secrets.ts'
 import { up as egressLog } from './migrations/0041-egress-log.ts'
 import { up as factsOfHosts } from './migrations/0044-facts-of-hosts.ts'
 import { up as hostEvents } from './migrations/0046-host-events.ts'
+import { up as gatewaysOfHosts } from './migrations/0047-gateways-of-hosts.ts'
 import { applyRepeatableSql } from './repeatable.ts'
 
 type RunStep = (step: Migration, on: Kysely<unknown>, name: string) => Promise<void>
@@ -80,6 +81,7 @@ const migrations: Record<string, Migration> = {
   '0041-egress-log': { up: egressLog },
   '0044-facts-of-hosts': { up: factsOfHosts },
   '0046-host-events': { up: hostEvents },
+  '0047-gateways-of-hosts': { up: gatewaysOfHosts },
 }
 
 // A lock of this file: the migrator takes its own only after it has looked for its tables.

@@ -7,11 +7,12 @@ import type { Database } from './schema.ts'
 
 /**
  * Returns the address of the unit that `name` refers to for the unit at `askerAddress`: `<unit>.<stack>.internal` in
- * its team, a bare `<unit>` in its stack. Null for any other name, and for an asker that is not a unit.
+ * its team, a bare `<unit>` in its stack. Null for any other name, and for an asker that is not a unit; with `hostId`
+ * also for units of other hosts.
  */
 export async function findAddressOfName(
   db: Kysely<Database>,
-  { askerAddress, name }: { askerAddress: string; name: string },
+  { askerAddress, name, hostId }: { askerAddress: string; name: string; hostId?: string },
 ): Promise<string | null> {
   const asked = parseName(name)
   if (asked === null) return null
@@ -23,6 +24,9 @@ export async function findAddressOfName(
     .where('asker.state', '<>', 'destroyed')
     .where('target.state', 'not in', [...statesWithoutName])
     .where('target.name', '=', asked.unit)
+    .$if(hostId !== undefined, (where) =>
+      where.where('asker.host_id', '=', hostId ?? '').where('target.host_id', '=', hostId ?? ''),
+    )
     .select('target.address')
   const scoped =
     asked.stack === null

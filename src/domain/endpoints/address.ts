@@ -1,19 +1,21 @@
 // The addresses of endpoints: host and URL, for answers and for the unit's environment.
 
 import type { App } from '../../app.ts'
-import type { Config } from '../../config.ts'
 import { formatEndpointLabel } from '../../contract/endpoint-label.ts'
 import type { Protocol } from '../../contract/endpoint.ts'
 import type { Env } from '../../contract/env.ts'
+import type { GatewayFacts } from '../../contract/gateway-facts.ts'
 import type { EndpointRecord } from '../../store/endpoints.ts'
 import type { StoredSpec } from '../../store/unit-record.ts'
+import { gatewayOf } from './gateways.ts'
 import { openSecret } from './name.ts'
 
-type Needs = Pick<App, 'config' | 'secretKey'>
+type Needs = Pick<App, 'config' | 'gateways' | 'secretKey'>
+type OfUnit = { teamId: string; hostId: string }
 
-export function hostOf({ config, secretKey }: Needs, teamId: string, endpoint: EndpointRecord): string {
-  const label = formatEndpointLabel({ name: endpoint.name, secret: openSecret(secretKey, teamId, endpoint) })
-  return `${label}.${config.domain}`
+export function hostOf(needs: Needs, unit: OfUnit, endpoint: EndpointRecord): string {
+  const secret = openSecret(needs.secretKey, unit.teamId, endpoint)
+  return `${formatEndpointLabel({ name: endpoint.name, secret })}.${gatewayOf(needs, unit).domain}`
 }
 
 /**
@@ -22,13 +24,14 @@ export function hostOf({ config, secretKey }: Needs, teamId: string, endpoint: E
  */
 export function urlOf(
   needs: Needs,
-  { teamId, spec }: { teamId: string; spec: Pick<StoredSpec, 'databasePorts' | 'env'> },
+  unit: OfUnit & { spec: Pick<StoredSpec, 'databasePorts' | 'env'> },
   endpoint: EndpointRecord,
 ): string {
   const { port, protocol } = endpoint
+  const { spec } = unit
   const isOfRecipe = spec.databasePorts.some((of) => of.port === port && of.protocol === protocol)
   const login = isOfRecipe ? loginOf(protocol, spec.env) : nobody
-  return urlAt(needs.config, protocol, hostOf(needs, teamId, endpoint), login)
+  return urlAt(gatewayOf(needs, unit), protocol, hostOf(needs, unit, endpoint), login)
 }
 
 /**
@@ -36,10 +39,11 @@ export function urlOf(
  * there.
  */
 export function portWithoutSni(
-  { config }: Pick<App, 'config'>,
+  needs: Pick<App, 'config' | 'gateways'>,
+  unit: { hostId: string },
   { gatewayPort }: EndpointRecord,
 ): { portWithoutSni?: number } {
-  const range = config.gatewayPorts
+  const range = gatewayOf(needs, unit).ports
   const isOpen = gatewayPort !== null && range && gatewayPort >= range.first && gatewayPort <= range.last
   return isOpen ? { portWithoutSni: gatewayPort } : {}
 }
@@ -70,16 +74,13 @@ function loginOf(protocol: Protocol, env: Env): Login {
   }
 }
 
-function urlAt(config: Config, protocol: Protocol, host: string, { user, path }: Login): string {
+function urlAt(gateway: GatewayFacts, protocol: Protocol, host: string, { user, path }: Login): string {
   if (protocol === 'http') {
-    const url = new URL(config.gatewayPublicUrl ?? `https://${config.domain}:${config.gatewayTls.port}`)
+    const url = new URL(gateway.url)
     url.hostname = host
     return url.origin
   }
-  const port =
-    protocol === 'mysql'
-      ? (config.gatewayPublicMysql ?? config.gatewayMysql.port)
-      : (config.gatewayPublicTls ?? config.gatewayTls.port)
+  const port = protocol === 'mysql' ? gateway.mysqlPort : gateway.tlsPort
   return `${schemes[protocol]}://${user === null ? '' : `${user}@`}${host}:${port}${path}`
 }
 

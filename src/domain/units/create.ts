@@ -25,7 +25,7 @@ import { getRecord } from './get.ts'
 import { machineSizes } from './model/machine.ts'
 import { destroyCreateGroup, waitForCreateGroup } from './lifecycle/create-group.ts'
 import { type CreatePlan, planOfSpec } from './model/plan.ts'
-import { keptOfCreateSchema, reserveUnits } from './admission/reserve.ts'
+import { keptOfCreateSchema, reserveUnits, withNewUrl } from './admission/reserve.ts'
 import { becomeRunning, readyStep, startStep } from './lifecycle/run.ts'
 import { waitUntilStable } from './lifecycle/wait-until-stable.ts'
 import { keepLog, readLastLines } from './model/kept-log.ts'
@@ -132,7 +132,9 @@ export async function createPlanned(
       throw error
     })
   const records = await Promise.all(units.map(({ id }) => getRecord(app, caller, id)))
-  return resultOf(app, records, { outputs, recipe: plan.recipe })
+  const hasMoved = records.some(({ hostId }, at) => hostId !== units[at]?.hostId)
+  const told = hasMoved ? withNewUrl(app, records, outputs) : outputs
+  return resultOf(app, records, { outputs: told, recipe: plan.recipe })
 }
 
 /**

@@ -16,6 +16,7 @@ import { findUnit, lockUnit } from '../../store/units.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { urlOf } from '../endpoints/address.ts'
 import { type Choice, choose, isUrl } from '../endpoints/choose.ts'
+import { gatewayOf } from '../endpoints/gateways.ts'
 import { newEndpoint } from '../endpoints/name.ts'
 import { inTransaction } from '../transactions/transactions.ts'
 import { shedLoad } from './admission/cold-starts.ts'
@@ -83,7 +84,7 @@ async function write(
   }
   const at = app.clock.now()
   if (current !== null) await retireEndpoint(db, { id: current.id, at })
-  const range = mode === 'public' && !isUrl(protocol) ? app.config.gatewayPorts : null
+  const range = mode === 'public' && !isUrl(protocol) ? gatewayOf(app, unit).ports : null
   const gatewayPort = range && (await takePort(db, range))
   const row = newEndpoint(app.secretKey, unit, { port, protocol, mode, at, gatewayPort })
   await insertEndpoint(db, row)

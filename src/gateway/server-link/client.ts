@@ -1,26 +1,38 @@
 // The gateway's client for the server (protocol.ts). The server may be unavailable at any time: every failure only
 // means that it could not be asked.
 
-import { connect } from 'node:net'
+import { connect as connectSocket, type Socket } from 'node:net'
+import { connect as connectTls, type PeerCertificate } from 'node:tls'
+import { X509Certificate } from 'node:crypto'
+import { gatewayFactsOf, type GatewaySettings } from '../../contract/gateway-facts.ts'
 import type { Clock } from '../../lib/clock.ts'
+import { FLEET_DOMAIN, type FleetIdentity, memberOf } from '../../lib/fleet-identity.ts'
+import { fleetTls, PROBE_AFTER_MS } from '../../lib/ipc/fleet-tls.ts'
 import { openJsonLinesClient } from '../../lib/ipc/json-lines-rpc.ts'
 import { createReconnecting } from '../../lib/ipc/reconnecting.ts'
+import type { Address } from '../../lib/setting-values.ts'
 import {
+  type GatewayAnswer,
+  type GatewayOperation,
+  gatewayOperations,
+  type GatewayRequest,
+  LINK_PROTOCOL,
   MAX_BYTES,
   messageSchema,
   SILENT_FOR_MS,
-  type WakeAnswer,
-  type WakeOperation,
-  wakeOperations,
-  type WakeRequest,
 } from './protocol.ts'
 
 export type ServerClient = {
   /** Rejects if the server does not answer. */
-  ask<K extends WakeOperation>(operation: K, request: WakeRequest[K]): Promise<WakeAnswer[K]>
+  ask<K extends GatewayOperation>(operation: K, request: GatewayRequest[K]): Promise<GatewayAnswer[K]>
   /** Reports units that stop running, across restarts of the server, until the signal aborts. */
   follow(watcher: RunEndWatcher, signal: AbortSignal): Promise<void>
 }
+
+export type ServerAddress =
+  | { socketPath: string }
+  /** On another machine. The gateway says there what its settings are. */
+  | (Address & { identity: () => FleetIdentity; settings: GatewaySettings })
 
 export type RunEndWatcher = {
   /** From now on every unit that stops running is reported. */
@@ -33,14 +45,14 @@ export type RunEndWatcher = {
 /** The delay between two connection attempts: as long as a server takes to restart. */
 const AGAIN_MS = 250
 
-export function connectToServer({ socketPath, clock }: { socketPath: string; clock: Clock }): ServerClient {
-  const connected = createReconnecting(() => openConnection(socketPath))
+export function connectToServer({ address, clock }: { address: ServerAddress; clock: Clock }): ServerClient {
+  const connected = createReconnecting(() => openConnection(address))
 
   return {
     async ask(operation, request) {
-      const { answer, deadlineMs } = wakeOperations[operation]
+      const { answer, deadlineMs } = gatewayOperations[operation]
       const said = await connected().ask(operation, request, deadlineMs)
-      return answer.parse(said) as WakeAnswer[typeof operation]
+      return answer.parse(said) as GatewayAnswer[typeof operation]
     },
     async follow(watcher, signal) {
       while (!signal.aborted) {
@@ -51,17 +63,17 @@ export function connectToServer({ socketPath, clock }: { socketPath: string; clo
   }
 }
 
-type Asked = { operation: WakeOperation; request: unknown }
+type Asked = { operation: GatewayOperation; request: unknown }
 
 type Connection = {
   isOver(): boolean
-  ask(operation: WakeOperation, request: unknown, deadlineMs: number): Promise<unknown>
+  ask(operation: GatewayOperation, request: unknown, deadlineMs: number): Promise<unknown>
   /** Resolves when the connection ends; the signal ends it. */
   follow(watcher: RunEndWatcher, signal: AbortSignal): Promise<void>
 }
 
-function openConnection(socketPath: string): Connection {
-  const socket = connect(socketPath)
+function openConnection(address: ServerAddress): Connection {
+  const socket = 'socketPath' in address ? connectSocket(address.socketPath) : connectByTls(address)
   const over = Promise.withResolvers<void>()
   let watcher: RunEndWatcher | null = null
   let isThere = false
@@ -69,13 +81,23 @@ function openConnection(socketPath: string): Connection {
   const silence = setTimeout(() => socket.destroy(new Error('the server is silent')), SILENT_FOR_MS)
   const hear = (line: string) => {
     silence.refresh()
-    if (!isThere) watcher?.onConnected()
+    if (!isThere) greet()
     isThere = true
     if (line === '') return null
     const saying = messageSchema.parse(JSON.parse(line))
     if (!('event' in saying)) return saying
     watcher?.onRunEnded(saying.of)
     return null
+  }
+  const greet = () => {
+    watcher?.onConnected()
+    if ('socketPath' in address) return
+    const { deadlineMs } = gatewayOperations.hello
+    calls.call({ operation: 'hello', request: gatewayFactsOf(address.settings) }, deadlineMs).then(
+      // Said again on the next connection.
+      (reply) => 'error' in reply && socket.destroy(),
+      () => socket.destroy(),
+    )
   }
   const calls = openJsonLinesClient(socket, {
     mostBytes: MAX_BYTES,
@@ -105,4 +127,26 @@ function openConnection(socketPath: string): Connection {
       signal.removeEventListener('abort', end)
     },
   }
+}
+
+/** Any server of the fleet will do: which one leads is not for the gateway to say. */
+const SERVER_NAME = `server.${FLEET_DOMAIN}`
+
+function connectByTls({ host, port, identity }: Exclude<ServerAddress, { socketPath: string }>): Socket {
+  const socket = connectTls({
+    host,
+    port,
+    ...fleetTls(identity()),
+    ALPNProtocols: [LINK_PROTOCOL],
+    servername: SERVER_NAME,
+    checkServerIdentity: (_name, certificate) => refusalOf(certificate),
+  })
+  return socket.setNoDelay(true).setKeepAlive(true, PROBE_AFTER_MS)
+}
+
+/** TLS has checked that the authority has signed it for servers and that it is valid now. */
+function refusalOf({ raw }: PeerCertificate): Error | undefined {
+  return memberOf(new X509Certificate(raw))?.role === 'server'
+    ? undefined
+    : new Error('another member of the fleet answers in place of its server')
 }

@@ -1,15 +1,22 @@
-// The protocol between gateway and server: the gateway may only ask to wake units, and record that they are used. The
-// gateway parses untrusted bytes, so it has no access to the engine's socket and no right to change the database; an
-// attacker who takes it over can only keep units awake.
+// The protocol between gateway and server: a gateway may ask to wake units, and record that they are used. One on a
+// host without a database also asks where names lead. A gateway parses untrusted bytes, so it has no access to the
+// engine's socket and no right to change the database; an attacker who takes it over can only keep units awake, on
+// another host only those of that host.
 //
-// It is JSON lines (json-lines-rpc.ts) over a unix socket, because a visit that wakes its unit waits for the round
-// trip.
+// It is JSON lines (json-lines-rpc.ts), because a visit that wakes its unit waits for the round trip: over a unix socket,
+// and from other hosts over TLS (fleet-tls.ts).
 
 import { z } from 'zod'
+import { protocols } from '../../contract/endpoint.ts'
+import { gatewayFactsSchema } from '../../contract/gateway-facts.ts'
+import { stoppedReasons, unitStates } from '../../contract/states.ts'
 import { VISIT_WAIT_MS, visitedSchema } from '../../contract/visit.ts'
 import { SECOND } from '../../lib/clock.ts'
 import { answerLine, eventLine, failureLine } from '../../lib/ipc/call-lines.ts'
 import { isId } from '../../lib/ids.ts'
+
+/** What a TLS connection carries, as it is named in ALPN. */
+export const LINK_PROTOCOL = 'berth-gateway'
 
 const unitId = z.string().refine((text) => isId('unit', text), 'is not the id of a unit')
 /** As many as there can be visits (session-limits.ts). */
@@ -19,7 +26,30 @@ const endpointId = z.string().refine((text) => isId('endpoint', text), 'is not t
 const MAX_ENDPOINTS = 8
 const unitIds = z.array(unitId).max(MAX_IDS)
 
-export const wakeOperations = {
+/** The name of an endpoint; a label of DNS. */
+const endpointName = z.string().regex(/^[a-z0-9-]{1,63}$/)
+/** As many as are looked up together (endpoint-routes.ts). */
+const MAX_NAMES = 500
+/** So that the answer fits in a line. */
+export const MAX_PORTS = 8192
+const port = z.int().min(1).max(65_535)
+
+const endpointRoute = z.strictObject({
+  endpointId,
+  name: endpointName,
+  unitId,
+  protocol: z.enum(protocols),
+  /** In base64. */
+  secretHash: z.base64().max(64).nullable(),
+  port,
+  address: z.ipv4().nullable(),
+  state: z.enum(unitStates),
+  stoppedReason: z.enum(stoppedReasons).nullable(),
+  frozen: z.boolean(),
+  generation: z.int(),
+})
+
+export const gatewayOperations = {
   /** Records a use and wakes the unit. Answers that it stays awake for at least a minute, or why not. */
   use: {
     request: z.strictObject({ unitId }),
@@ -41,11 +71,41 @@ export const wakeOperations = {
     answer: z.strictObject({}),
     deadlineMs: 10 * SECOND,
   },
+  /** What the gateway of another host says of itself, on each connection. */
+  hello: {
+    request: gatewayFactsSchema,
+    answer: z.strictObject({}),
+    deadlineMs: 10 * SECOND,
+  },
+  /** The live endpoints with these names, of units on the gateway's host. */
+  routes: {
+    request: z.strictObject({ names: z.array(endpointName).max(MAX_NAMES) }),
+    answer: z.strictObject({ routes: z.array(endpointRoute).max(MAX_NAMES) }),
+    deadlineMs: 5 * SECOND,
+  },
+  /** The ports of the range that belong to endpoints of units on the gateway's host. */
+  ports: {
+    request: z
+      .strictObject({ first: port, last: port })
+      .refine(({ first, last }) => last - first < MAX_PORTS, 'are too many ports'),
+    answer: z.strictObject({
+      ports: z
+        .array(z.strictObject({ port, name: endpointName, protocol: z.enum(protocols) }))
+        .max(MAX_PORTS),
+    }),
+    deadlineMs: 5 * SECOND,
+  },
+  /** The address that a name has for the unit which asks, both on the gateway's host. */
+  address: {
+    request: z.strictObject({ askerAddress: z.ipv4(), name: z.string().max(253) }),
+    answer: z.strictObject({ address: z.ipv4().nullable() }),
+    deadlineMs: 2 * SECOND,
+  },
 } as const
 
-export type WakeOperation = keyof typeof wakeOperations
-export type WakeRequest = { [K in WakeOperation]: z.infer<(typeof wakeOperations)[K]['request']> }
-export type WakeAnswer = { [K in WakeOperation]: z.infer<(typeof wakeOperations)[K]['answer']> }
+export type GatewayOperation = keyof typeof gatewayOperations
+export type GatewayRequest = { [K in GatewayOperation]: z.infer<(typeof gatewayOperations)[K]['request']> }
+export type GatewayAnswer = { [K in GatewayOperation]: z.infer<(typeof gatewayOperations)[K]['answer']> }
 
 /** The longest line: somewhat more than the largest number of ids. */
 export const MAX_BYTES = 1024 * 1024

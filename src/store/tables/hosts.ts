@@ -1,6 +1,7 @@
 // The columns of `hosts` (store/hosts.ts).
 
 import type { ColumnType, Generated, GeneratedAlways } from 'kysely'
+import type { GatewayFacts } from '../../contract/gateway-facts.ts'
 
 export type HostState = 'joining' | 'ready' | 'draining' | 'lost' | 'removed'
 
@@ -21,6 +22,7 @@ export type HostsTable = {
   memory_mb: number | null
   available_mb: number | null
   clock_offset_ms: number | null
+  gateway: ColumnType<GatewayFacts | null, string | null>
 }
 
 /** A state that a host came to, or whether it answers. */

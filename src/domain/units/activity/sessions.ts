@@ -1,5 +1,5 @@
-// The visits in progress, as the gateway reports them. A unit with a visit in progress is in use, as with a command,
-// so it is not put to sleep. A gateway that stopped reporting has no visits.
+// The visits in progress, as gateways report them. A unit with a visit in progress is in use, as with a command, so it
+// is not put to sleep. Each gateway has a list of its own; one that stopped reporting has no visits.
 
 import { type Clock, SECOND } from '../../../lib/clock.ts'
 import type { Counts } from './counts.ts'
@@ -8,36 +8,48 @@ import type { Counts } from './counts.ts'
 const SILENT_FOR_MS = 20 * SECOND
 
 export type Sessions = {
-  /** Replaces the units with visits in progress, and the endpoints that these are at, as far as known. */
-  tell(unitIds: string[], endpoints?: Record<string, string[]>): void
-  /** The gateway is disconnected. */
-  end(): void
+  /** Replaces a gateway's units with visits in progress, and the endpoints that these are at, as far as known. */
+  tell(gateway: string, unitIds: string[], endpoints?: Record<string, string[]>): void
+  /** This gateway has no visits any more. */
+  end(gateway: string): void
   /** The endpoints of the unit with visits in progress; empty if none were reported. */
   endpointsOf(unitId: string): string[]
 }
 
-export function createSessions({ clock, uses }: { clock: Clock; uses: Counts }): Sessions {
+type Told = {
   /** By the unit's id, what ends its use. */
-  let visited = new Map<string, () => void>()
-  let endpointsByUnit = new Map<string, string[]>()
-  let silence = new AbortController()
+  visited: Map<string, () => void>
+  endpoints: Map<string, string[]>
+  silence: AbortController
+}
 
-  const replace = (by: Set<string>, endpoints: Record<string, string[]>) => {
-    silence.abort()
-    const before = visited
-    visited = new Map([...by].map((id) => [id, before.get(id) ?? uses.begin(id)]))
-    for (const [id, endUse] of before) if (!by.has(id)) endUse()
-    endpointsByUnit = new Map(Object.entries(endpoints))
+export function createSessions({ clock, uses }: { clock: Clock; uses: Counts }): Sessions {
+  const byGateway = new Map<string, Told>()
+
+  const end = (gateway: string) => {
+    const told = byGateway.get(gateway)
+    byGateway.delete(gateway)
+    told?.silence.abort()
+    for (const endUse of told?.visited.values() ?? []) endUse()
   }
-  const end = () => replace(new Set(), {})
 
   return {
-    tell(unitIds, endpoints = {}) {
-      replace(new Set(unitIds), endpoints)
-      silence = new AbortController()
-      if (visited.size > 0) clock.sleep(SILENT_FOR_MS, silence.signal).then(end, () => {})
+    tell(gateway, unitIds, endpoints = {}) {
+      const before = byGateway.get(gateway)?.visited ?? new Map<string, () => void>()
+      byGateway.get(gateway)?.silence.abort()
+      const visited = new Map([...new Set(unitIds)].map((id) => [id, before.get(id) ?? uses.begin(id)]))
+      for (const [id, endUse] of before) if (!visited.has(id)) endUse()
+      const silence = new AbortController()
+      if (visited.size === 0) return void byGateway.delete(gateway)
+      byGateway.set(gateway, { visited, endpoints: new Map(Object.entries(endpoints)), silence })
+      clock.sleep(SILENT_FOR_MS, silence.signal).then(
+        () => end(gateway),
+        () => {},
+      )
     },
     end,
-    endpointsOf: (unitId) => endpointsByUnit.get(unitId) ?? [],
+    endpointsOf: (unitId) => [
+      ...new Set([...byGateway.values()].flatMap(({ endpoints }) => endpoints.get(unitId) ?? [])),
+    ],
   }
 }

@@ -105,7 +105,7 @@ async function thawThenClaim(app: App, unit: UnitRecord, onMayRun: () => void): 
       // The answer has left, too, before the change is put together.
       await setImmediate()
       const taken = await admitUnitInTeamLock(app, null, unit, 'thaw')
-      if (!taken) app.activity.events.emit('runEnded', unit.id)
+      if (!taken) app.activity.events.emit('runEnded', unit.id, unit.hostId)
       return taken
     } catch (error) {
       await refreeze(app, unit, begun)
@@ -125,7 +125,7 @@ function beginThaw(app: App, unit: UnitRecord): Promise<void> {
 /** Its row says that it sleeps. A visit that was passed on to it meanwhile has to ask again. */
 async function refreeze(app: App, unit: UnitRecord, begun: Promise<void>): Promise<void> {
   await completesWithin(app.clock, TIMEOUT_MS, begun).catch(() => {})
-  app.activity.events.emit('runEnded', unit.id)
+  app.activity.events.emit('runEnded', unit.id, unit.hostId)
   await completesWithin(app.clock, TIMEOUT_MS, app.fleet.engineOf(unit).freeze(machineRef(unit))).catch(
     () => {},
   )

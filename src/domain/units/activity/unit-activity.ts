@@ -20,7 +20,7 @@ export type UnitActivity = {
   uses: Counts
   /** Calls that wait for a unit to run or to become stable. */
   waiters: Counts
-  /** The visits in progress, as the gateway reports them. Each is a use. */
+  /** The visits in progress, as gateways report them. Each is a use. */
   sessions: Sessions
   /**
    * Operations in progress, by their kind and unit. A second caller, or the job that resumes operations after a crash, joins
@@ -51,7 +51,7 @@ export type UnitEvents = EventEmitter<{
   /** Before the machine of a unit is frozen. */
   freezing: [id: string]
   /** A run ended: leases for it are no longer valid. */
-  runEnded: [id: string]
+  runEnded: [id: string, hostId: string]
 }>
 
 export function createUnitActivity({ db, clock }: { db: Kysely<Database>; clock: Clock }): UnitActivity {
@@ -78,7 +78,8 @@ export function createUnitActivity({ db, clock }: { db: Kysely<Database>; clock:
       for (const id of ids) frozen.delete(id)
     },
     stateChanged: (before, after) => {
-      if (before.state === 'running' && after.state !== 'running') events.emit('runEnded', after.id)
+      if (before.state === 'running' && after.state !== 'running')
+        events.emit('runEnded', after.id, after.hostId)
       if (after.state === 'sleeping' && after.frozen) frozen.set(after.id, after)
       else frozen.delete(after.id)
     },

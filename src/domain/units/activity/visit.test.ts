@@ -282,21 +282,24 @@ describe('open sessions of a unit', () => {
   beforeEach(() => {
     visits = domain.app.activity.sessions
   })
-  afterEach(() => visits.end())
+  afterEach(() => {
+    visits.end('here')
+    visits.end('there')
+  })
 
   it('keep it from being put to sleep until the last one has ended', async () => {
     const endpoints = [newId('endpoint')]
-    visits.tell([unit.id], { [unit.id]: endpoints })
+    visits.tell('here', [unit.id], { [unit.id]: endpoints })
     const details = { busy: [unit.id], endpoints }
     await expect(asleep()).rejects.toMatchObject({ status: 409, details })
-    visits.tell([])
+    visits.tell('here', [])
     await asleep()
     expect((await get()).state).toBe('sleeping')
   })
 
   it('keep it from falling asleep, also when their use was not recorded', async () => {
     for (let count = 0; count < 5; count++) {
-      visits.tell([unit.id])
+      visits.tell('here', [unit.id])
       domain.clock.advance(15_000)
       await settle(1)
     }
@@ -304,8 +307,26 @@ describe('open sessions of a unit', () => {
     expect((await get()).state).toBe('running')
   })
 
+  it('of two gateways do not replace each other, and end with their own gateway', async () => {
+    const [here, there] = [newId('endpoint'), newId('endpoint')]
+    visits.tell('here', [unit.id], { [unit.id]: [here] })
+    visits.tell('there', [unit.id], { [unit.id]: [there] })
+    expect(visits.endpointsOf(unit.id)).toEqual([here, there])
+    visits.tell('here', [])
+    expect(domain.app.activity.uses.of(unit.id)).toBe(1)
+    visits.tell('here', [unit.id])
+    domain.clock.advance(15_000)
+    visits.tell('there', [unit.id])
+    domain.clock.advance(6_000)
+    await settle(1)
+    expect(domain.app.activity.uses.of(unit.id)).toBe(1)
+    visits.end('there')
+    await asleep()
+    expect(domain.app.activity.uses.ids()).toEqual([])
+  })
+
   it('end when their gateway has gone silent', async () => {
-    visits.tell([unit.id])
+    visits.tell('here', [unit.id])
     domain.clock.advance(21_000)
     await settle(1)
     await asleep()

@@ -212,6 +212,17 @@ async function reread(app: App, db: Kysely<Database>, id: string): Promise<UnitR
   return unit
 }
 
+/** For units that are on another host by now, whose gateway has URLs of its own. */
+export function withNewUrl(
+  app: App,
+  units: UnitRecord[],
+  outputs: Record<string, string>,
+): Record<string, string> {
+  if (units.every(({ endpoints }) => endpoints.length === 0)) return outputs
+  const others = Object.entries(outputs).filter(([name]) => name !== 'URL')
+  return withUrl(app, units, Object.fromEntries(others))
+}
+
 /** Adds the URL to the outputs (spec 2.5); a secret cannot have the same name. */
 function withUrl(app: App, units: UnitRecord[], outputs: Record<string, string>): Record<string, string> {
   const published = units.find(({ endpoints }) => endpoints.length > 0)

@@ -159,9 +159,9 @@ export function usesOwnHost(env: Env): boolean {
 }
 
 /** Read at each start: the caller's record may be older than the URL. */
-async function findOwnHost(app: App, { id, teamId }: UnitRecord): Promise<string | null> {
-  const url = await findUrl(app.db, id)
-  return url && hostOf(app, teamId, url)
+async function findOwnHost(app: App, unit: UnitRecord): Promise<string | null> {
+  const url = await findUrl(app.db, unit.id)
+  return url && hostOf(app, unit, url)
 }
 
 /** A placeholder stands for the value of a brokered secret. */

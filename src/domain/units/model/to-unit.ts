@@ -9,7 +9,7 @@ import { showMemory } from './memory.ts'
 import { internalHost } from './names.ts'
 
 export function toUnit(
-  app: Pick<App, 'config' | 'secretKey' | 'capabilities' | 'fleet'>,
+  app: Pick<App, 'config' | 'gateways' | 'secretKey' | 'capabilities' | 'fleet'>,
   unit: UnitRecord,
 ): Unit {
   return {
@@ -29,7 +29,7 @@ export function toUnit(
       protocol: endpoint.protocol,
       mode: endpoint.mode,
       url: urlOf(app, unit, endpoint),
-      ...portWithoutSni(app, endpoint),
+      ...portWithoutSni(app, unit, endpoint),
     })),
     ports: unit.spec.ports,
     databasePorts: unit.spec.databasePorts,

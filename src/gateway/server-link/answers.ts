@@ -1,0 +1,104 @@
+// What the server answers to a gateway (protocol.ts). The gateway of this host is told about all units, as it can read the
+// database. That of another host is told about its own units only: for any other name or unit the answer is that
+// there is none.
+
+import type { App } from '../../app.ts'
+import { recordUses } from '../../domain/units/activity/record-use.ts'
+import { visitUnit } from '../../domain/units/activity/visit.ts'
+import { createSemaphore, type Semaphore } from '../../lib/concurrency/semaphore.ts'
+import { findEndpointPorts } from '../../store/endpoint-ports.ts'
+import { findEndpointRoutes } from '../../store/endpoints.ts'
+import { findUnitsOnHost, saveGatewayFacts } from '../../store/host-gateways.ts'
+import { findAddressOfName } from '../../store/unit-names.ts'
+import {
+  type GatewayAnswer,
+  type GatewayOperation,
+  gatewayOperations,
+  type GatewayRequest,
+} from './protocol.ts'
+
+/** A gateway that asks. */
+export type Peer = {
+  /** Of the gateway's host. */
+  hostId: string
+  /** Whether that is this server's own. */
+  isOwn: boolean
+  /** Questions for the database, of all connections of another host. */
+  questions: Semaphore
+  /** Visits that wait for their unit. */
+  visits: Semaphore
+}
+
+/** The gateway of this host is not held back: it asks for the visitors of all units. */
+export function ownGateway(hostId: string): Peer {
+  const atOnce: Semaphore = (work) => work()
+  return { hostId, isOwn: true, questions: atOnce, visits: atOnce }
+}
+
+/** However much another host asks, most of the database's connections are left to the rest of the service. */
+const MAX_QUESTIONS = 4
+const MAX_VISITS = 512
+
+export function farGateway(hostId: string): Peer {
+  return {
+    hostId,
+    isOwn: false,
+    questions: createSemaphore(MAX_QUESTIONS),
+    visits: createSemaphore(MAX_VISITS),
+  }
+}
+
+/** The questions of a gateway without a database. */
+const ofOtherHosts: ReadonlySet<GatewayOperation> = new Set(['hello', 'routes', 'ports', 'address'])
+
+/** Whether there is such a question, for this gateway. */
+export function mayAsk({ isOwn }: Peer, name: string): name is GatewayOperation {
+  return Object.hasOwn(gatewayOperations, name) && !(isOwn && ofOtherHosts.has(name as GatewayOperation))
+}
+
+type Handlers = {
+  [K in GatewayOperation]: (app: App, from: Peer, request: GatewayRequest[K]) => Promise<GatewayAnswer[K]>
+}
+
+export const handlers: Handlers = {
+  use: async (app, from, { unitId }) => {
+    if ((await ownOf(app, from, [unitId])).length === 0) return { kind: 'refused', reason: 'gone' }
+    return await from.visits(() => visitUnit(app, unitId))
+  },
+  used: async (app, from, { unitIds }) => {
+    const own = await ownOf(app, from, unitIds)
+    return { awake: [...(await from.questions(() => recordUses(app, own)))] }
+  },
+  visits: async (app, from, { unitIds, endpoints = {} }) => {
+    const own = new Set(await ownOf(app, from, unitIds))
+    const named = Object.entries(endpoints).filter(([id]) => own.has(id))
+    app.activity.sessions.tell(from.hostId, [...own], Object.fromEntries(named))
+    return {}
+  },
+  hello: async (app, { hostId, questions }, facts) => {
+    await questions(() => saveGatewayFacts(app.db, { hostId, facts }))
+    app.gateways.set(hostId, facts)
+    return {}
+  },
+  routes: async ({ db }, { hostId, questions }, { names }) => {
+    const found = await questions(() => findEndpointRoutes(db, names, { hostId }))
+    const routes = found.map(({ secretHash, ...route }) => ({
+      ...route,
+      secretHash: secretHash?.toString('base64') ?? null,
+    }))
+    return { routes }
+  },
+  ports: async ({ db }, { hostId, questions }, range) => ({
+    ports: await questions(() => findEndpointPorts(db, range, { hostId })),
+  }),
+  address: async ({ db }, { hostId, questions }, asked) => ({
+    address: await questions(() => findAddressOfName(db, { ...asked, hostId })),
+  }),
+}
+
+/** Those of the units that the gateway may know about. */
+async function ownOf({ db }: App, { hostId, isOwn, questions }: Peer, ids: string[]): Promise<string[]> {
+  if (isOwn || ids.length === 0) return ids
+  const own = await questions(() => findUnitsOnHost(db, { hostId, ids }))
+  return ids.filter((id) => own.has(id))
+}
