@@ -1,5 +1,7 @@
 // Samples to medians, medians to a table.
 
+import { setTimeout as delay } from 'node:timers/promises'
+
 export type Figures = Record<string, number[]>
 export type Results = { column: string; figures: Figures }
 
@@ -10,6 +12,8 @@ export type Actions = {
 }
 
 const AT_ONCE = 10
+/** Less than an agent thinks between two commands. */
+const PAUSE_MS = 100
 
 /** The same steps for each engine that carries them out. The first create, which may build or load, is not counted. */
 export async function measure(rounds: number, { create, exec, destroy }: Actions): Promise<Figures> {
@@ -19,6 +23,7 @@ export async function measure(rounds: number, { create, exec, destroy }: Actions
     'first exec': [] as number[],
     'create to first command answered': [] as number[],
     exec: [] as number[],
+    'exec, after a pause': [] as number[],
     destroy: [] as number[],
     'ten creates at once': [] as number[],
   }
@@ -29,6 +34,10 @@ export async function measure(rounds: number, { create, exec, destroy }: Actions
       return made
     })
     for (let again = 0; again < 3; again += 1) await timed(figures.exec, () => exec(id))
+    for (let again = 0; again < 3; again += 1) {
+      await delay(PAUSE_MS)
+      await timed(figures['exec, after a pause'], () => exec(id))
+    }
     await timed(figures.destroy, () => destroy(id))
   }
   for (let round = 0; round < Math.max(3, Math.ceil(rounds / 6)); round += 1) {

@@ -1,20 +1,28 @@
 // What a fork takes, by the size of the disk and of the memory, of one unit and of several at once. A fork is timed until
 // its copies run; what it takes over a start shows beside the start of the same unit.
 
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Call } from './berth.ts'
 import { type Figures, timed } from './figures.ts'
 
 const IMAGE = 'berth.local/debian:12'
 const AT_ONCE = 10
+/** Until a process holds what it is to hold. */
+export const FILLED_MS = 2000
 /** What a fork is asked to copy, in MB. */
 export const disks = [
   { name: 'fork, 10 MB on disk', megabytes: 10 },
   { name: 'fork, 5 GB on disk', megabytes: 5000 },
 ]
-const memories = [
+export const memories = [
   { name: 'fork, 1 MB in memory', megabytes: 1 },
   { name: 'fork, 100 MB in memory', megabytes: 100 },
 ]
+
+/** A process that holds that much, each page written. In one piece Perl would hold it twice. */
+export function holdingMemory(megabytes: number): string[] {
+  return ['perl', '-e', `$x .= "x" x (1 << 20) for 1..${megabytes}; sleep`]
+}
 
 type Forked = { units: { id: string }[]; copied: Record<string, string> }
 
@@ -51,8 +59,8 @@ async function measureMemoryForks(call: Call, rounds: number): Promise<Figures> 
   for (const { name, megabytes } of memories) {
     const samples: number[] = []
     const told: string[] = []
-    const hold = `$x = "x" x (${megabytes} << 20); sleep`
-    const source = await createUnit(call, { name: 'source', cmd: ['perl', '-e', hold] })
+    const source = await createUnit(call, { name: 'source', cmd: holdingMemory(megabytes) })
+    await delay(FILLED_MS)
     for (let round = 0; round < rounds; round += 1) {
       const forked = await timed(samples, () => forkUnit(call, source))
       told.push(...Object.values(forked.copied))

@@ -2,22 +2,17 @@
 // of the same origin, in turns, because the load of a machine changes. It wants `wrk`, and `nginx` or its path. Where
 // other programs run, processor time says more than requests a second.
 
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { runOrThrow } from '../src/lib/process.ts'
-import { keptForStreams } from '../src/supervisor/process-command.ts'
 import { percentile } from './figures.ts'
-import type { LoneGateway } from './lone-gateway.ts'
-import { makeCertificate, startNginx } from './proxies.ts'
-import { cpuSecondsOf } from './service.ts'
+import { startNginx } from './proxies.ts'
+import { DOMAIN, loneGateway, makeCertificateFile, startGateway } from './start-gateway.ts'
 
 const { values: options } = parseArgs({
   options: {
@@ -30,7 +25,6 @@ const { values: options } = parseArgs({
   },
 })
 
-const DOMAIN = 'berth.localhost'
 const NAME = 'bench-abcdefghij'
 const BODY = 'Hello from the origin.\n'
 
@@ -46,8 +40,7 @@ try {
   await once(origin.listen(0, '127.0.0.1'), 'listening')
   const { port } = origin.address() as AddressInfo
   started.push(await startPeer(port))
-  const here = fileURLToPath(new URL('lone-gateway.ts', import.meta.url))
-  for (const path of [here, ...options.beside]) started.push(await startGateway(path, port))
+  for (const path of [loneGateway, ...options.beside]) started.push(await startOurs(path, port))
   const targets = started.flatMap((each) => each.targets)
   for (const target of targets) await measure(target)
   // The first time compiles.
@@ -72,36 +65,15 @@ async function startPeer(port: number): Promise<Started> {
   return { targets, stop: () => nginx.stop() }
 }
 
-async function startGateway(path: string, port: number): Promise<Started> {
-  await makeCertificate(directory)
-  const certificate = join(directory, 'both.pem')
-  const [cert, key] = await Promise.all(
-    ['cert.pem', 'key.pem'].map((file) => readFile(join(directory, file), 'utf8')),
-  )
-  await writeFile(certificate, `${cert}${key}`)
-  const given: LoneGateway = {
-    domain: DOMAIN,
-    certificate,
-    endpoints: { [NAME]: { port, protocol: 'http' } },
-  }
-  const child = spawn(process.execPath, [path, JSON.stringify(given)], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-    env: { PATH: process.env['PATH'], ...keptForStreams },
-  })
-  const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string]
-  const ports = JSON.parse(line) as { http: number; tls: number }
-  const cpuSeconds = () => cpuSecondsOf(child.pid ?? 0)
-  const name = path === fileURLToPath(new URL('lone-gateway.ts', import.meta.url)) ? 'gateway' : path
+async function startOurs(path: string, port: number): Promise<Started> {
+  const endpoints = { [NAME]: { port, protocol: 'http' as const } }
+  const gateway = await startGateway(path, { certificate: await makeCertificateFile(directory), endpoints })
+  const name = path === loneGateway ? 'gateway' : path
   const targets = [
-    target(name, `http://127.0.0.1:${ports.http}/`, cpuSeconds),
-    target(`${name}, TLS`, `https://127.0.0.1:${ports.tls}/`, cpuSeconds),
+    target(name, `http://127.0.0.1:${gateway.http}/`, gateway.cpuSeconds),
+    target(`${name}, TLS`, `https://127.0.0.1:${gateway.tls}/`, gateway.cpuSeconds),
   ]
-  const stop = async () => {
-    const ended = once(child, 'exit')
-    child.stdin.end()
-    await ended
-  }
-  return { targets, stop }
+  return { targets, stop: () => gateway.stop() }
 }
 
 async function measure({ url, cpuSeconds, samplesUs, rates }: Target): Promise<void> {

@@ -2,7 +2,7 @@
 // the purpose, on ports and directories of its own.
 
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm, truncate, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -37,6 +37,28 @@ http {
     await writeFile(join(directory, 'nginx.conf'), config)
     return ['-c', join(directory, 'nginx.conf')]
   })
+}
+
+/** An origin with one file of zeros at `/file`. */
+export async function startNginxWithFile(
+  bytes: number,
+): Promise<{ port: number; stop: () => Promise<void> }> {
+  const peer = await startPeer('nginx', 'nginx', async (directory, [http, second]) => {
+    await writeFile(join(directory, 'file'), '')
+    await truncate(join(directory, 'file'), bytes)
+    const config = `
+user root; daemon off; worker_processes 1; pid ${directory}/pid; error_log /dev/null;
+events { worker_connections 1024; }
+http {
+  access_log off; sendfile on; keepalive_requests 1000000;
+  server { listen 127.0.0.1:${http}; listen 127.0.0.1:${second}; root ${directory}; location = / { return 200 "Hello"; } }
+}
+`
+    await writeFile(join(directory, 'nginx.conf'), config)
+    return ['-c', join(directory, 'nginx.conf')]
+  })
+  if (!peer) throw new Error('nginx is not installed here (Debian: nginx).')
+  return { port: Number(new URL(peer.urls[0]?.url ?? '').port), stop: () => peer.stop() }
 }
 
 /** Null where it is not installed. */

@@ -6,6 +6,7 @@ import { writeFile } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { actionsOf, type Call, clientOf, destroyAll, measureBerth } from './berth.ts'
+import { measureCheckpoints } from './checkpoints.ts'
 import {
   measureDocker,
   measureDockerCheckpoint,
@@ -75,6 +76,10 @@ async function runBenchmarks(classes: string[], only: Set<string>, rounds: numbe
       if (only.has('idle')) notes.push(`${isolation}: ${await measureIdleCost(call, berth.pid)}`)
       if (only.has('forks')) {
         results.push({ column: `forks, ${isolation}`, figures: await measureForks(call, rounds) })
+        if (isolation === 'runc') {
+          const figures = await measureCheckpoints(berth.rootfs(), rounds)
+          results.push({ column: 'CRIU by hand', figures })
+        }
         if (isolation === classes[0]) results.push(...(await measurePeerForks(berth, rounds)))
       }
       if (only.has('recipes')) {
