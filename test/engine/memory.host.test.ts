@@ -206,6 +206,18 @@ describe.skipIf(!hasCriu)('the checkpoint of a machine', () => {
     },
   )
 
+  it('of a fork is not used if a byte of it was changed meanwhile, and the copy starts cold', async () => {
+    const ref = await running()
+    const { id } = suite.specOf({})
+    const run = { hostname: 'copy', searchDomain: 's.internal', files: [], egress: null, ...counting }
+    const [forked] = await engine().fork([{ id, source: ref, networkGroup: 1, run }])
+    expect(forked?.copied).toBe('memory')
+    await damageOne(paths(id).memory, (bytes) => bytes.fill(bytes[5000] ?? 1, 4000, 4001))
+    expect(await engine().start({ id, generation: 1 }, run)).toEqual({ resumed: false })
+    expect((await suite.sh({ id, generation: 1 }, 'cat /root/kept')).stdout).toBe('kept\n')
+    await engine().destroy(id)
+  })
+
   it('is not used by another machine', async () => {
     const [one, other] = [await suspended(), await suspended()]
     await rm(one.kept, { recursive: true })

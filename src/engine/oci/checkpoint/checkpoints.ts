@@ -6,7 +6,7 @@
 // - A checkpoint is only valid in the boot it was made in. We do not fsync: after a power loss the boot id differs and
 //   every checkpoint is discarded.
 //
-// Files carry checksums, and record what they were made of and with.
+// The manifest says what they were made of and with, and has a mark of each file, to find out whether it is whole.
 
 import { createReadStream, readFileSync } from 'node:fs'
 import { mkdir, readdir, readFile, rename, rm, stat, statfs, writeFile } from 'node:fs/promises'
@@ -23,6 +23,13 @@ import type { Paths } from '../paths.ts'
 import type { MachineRecord } from '../lifecycle/record.ts'
 import { checkpointContainer, type Runtime } from '../runtime/runtime.ts'
 
+/**
+ * `sums`: of its content, for memory that may lie on the disk for hours. `times`: of its last change, for a copy that
+ * starts within seconds, whose memory would else be read twice more for it.
+ */
+export type MarkedBy = 'sums' | 'times'
+type Mark = { bytes: number; crc: number } | { bytes: number; changed: string }
+
 type Manifest = {
   machine: string
   /** The machine's newest run when this was kept: only the next run may use it. */
@@ -32,7 +39,9 @@ type Manifest = {
   /** The versions of runtime, CRIU and kernel. */
   madeWith: string
   boot: string
-  files: Record<string, { bytes: number; crc: number }>
+  /** Earlier versions had sums, and did not say so. */
+  markedBy?: MarkedBy
+  files: Record<string, Mark>
 }
 
 const MANIFEST = 'manifest.json'
@@ -79,11 +88,12 @@ export async function commitCheckpoint(
   host: EngineContext,
   source: MachineRecord,
   { id, generation }: { id: string; generation: number },
+  markedBy: MarkedBy,
 ): Promise<boolean> {
   const { memory, memoryNext } = host.paths.machine(id)
   try {
     await host.effect('engine.checkpoint.commit', async () => {
-      const files = await sumFiles(memoryNext)
+      const files = await markFiles(memoryNext, markedBy)
       // At the second attempt there is nothing left to do.
       if (files === null) return
       const manifest: Manifest = {
@@ -93,6 +103,7 @@ export async function commitCheckpoint(
         imageDigest: source.spec.imageDigest,
         madeWith: madeWith(getRuntime(host, source.spec.isolation)),
         boot: bootId(),
+        markedBy,
         files,
       }
       await rm(memory, { recursive: true, force: true })
@@ -175,22 +186,28 @@ async function findFault(
   for (const [name, value] of Object.entries(expected)) {
     if (manifest[name as keyof typeof expected] !== value) return `another ${name}`
   }
-  const files = await sumFiles(directory)
+  const files = await markFiles(directory, manifest.markedBy ?? 'sums')
   return JSON.stringify(files) === JSON.stringify(manifest.files) ? null : 'its files are damaged'
 }
 
 /** Returns null if the directory does not exist. */
-async function sumFiles(directory: string): Promise<Manifest['files'] | null> {
+async function markFiles(directory: string, by: MarkedBy): Promise<Manifest['files'] | null> {
   const names = await readdir(directory).catch(() => null)
   if (names === null) return null
-  const sums = names
+  const mark = by === 'sums' ? sumFile : timeFile
+  const marks = names
     .filter((name) => name !== MANIFEST)
     .toSorted()
-    .map(async (name) => [name, await sumFile(join(directory, name))] as const)
-  return Object.fromEntries(await Promise.all(sums))
+    .map(async (name) => [name, await mark(join(directory, name))] as const)
+  return Object.fromEntries(await Promise.all(marks))
 }
 
-async function sumFile(path: string): Promise<{ bytes: number; crc: number }> {
+async function timeFile(path: string): Promise<Mark> {
+  const { size, ctimeNs } = await stat(path, { bigint: true })
+  return { bytes: Number(size), changed: String(ctimeNs) }
+}
+
+async function sumFile(path: string): Promise<Mark> {
   const { size } = await stat(path)
   // Most image files are tiny, and there are dozens: reading them concurrently takes a tenth of the time.
   if (size <= AT_ONCE_BYTES) {

@@ -48,5 +48,5 @@ async function keepRun(host: EngineContext, machine: Machine): Promise<boolean> 
   if (!host.runtimes.get(isolation)?.criu || !(await freezeProcesses(host, machine))) return false
   const timeoutMs = DUMP_TIMEOUT_MS + size.memoryMb * DUMP_TIMEOUT_MS_PER_MB
   if (!(await dumpCheckpoint(host, machine, id, timeoutMs))) return false
-  return await commitCheckpoint(host, machine.record, { id, generation })
+  return await commitCheckpoint(host, machine.record, { id, generation }, 'sums')
 }

@@ -53,12 +53,10 @@ async function copySources(
 ): Promise<Map<string, Machine>> {
   const ids = idsOf(forks)
   try {
-    const [attachments] = await allSettled([
+    const [attachments, dumped] = await allSettled([
       allSettled(forks.map((fork) => attach(host, fork))),
-      syncDisks(host, forks, sources),
-      allSettled(ids.map((id) => beginMachine(host.paths, id))),
+      copyDisksAndMemory(host, forks, sources),
     ])
-    const dumped = await lockAll(host, [...sources.keys()], () => copyAtOnce(host, forks, sources))
     const copies = forks.map((fork, i) => describe(fork, sources.get(fork.source.id), attachments[i]))
     await allSettled([
       ...copies.map(({ record }) =>
@@ -79,6 +77,18 @@ async function copySources(
     await forgetFork(host.paths, ids)
     throw error
   }
+}
+
+async function copyDisksAndMemory(
+  host: EngineContext,
+  forks: ForkSpec[],
+  sources: Sources,
+): Promise<ForkSpec[]> {
+  await allSettled([
+    syncDisks(host, forks, sources),
+    allSettled(idsOf(forks).map((id) => beginMachine(host.paths, id))),
+  ])
+  return await lockAll(host, [...sources.keys()], () => copyAtOnce(host, forks, sources))
 }
 
 /** Copies at one instant, whatever the sources do. Returns the copies that will get memory. */
