@@ -367,6 +367,14 @@ describe('the door for gateways of other hosts', () => {
     expect(await isGreeted(identity)).toBe(false)
   })
 
+  it('is closed to a certificate that is older than the host of this name', async () => {
+    const until = new Date(Date.now() + 3_600_000)
+    await app.db.updateTable('hosts').set({ member_since: until }).where('id', '=', far.id).execute()
+    expect(await isGreeted(identities.gateway)).toBe(false)
+    await app.db.updateTable('hosts').set({ member_since: new Date() }).where('id', '=', far.id).execute()
+    expect(await isGreeted(identities.gateway)).toBe(true)
+  })
+
   it('keeps the newest four connections of a host', async () => {
     const sockets = [1, 2, 3, 4, 5].map(() => connectWith(identities.gateway))
     await Promise.race(sockets.map(closed))

@@ -2,18 +2,29 @@
 
 import { type Kysely, sql } from 'kysely'
 import type { GatewayFacts } from '../contract/gateway-facts.ts'
+import { MINUTE } from '../lib/clock.ts'
 import type { Database } from './schema.ts'
 
 /** States in which a host has nothing to ask any more. */
 const GONE = ['lost', 'removed'] as const
 
-/** Returns the id of the host with this name, unless it was given up or removed. */
-export async function findHostOfGateway(db: Kysely<Database>, name: string): Promise<string | null> {
+/** A certificate is signed just before its host is entered, and by another clock than the database's. */
+const SIGNED_BEFORE_MS = MINUTE
+
+/**
+ * Returns the id of the host with this name, unless it was given up or removed, or the certificate is that of an earlier
+ * host of this name.
+ */
+export async function findHostOfGateway(
+  db: Kysely<Database>,
+  { name, issuedAt }: { name: string; issuedAt: Date },
+): Promise<string | null> {
   const row = await db
     .selectFrom('hosts')
     .select('id')
     .where('name', '=', name)
     .where('state', 'not in', [...GONE])
+    .where('member_since', '<=', new Date(issuedAt.getTime() + SIGNED_BEFORE_MS))
     .executeTakeFirst()
   return row?.id ?? null
 }

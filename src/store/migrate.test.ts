@@ -28,7 +28,16 @@ it('migrate gives a lock that another session holds its time, tries again, and a
   const db = openImpatient(own.url)
   await sql`delete from kysely_migration where name >= '0044'`.execute(db)
   await sql`drop table host_events`.execute(db)
-  const columns = ['boot', 'classes', 'cpus', 'memory_mb', 'available_mb', 'clock_offset_ms', 'gateway']
+  const columns = [
+    'boot',
+    'classes',
+    'cpus',
+    'memory_mb',
+    'available_mb',
+    'clock_offset_ms',
+    'gateway',
+    'member_since',
+  ]
   await sql.raw(`alter table hosts ${columns.map((name) => `drop column ${name}`).join(', ')}`).execute(db)
   const other = new pg.Client(own.url)
   await other.connect()

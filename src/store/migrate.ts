@@ -40,6 +40,7 @@ import { up as egressLog } from './migrations/0041-egress-log.ts'
 import { up as factsOfHosts } from './migrations/0044-facts-of-hosts.ts'
 import { up as hostEvents } from './migrations/0046-host-events.ts'
 import { up as gatewaysOfHosts } from './migrations/0047-gateways-of-hosts.ts'
+import { up as membersSince } from './migrations/0048-members-since.ts'
 import { applyRepeatableSql } from './repeatable.ts'
 
 type RunStep = (step: Migration, on: Kysely<unknown>, name: string) => Promise<void>
@@ -82,6 +83,7 @@ const migrations: Record<string, Migration> = {
   '0044-facts-of-hosts': { up: factsOfHosts },
   '0046-host-events': { up: hostEvents },
   '0047-gateways-of-hosts': { up: gatewaysOfHosts },
+  '0048-members-since': { up: membersSince },
 }
 
 // A lock of this file: the migrator takes its own only after it has looked for its tables.

@@ -36,7 +36,8 @@ export async function serveFarGateways(app: App, options: FleetListenerOptions):
   const byHost = new Map<string, Set<TLSSocket>>()
 
   async function admit(socket: TLSSocket, { host }: FleetMember): Promise<void> {
-    const hostId = await findHostOfGateway(app.db, host)
+    const issuedAt = socket.getPeerX509Certificate()?.validFromDate ?? new Date(0)
+    const hostId = await findHostOfGateway(app.db, { name: host, issuedAt })
     const refuse = (why: string) => {
       log.warn({ host, peer: socket.remoteAddress, why }, 'gateway refused')
       socket.destroy()

@@ -22,6 +22,7 @@ export type HostsTable = {
   memory_mb: number | null
   available_mb: number | null
   clock_offset_ms: number | null
+  member_since: Generated<Date>
   gateway: ColumnType<GatewayFacts | null, string | null>
 }
 
