@@ -59,6 +59,8 @@ export type App = AppParts & {
   capabilities: Map<string, Capabilities>
   /** By host of another machine: what its gateway says of itself (domain/endpoints/gateways.ts). */
   gateways: Map<string, GatewayFacts>
+  /** Hosts of other machines whose gateway is connected (gateway/server-link/far-server.ts). */
+  connectedGateways: Set<string>
   /** Reads of logs in progress, by team (domain/units/logs.ts). */
   logReads: ConcurrencyLimit
   /** Of a host, at most a moment old; null if it does not answer soon. */
@@ -84,6 +86,7 @@ export function createApp(parts: AppParts): App {
     teamEvents: new EventEmitter(),
     capabilities: new Map(),
     gateways: new Map(),
+    connectedGateways: new Set(),
     logReads: createConcurrencyLimit(Infinity, LOG_READS),
     capacityOf,
     coldStarts: keptByKey((hostId) => createColdStarts(parts, capacityOf(hostId))),

@@ -37,6 +37,7 @@ import { type RoutingSource, routesOfServer } from './routing/routing-source.ts'
 import { createGateway } from './server.ts'
 import { connectToServer, type ServerClient } from './server-link/client.ts'
 import { type FarGateways, serveFarGateways } from './server-link/far-server.ts'
+import { serveWakes } from './server-link/server.ts'
 import { LINK_PROTOCOL } from './server-link/protocol.ts'
 import { createWakeLeases } from './server-link/wake-leases.ts'
 
@@ -255,6 +256,14 @@ describe('the gateway of another host', () => {
     await following
   })
 
+  it('is known to be connected, until it ends', async () => {
+    expect([...app.connectedGateways]).toEqual([far.id])
+    await gateway.close()
+    await expect.poll(() => [...app.connectedGateways]).toEqual([])
+    gateway = await startFarGateway()
+    await said(gateway)
+  })
+
   it('goes on after its server was restarted, which still knows where its units are visited', async () => {
     const url = await expose(far)
     await serving.close()
@@ -288,6 +297,19 @@ describe('the gateway of another host', () => {
     const facts = { ...own, ...given }
     await expect(gateway.server.ask('hello', facts)).rejects.toThrow('ended')
     expect(app.gateways.get(far.id)?.url).toBe('https://east.example:8443')
+  })
+})
+
+describe("the gateway of the server's own host", () => {
+  it('wakes no unit that it cannot reach', async () => {
+    const socketPath = join(directory, 'wake.sock')
+    const wakes = await serveWakes(app, { socketPath, socketGid: process.getegid?.() ?? 0 })
+    const server = connectToServer({ address: { socketPath }, clock: systemClock })
+    await sleepUnit(app, far.caller, far.unit.id, atOnce)
+    expect(await server.ask('use', { unitId: far.unit.id })).toEqual({ kind: 'refused', reason: 'gone' })
+    expect((await getUnit(app, far.caller, far.unit.id)).state).toBe('sleeping')
+    expect(await server.ask('used', { unitIds: [far.unit.id] })).toEqual({ awake: [] })
+    await wakes.close()
   })
 })
 

@@ -223,6 +223,23 @@ describe('the metrics address', () => {
     }
   })
 
+  it('says of other hosts whether their gateway is connected, which makes none unwell', async () => {
+    const { engine } = service
+    const fleet = createFleet(service.app.fleet.local(), () => ({ engine, cut: () => {} }))
+    const east = { id: 'host_east', name: 'east', region: null, address: '10.0.0.2:7075' }
+    fleet.setAway(fleet.open(east, service.clock.now()), null)
+    const config = { ...service.app.config, hostsAddress: { host: '127.0.0.1', port: 1 } }
+    const app = createApp({ ...service.app, clock: service.clock, config, fleet })
+    const metrics = createServerMetrics().of(app)
+    const hosts = async () => (await metrics.health()).parts
+    const first = { name: 'first', answers: true }
+    const named = { name: 'east', answers: true, gateway: false }
+    expect(await hosts()).toMatchObject({ hosts: [first, named] })
+    app.connectedGateways.add('host_east')
+    service.clock.advance(2 * MINUTE)
+    expect(await hosts()).toMatchObject({ hosts: [first, { ...named, gateway: true }] })
+  })
+
   it('is unhealthy when the last heartbeat is more than a minute old', async () => {
     const still = createServerMetrics()
     const late = () => new Date(service.clock.now().getTime() + 5 * MINUTE)

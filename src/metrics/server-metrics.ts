@@ -111,6 +111,8 @@ type HostLook = {
   awaySince: Date | null
   ready: ReadyMachinesStatus | null
   facts: Pick<FleetHost, 'capacity' | 'clockOffsetMs'>
+  /** Whether its gateway is connected; null for the server's own host, and where gateways of others have no address. */
+  gateway: boolean | null
   /** Null where there is one host, whose units are all. */
   units: number | null
 }
@@ -120,7 +122,7 @@ type Look = { gauges: Gauges | null; hosts: HostLook[] }
 const nothingKnown: Look = { gauges: null, hosts: [] }
 
 /** Reads the database and the engines, the server's own first; any of them may be unavailable. */
-async function lookAt({ db, fleet, clock }: App): Promise<Look> {
+async function lookAt({ config, db, fleet, clock, connectedGateways }: App): Promise<Look> {
   const [local, ...others] = fleet.hosts()
   const there = others.filter(({ isLost }) => !isLost)
   const [gauges, capacity, units] = await Promise.all([
@@ -134,6 +136,7 @@ async function lookAt({ db, fleet, clock }: App): Promise<Look> {
     awaySince: host.awaySince,
     ready: host.capacity?.readyMachines ?? null,
     facts: host,
+    gateway: host.id === local?.id || !config.hostsAddress ? null : connectedGateways.has(host.id),
     units: units === null ? null : (units.get(host.id) ?? 0),
   })
   // Others are asked every two seconds anyway (domain/units/lifecycle/watch-hosts.ts), and one that hangs holds up nothing here.
@@ -149,6 +152,9 @@ function createGauges(registry: Registry): (look: Look, now: Date) => void {
   const engine = gauge('berth_engine_up', "Whether the engine of the server's own host answers")
   const hostsUp = gauge('berth_host_up', 'Whether the engine of a host answers', ['host'])
   const hostsAway = gauge('berth_host_away_seconds', 'Seconds since a host that is away has answered', [
+    'host',
+  ])
+  const hostGateways = gauge('berth_host_gateway_up', 'Whether the gateway of another host is connected', [
     'host',
   ])
   const hostUnits = gauge('berth_host_units', 'Units of a host, where there are several', ['host'])
@@ -195,10 +201,11 @@ function createGauges(registry: Registry): (look: Look, now: Date) => void {
       waiting.set({ queue }, secondsSince(since))
     }
     engine.set(local?.answers ? 1 : 0)
-    for (const each of [hostsUp, hostsAway, hostUnits, hostMemory, hostClocks]) each.reset()
-    for (const { name: host, answers, awaySince, facts, units: count } of hosts) {
+    for (const each of [hostsUp, hostsAway, hostGateways, hostUnits, hostMemory, hostClocks]) each.reset()
+    for (const { name: host, answers, awaySince, facts, gateway, units: count } of hosts) {
       hostsUp.set({ host }, answers ? 1 : 0)
       if (awaySince) hostsAway.set({ host }, secondsSince(awaySince))
+      if (gateway !== null) hostGateways.set({ host }, gateway ? 1 : 0)
       if (count !== null) hostUnits.set({ host }, count)
       if (facts.capacity) hostMemory.set({ host }, facts.capacity.availableMemoryMb * MB)
       hostClocks.set({ host }, facts.clockOffsetMs / SECOND)
@@ -224,9 +231,10 @@ function healthOf({ gauges, hosts }: Look, now: Date): { isWell: boolean; parts:
   const at = gauges?.heartbeatAt ?? null
   const beats = at !== null && now.getTime() - at.getTime() < FRESH_MS
   const parts = { database: gauges !== null, engine: hosts[0]?.answers ?? false, heartbeat: beats }
-  const named = hosts.map(({ name, answers, awaySince, units }) => ({
+  const named = hosts.map(({ name, answers, awaySince, gateway, units }) => ({
     name,
     answers,
+    ...(gateway === null ? {} : { gateway }),
     ...(awaySince ? { awaySince, unitsThatCannotBeUsed: units } : {}),
   }))
   return { isWell: Object.values(parts).every(Boolean), parts: { ...parts, hosts: named } }

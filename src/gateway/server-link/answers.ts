@@ -1,6 +1,5 @@
-// What the server answers to a gateway (protocol.ts). The gateway of this host is told about all units, as it can read the
-// database. That of another host is told about its own units only: for any other name or unit the answer is that
-// there is none.
+// What the server answers to a gateway (protocol.ts): about the units of the gateway's host alone, which are all units where
+// there is one host. For any other name or unit the answer is that there is none.
 
 import type { App } from '../../app.ts'
 import { recordUses } from '../../domain/units/activity/record-use.ts'
@@ -96,9 +95,14 @@ export const handlers: Handlers = {
   }),
 }
 
-/** Those of the units that the gateway may know about. */
-async function ownOf({ db }: App, { hostId, isOwn, questions }: Peer, ids: string[]): Promise<string[]> {
-  if (isOwn || ids.length === 0) return ids
+/** Those of the units that are on the gateway's host: it can reach no other ones. */
+async function ownOf(
+  { db, fleet }: App,
+  { hostId, isOwn, questions }: Peer,
+  ids: string[],
+): Promise<string[]> {
+  const isOnly = isOwn && fleet.hosts().length === 1
+  if (isOnly || ids.length === 0) return ids
   const own = await questions(() => findUnitsOnHost(db, { hostId, ids }))
   return ids.filter((id) => own.has(id))
 }

@@ -53,9 +53,12 @@ export async function serveFarGateways(app: App, options: FleetListenerOptions):
   function remember(hostId: string, socket: TLSSocket): void {
     const sockets = byHost.get(hostId) ?? new Set()
     byHost.set(hostId, sockets.add(socket))
+    app.connectedGateways.add(hostId)
     socket.once('close', () => {
       sockets.delete(socket)
-      if (sockets.size === 0 && byHost.get(hostId) === sockets) byHost.delete(hostId)
+      if (sockets.size > 0 || byHost.get(hostId) !== sockets) return
+      byHost.delete(hostId)
+      app.connectedGateways.delete(hostId)
     })
     const [oldest] = sockets
     if (sockets.size > MAX_CONNECTIONS_OF_HOST) oldest?.destroy()
