@@ -27,7 +27,11 @@ function withSteps<Begun extends object, Known extends Begun>(
     names: steps.map(({ name }) => name),
     step: (name, run) => withSteps([...steps, { name, run }]),
     run: async (work) => {
-      for (const { run } of steps) Object.assign(work, await run(work as never))
+      for (const { run } of steps) {
+        const found = run(work as never)
+        // Most steps only check something, and a wait for nothing costs a turn of its own.
+        Object.assign(work, found instanceof Promise ? await found : found)
+      }
     },
   }
 }

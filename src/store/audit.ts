@@ -60,11 +60,19 @@ export async function insertAuditRows(db: Kysely<Database>, rows: AuditRow[]): P
     cost_delta_nanocents: 0,
   }))
   await sql`
-    insert into audit select * from jsonb_populate_recordset(null::audit, ${JSON.stringify(records, storable)}::jsonb)
+    insert into audit select * from jsonb_populate_recordset(null::audit, ${storableJson(records)}::jsonb)
   `.execute(db)
 }
 
+/** In JSON, NUL and lone surrogates are escapes. Text that only looks like one takes the slower path. */
+const REFUSED = /\\u(?:0000|d[89a-f])/
+
 /** Replaces what Postgres refuses, NUL and lone surrogates, since one refused row would fail its whole group. */
+function storableJson(rows: unknown[]): string {
+  const text = JSON.stringify(rows)
+  return REFUSED.test(text) ? JSON.stringify(rows, storable) : text
+}
+
 function storable(_key: string, value: unknown): unknown {
   return typeof value === 'string' ? value.toWellFormed().replaceAll('\0', '') : value
 }
@@ -90,7 +98,7 @@ export async function closeAuditRows(
     set target = ending.target, duration_ms = ending.duration_ms, status = ending.status,
         error_code = ending.error_code,
         input = coalesce(audit.input || ending.added, audit.input), cost_delta_nanocents = ${costMeanwhile()}
-    from jsonb_to_recordset(${JSON.stringify(rows, storable)}::jsonb) as ending (
+    from jsonb_to_recordset(${storableJson(rows)}::jsonb) as ending (
       id text, target text, duration_ms double precision, status integer, error_code text, added jsonb
     )
     where audit.id = ending.id and audit.status is null
