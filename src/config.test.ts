@@ -69,6 +69,26 @@ describe('settings', () => {
     expect(() => loadConfig({ [name]: value })).toThrow(name)
   })
 
+  it.each([
+    [{ BERTH_JOIN: 'token' }, 'BERTH_JOIN is for a machine with BERTH_ROLE=host'],
+    [{ BERTH_ENGINE_ADDRESS: '10.0.0.2:7075' }, 'BERTH_ENGINE_ADDRESS is for a machine with BERTH_ROLE=host'],
+    [{ BERTH_ROLE: 'host', DATABASE_URL: 'postgresql://b/b' }, 'unset DATABASE_URL'],
+    [{ BERTH_ROLE: 'host', BERTH_ENGINE_CERTIFICATE: '/a.pem' }, 'unset BERTH_ENGINE_CERTIFICATE'],
+    [{ BERTH_ROLE: 'host', BERTH_ENGINE_TLS: '10.0.0.2:0' }, 'needs a port that stays'],
+    [{ BERTH_ROLE: 'engine' }, 'BERTH_ROLE'],
+  ])('of a host and of a server do not mix: %j is refused with what to set', (env, words) => {
+    expect(() => loadConfig(env)).toThrow(words)
+  })
+
+  it('of a host let its engine answer the server, with the certificate that comes with its joining', () => {
+    const config = loadConfig({ BERTH_ROLE: 'host', BERTH_DATA_DIR: '/data' })
+    expect(config.engineTls).toEqual({
+      host: '0.0.0.0',
+      port: 7075,
+      certificateFile: '/data/fleet/engine.pem',
+    })
+  })
+
   it('survive being passed to a process as JSON', () => {
     const config = loadConfig({
       BERTH_FROZEN_FOR: 'never',

@@ -1,7 +1,7 @@
 // Every setting of Berth: its environment variable, default and meaning (docs/settings.md lists them).
 // The only reader of process.env.
 
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import {
   address,
   domainName,
@@ -53,6 +53,12 @@ export type ProviderClient = {
 }
 
 export type Config = {
+  /** `host`: the engine and the gateway alone, for a server on another machine. */
+  role: 'all' | 'host'
+  /** Of `npm run hosts -- join-token`: a host joins with it. */
+  joinToken: string | null
+  /** Where the server reaches the engine of a host, if not at the address by which the host reaches the server's machine. */
+  engineAddress: Address | null
   dataDir: string
   /** Images are read-only, so several instances may share a directory. */
   imagesDir: string
@@ -158,7 +164,10 @@ export function loadConfig(env: Env = process.env): Config {
   const gatewayMetrics = address(env, 'BERTH_GATEWAY_METRICS', '127.0.0.1:7072')
   const hostsAddress = env['BERTH_HOSTS_ADDRESS'] ? address(env, 'BERTH_HOSTS_ADDRESS', '') : null
   const domain = domainName(env, 'BERTH_DOMAIN', 'berth.localhost')
+  const role = oneOf(env, 'BERTH_ROLE', ['all', 'host'])
   return {
+    role,
+    ...hostSettings(env, role),
     dataDir,
     imagesDir: resolve(env['BERTH_IMAGES_DIR'] ?? `${dataDir}/images`),
     images: {
@@ -169,7 +178,7 @@ export function loadConfig(env: Env = process.env): Config {
     gatewayHttp,
     gatewayTls,
     gatewayMysql,
-    engineTls: engineTls(env),
+    engineTls: role === 'host' ? hostEngine(env, dataDir) : engineTls(env),
     hostsAddress,
     serverLink: null,
     metrics,
@@ -240,6 +249,30 @@ function engineTls(env: Env): Config['engineTls'] {
   return { ...address(env, 'BERTH_ENGINE_TLS', ''), certificateFile: resolve(certificateFile) }
 }
 
+const forHosts = ['BERTH_JOIN', 'BERTH_ENGINE_ADDRESS'] as const
+const forServers = ['DATABASE_URL', 'BERTH_HOSTS_ADDRESS'] as const
+
+function hostSettings(env: Env, role: Config['role']): Pick<Config, 'joinToken' | 'engineAddress'> {
+  const unused = role === 'all' ? forHosts.find((name) => env[name]) : undefined
+  if (unused)
+    throw new Error(`${unused} is for a machine with BERTH_ROLE=host: set both, or unset ${unused}.`)
+  const ofServers = role === 'host' ? forServers.find((name) => env[name]) : undefined
+  if (ofServers)
+    throw new Error(`A host has no server: unset ${ofServers}, which is for the server's machine.`)
+  const engineAddress = env['BERTH_ENGINE_ADDRESS'] ? address(env, 'BERTH_ENGINE_ADDRESS', '') : null
+  return { joinToken: env['BERTH_JOIN'] || null, engineAddress }
+}
+
+/** Its certificate comes with its joining. */
+function hostEngine(env: Env, dataDir: string): Config['engineTls'] {
+  if (env['BERTH_ENGINE_CERTIFICATE'] !== undefined)
+    throw new Error('A host gets its certificate when it joins: unset BERTH_ENGINE_CERTIFICATE.')
+  const listen = address(env, 'BERTH_ENGINE_TLS', '0.0.0.0:7075')
+  if (listen.port === 0)
+    throw new Error('BERTH_ENGINE_TLS of a host needs a port that stays, since the server calls it there.')
+  return { ...listen, certificateFile: join(dataDir, 'fleet', 'engine.pem') }
+}
+
 /** A client that sees it announced does not register otherwise, so it must work. */
 function clientMetadata(env: Env): boolean {
   const chosen = oneOf(env, 'BERTH_CLIENT_METADATA', ['auto', 'on', 'off'])
@@ -251,6 +284,7 @@ function clientMetadata(env: Env): boolean {
 export function withoutSecrets(config: Config): Config {
   return {
     ...config,
+    joinToken: null,
     mail: { ...config.mail, smtpUrl: null },
     signIn: { github: null, google: null },
     payments: null,

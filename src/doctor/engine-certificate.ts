@@ -13,13 +13,16 @@ export const engineCertificateCheck: Check = {
 }
 
 const SOON_MS = 60 * DAY
-const ADVICE =
-  'Join again: "npm run hosts -- join-token" on the server\'s machine says how. Then put the new file in place of this one.'
+const ADVICE = {
+  host: 'Join: "npm run hosts -- join-token" on the server\'s machine says how.',
+  all: 'Make another one: "npm run hosts -- certificate" on the server\'s machine. Then put it in place of this one.',
+} as const
 
 export async function engineCertificateFinding(
-  { engineTls }: Pick<Config, 'engineTls'>,
+  { engineTls, role }: Pick<Config, 'engineTls' | 'role'>,
   now: Date,
 ): Promise<Finding> {
+  const advice = ADVICE[role]
   if (!engineTls) return ok('off; the engine answers this machine only')
   const { host, port, certificateFile } = engineTls
   let certificate: X509Certificate
@@ -28,12 +31,12 @@ export async function engineCertificateFinding(
   } catch (error) {
     return fail(
       `${certificateFile} cannot be used: ${error instanceof Error ? error.message : String(error)}`,
-      ADVICE,
+      advice,
     )
   }
   const leftMs = certificate.validToDate.getTime() - now.getTime()
   const until = certificate.validToDate.toISOString().slice(0, 10)
-  if (leftMs <= 0) return fail(`the certificate has expired on ${until}`, ADVICE)
-  if (leftMs < SOON_MS) return warn(`the certificate expires on ${until}`, ADVICE)
+  if (leftMs <= 0) return fail(`the certificate has expired on ${until}`, advice)
+  if (leftMs < SOON_MS) return warn(`the certificate expires on ${until}`, advice)
   return ok(`${memberOf(certificate)?.host} at ${host}:${port}, with a certificate until ${until}`)
 }

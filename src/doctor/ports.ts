@@ -13,13 +13,17 @@ const listeners = [
   ['gatewayMetrics', 'BERTH_GATEWAY_METRICS'],
 ] as const satisfies [keyof Config, string][]
 
+/** A host has none. */
+const ofServer: ReadonlySet<keyof Config> = new Set(['apiAddress', 'metrics'] as const)
+
 /**
  * Returns the configuration with a real port in place of each 0, so that a restarted process uses the same port.
  * Throws a sentence that names the variable if Berth cannot listen on an address.
  */
 export async function claimPorts(config: Config): Promise<Config> {
   const claimed = { ...config }
-  for (const [key, variable] of listeners) claimed[key] = await freeAddress(config[key], variable)
+  for (const [key, variable] of listeners)
+    if (config.role === 'all' || !ofServer.has(key)) claimed[key] = await freeAddress(config[key], variable)
   const { engineTls } = config
   if (engineTls) claimed.engineTls = { ...engineTls, ...(await freeAddress(engineTls, 'BERTH_ENGINE_TLS')) }
   const { hostsAddress } = config

@@ -20,6 +20,8 @@ export type FarEngine = {
 export type FarAddress = { name: string; address: string }
 
 export type FleetHost = NewHost & {
+  /** Where its engine is called; null for the server's own. */
+  address: string | null
   /** The same engine without the guard, for the job that finds out whether it answers. */
   unguarded: Engine
   /** Null while its engine answers. Calls for its units fail meanwhile. */
@@ -77,7 +79,7 @@ export function createFleet(own: NewHost, openFar: (to: FarAddress) => FarEngine
   const members = new Map<string, Member>()
   const followers = new Set<Follower>()
   const absent = new Map<string, Engine>()
-  const local = join(hostOf(own), () => {})
+  const local = join(hostOf(own, null), () => {})
 
   function join(host: FleetHost, cut: () => void): FleetHost {
     remove(host.id)
@@ -90,14 +92,14 @@ export function createFleet(own: NewHost, openFar: (to: FarAddress) => FarEngine
   function open(far: Omit<NewHost, 'engine'> & FarAddress, awaySince: Date): FleetHost {
     const { engine: unguarded, cut } = openFar(far)
     const corrected = correctTimes(unguarded, () => host.clockOffsetMs)
-    const host = hostOf({ ...far, engine: corrected })
+    const host = hostOf({ ...far, engine: corrected }, far.address)
     const away = () => (host.awaySince ? hostAwayError(host.awaySince) : null)
     return join(Object.assign(host, { engine: guardEngine(corrected, away), awaySince }), cut)
   }
 
   function giveUp({ id, name, region }: Omit<NewHost, 'engine'>): void {
     if (members.get(id)?.host.isLost) return
-    const host = hostOf({ id, name, region, engine: emptyEngine })
+    const host = hostOf({ id, name, region, engine: emptyEngine }, null)
     join(Object.assign(host, { isDraining: true, isLost: true }), () => {})
   }
 
@@ -141,8 +143,9 @@ export function createFleet(own: NewHost, openFar: (to: FarAddress) => FarEngine
   }
 }
 
-function hostOf({ id, name, region, engine }: NewHost): FleetHost {
+function hostOf({ id, name, region, engine }: NewHost, address: string | null): FleetHost {
   const state = {
+    address,
     awaySince: null,
     isDraining: false,
     isLost: false,

@@ -2,16 +2,19 @@
 // under way and ended because of it.
 
 import type { Engine } from './engine.ts'
-import { type EngineError, isEngineError } from './errors.ts'
+import { EngineError, isEngineError } from './errors.ts'
 
 const streams: ReadonlySet<string> = new Set<keyof Engine>(['followLogs', 'followProcess'])
 
 type Method = (...args: unknown[]) => unknown
 
 /** `away` returns the error of calls while the host is away, else null. */
-export function guardEngine(engine: Engine, away: () => EngineError | null): Engine {
+export function guardEngine(engine: Engine, away: () => Error | null): Engine {
   const translate = (error: unknown): never => {
     const gone = away()
+    // Another server has called it: for callers it is away, and the job that looks after hosts says why.
+    const isTakenOver = isEngineError(error, 'stale_caller')
+    if (isTakenOver) throw gone ?? new EngineError('engine_away', 'The host of this unit cannot be used.')
     throw gone && isEngineError(error, 'engine_away') ? gone : error
   }
 

@@ -16,6 +16,16 @@ export function address(env: Env, name: string, fallback: string): Address {
   return { host: (match[1] ?? '').replace(/^\[|\]$/g, ''), port: Number(match[2]) }
 }
 
+/** As it is stored and shown: `10.0.0.2:7075`, `[fd00::2]:7075`. */
+export function addressText({ host, port }: Address): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`
+}
+
+/** Of text that `addressText` wrote. */
+export function parseAddress(text: string): Address {
+  return address({ ADDRESS: text }, 'ADDRESS', '')
+}
+
 export function domainName(env: Env, name: string, fallback: string): string {
   const text = (env[name] ?? fallback).toLowerCase()
   if (/^(?!.{190})[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})*$/.test(text)) return text

@@ -4,7 +4,8 @@ import type { Kysely } from 'kysely'
 import { SECOND } from '../lib/clock.ts'
 import type { Database } from '../store/db.ts'
 import { countUnitsByHost, type HostRecord, listHosts } from '../store/hosts.ts'
-import type { Block } from './join/blocks.ts'
+import { HOST_TAKEN_OVER } from '../domain/hosts/away.ts'
+import type { Block } from '../supervisor/join/blocks.ts'
 import { formatTable, printable } from './table.ts'
 
 /** Longer than three heartbeats. */
@@ -30,8 +31,7 @@ export async function tableOfHosts(db: Kysely<Database>, now: Date, blocks: Bloc
     ]
   })
   const known = new Set(hosts.map(({ instance }) => instance))
-  const joined = blocks.filter(({ instance }) => !known.has(instance))
-  rows.push(...joined.map(rowOfJoined))
+  rows.push(...blocks.filter(({ instance }) => !known.has(instance)).map(rowOfUnknown))
   return formatTable([
     [
       'host',
@@ -50,10 +50,10 @@ export async function tableOfHosts(db: Kysely<Database>, now: Date, blocks: Bloc
   ])
 }
 
-/** The server does not call it: there, units would have no names and no visits yet. */
-function rowOfJoined({ name, subnet }: Block): string[] {
-  const why = 'nothing: no units are placed there yet, since they would have no names and no visits'
-  return [printable(name), 'joined', '-', '-', subnet, '0', '-', '-', 'never', '-', why]
+/** As after a backup from before it joined was restored. */
+function rowOfUnknown({ name, subnet }: Block): string[] {
+  const what = 'the database does not know it: join it again (npm run hosts -- join-token)'
+  return [printable(name), 'unknown', '-', '-', subnet, '0', '-', '-', 'never', '-', what]
 }
 
 function clockOf({ clockOffsetMs }: HostRecord): string {
@@ -69,9 +69,12 @@ function nextStep(host: HostRecord, units: number, now: Date): string {
   if (host.state === 'removed') return 'nothing'
   if (host.state === 'lost')
     return units === 0 ? 'npm run hosts -- remove' : 'destroy its units, and make them anew'
+  if (host.awaySince && host.reason === HOST_TAKEN_OVER)
+    return `${host.reason}: end the other server, or, if there is none, npm run hosts -- reclaim ${printable(host.name)}`
+  if (host.state === 'joining')
+    return `start Berth on it with BERTH_ROLE=host, and let this machine reach ${host.address ?? 'it'}`
   if (host.awaySince)
     return `${host.reason === null ? '' : `${printable(host.reason)}: `}bring it back, or say that it is lost`
-  if (host.state === 'joining') return 'start Berth on it'
   if (host.state === 'draining')
     return units === 0 ? 'npm run hosts -- remove' : 'wait until its units are destroyed, or undrain it'
   if (secondsSince(host, now) * SECOND <= SILENT_MS) return 'nothing'

@@ -3,7 +3,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestDomain, type TestDomain } from '../../test/support/domain.ts'
 import { newId } from '../lib/ids.ts'
-import { insertHost, listHosts, meetLocalHost } from '../store/hosts.ts'
+import { HOST_TAKEN_OVER } from '../domain/hosts/away.ts'
+import { insertHost, listHosts, meetLocalHost, setHostAway, setHostState } from '../store/hosts.ts'
+import { joinHost } from '../store/joined-hosts.ts'
 import { tableOfHosts } from './hosts-list.ts'
 import { tableOfHostEvents } from './hosts-log.ts'
 import { decideAboutHost, type HostVerb } from './hosts-states.ts'
@@ -37,10 +39,10 @@ describe('npm run hosts', () => {
     expect(rows.map((row) => row.split(/ {2,}/).slice(0, 2))).toEqual([
       ['here', 'ready'],
       ['here-gone', 'ready'],
-      ['east', 'joined'],
+      ['east', 'unknown'],
     ])
     expect(rows[0]).toContain('10.1.0.0/16')
-    expect(rows[2]).toMatch(/10\.2\.0\.0\/16.* no units are placed there yet/)
+    expect(rows[2]).toMatch(/10\.2\.0\.0\/16.* the database does not know it: join it again/)
   })
 
   it('gives up a host that is not this one, and removes it once it has no units', async () => {
@@ -70,6 +72,22 @@ describe('npm run hosts', () => {
     await decide('lost', 'here-gone')
   })
 
+  it('says of a host that has joined, or that another server has called, what is to be done there', async () => {
+    const { db } = domain.app
+    const west = { newId: newId('host'), name: 'west', instance: 'west', address: '10.0.0.3:7075', at: now }
+    expect(await joinHost(db, west)).toEqual({ kind: 'joined' })
+    const rowOf = async (name: string) =>
+      (await tableOfHosts(db, now, [])).find((row) => row.startsWith(name))
+    expect(await rowOf('west')).toMatch(
+      /joining .* start Berth on it with BERTH_ROLE=host, and .* 10\.0\.0\.3:7075/,
+    )
+    await setHostState(db, { id: west.newId, from: ['joining'], to: 'ready', at: now })
+    await setHostAway(db, { id: west.newId, awaySince: now, reason: HOST_TAKEN_OVER, at: now })
+    expect(await rowOf('west')).toMatch(/away .* end the other server, or, if there is none, .* reclaim west/)
+    await decide('lost', 'west')
+    await decide('remove', 'west')
+  })
+
   it('refuses to drain the only host that takes units, and to give up one that answers', async () => {
     await expect(decide('drain', 'here')).rejects.toThrow('the only host that takes units')
     const far = { id: newId('host'), name: 'far', address: '10.0.0.2:7075', region: null }
@@ -82,9 +100,11 @@ describe('npm run hosts', () => {
     [['drain', 'a', 'b'], '"b" is not expected'],
     [['log', 'a', 'b'], '"b" is not expected'],
     [['list', 'a'], 'list takes nothing else'],
-    [['adopt', 'a'], 'use list, log, drain, undrain, lost, remove, join-token, join, certificate or check'],
-    [['join', 'berth-join-x', 'file'], 'This is no join token'],
-    [['join'], 'say the token and which file to write'],
+    [
+      ['adopt', 'a'],
+      'use list, log, drain, undrain, lost, remove, join-token, check, reclaim or certificate',
+    ],
+    [['reclaim'], 'say which host'],
     [['join-token', 'east', '0.0.0.0:7076'], 'at which the other machine reaches this one'],
   ])('refuses %j with what to type instead', (args, words) => {
     expect(() => parseCommand(args)).toThrow(words)

@@ -1,28 +1,23 @@
-// `npm run hosts -- …`: the hosts of this Berth, certificates for machines whose engines a server elsewhere may call, and
-// whether such an engine answers. The last use only the data directory, so they work with or without a running Berth.
+// `npm run hosts -- …`: the hosts of this Berth, how a machine becomes one, and whether its engine answers.
 
+import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { issueIdentity } from '../certificates/fleet-ca.ts'
 import type { Config } from '../config.ts'
-import { refuseBrokenHost } from '../doctor/preflight.ts'
-import type { Engine } from '../engine/engine.ts'
-import { askEngineEpoch, connectEngine } from '../engine/ipc/client.ts'
-import { isHostName, parseIdentity } from '../lib/fleet-identity.ts'
-import { createLog } from '../lib/log.ts'
+import { isHostName } from '../lib/fleet-identity.ts'
 import { address, type Address } from '../lib/setting-values.ts'
 import { print } from '../lib/terminal.ts'
 import { listHosts } from '../store/hosts.ts'
 import { findInstance } from '../supervisor/instance.ts'
-import { openLogFile } from '../supervisor/log-file.ts'
+import { listBlocks, takeBlockBack } from '../supervisor/join/blocks.ts'
+import { writeToken } from '../supervisor/join/protocol.ts'
 import { runBesideBerth } from './beside-berth.ts'
+import { checkHost, reclaimHost } from './hosts-engines.ts'
+import { openDoorOf } from './hosts-join.ts'
 import { tableOfHosts } from './hosts-list.ts'
 import { tableOfHostEvents } from './hosts-log.ts'
 import { decideAboutHost, type HostVerb, hostVerbs } from './hosts-states.ts'
-import { listBlocks, takeBlockBack } from './join/blocks.ts'
-import { openDoor } from './join/door.ts'
-import { joinFleet, keepIdentity } from './join/join.ts'
-import { type JoinToken, readToken, writeToken } from './join/protocol.ts'
 
 const help = `The hosts of this Berth, and machines whose engines answer over the network.
 
@@ -42,26 +37,24 @@ const help = `The hosts of this Berth, and machines whose engines answer over th
       A host without units, drained or lost, or one that has joined.
 
   npm run hosts -- join-token NAME ADDRESS:PORT
-      Prints a token for the machine NAME and waits for it there, at an address of this machine: for an hour, and once.
-
-  npm run hosts -- join TOKEN FILE
-      On the other machine: makes a key, gets a certificate for it, valid for a year, and writes both to FILE, for root
-      alone. Then start Berth there with BERTH_ENGINE_CERTIFICATE=FILE and BERTH_ENGINE_TLS=ADDRESS:7075.
-
-  npm run hosts -- certificate NAME FILE
-      The same for a machine that cannot reach this one: writes key and certificate here. Move the file there.
+      Prints how the machine NAME joins, and waits for it there, at an address of this machine: for an hour, and once.
 
   npm run hosts -- check NAME ADDRESS:PORT
       Whether that engine answers this machine, and if not, what to look at.
 
-A server does not place units on other machines yet: each Berth still runs its units itself.`
+  npm run hosts -- reclaim NAME
+      Only you know that no other server is meant to call a host that another one has called, as after a restored
+      backup: this server then restarts, and the host follows it.
+
+  npm run hosts -- certificate NAME FILE
+      Writes key and certificate for a Berth whose engine is to answer over TLS beside its own server. A host needs none.`
 
 type Command =
   | { kind: 'help' }
   | { kind: 'list' }
   | { kind: 'log'; name: string | null }
   | { kind: 'decide'; verb: HostVerb; name: string }
-  | { kind: 'join'; token: JoinToken; file: string }
+  | { kind: 'reclaim'; name: string }
   | { kind: 'certificate'; name: string; file: string }
   | { kind: 'join-token'; name: string; at: Address }
   | { kind: 'check'; name: string; at: Address }
@@ -77,13 +70,8 @@ export async function runHostsCommand(config: Config, args: string[]): Promise<n
       print(line)
   else if (command.kind === 'decide') for (const line of await decide(config, command)) print(line)
   else if (command.kind === 'join-token') await waitForHost(config, command)
-  else if (command.kind === 'join') {
-    await refuseBrokenHost(config)
-    await joinFleet(command.token, { file: command.file, dataDir })
-    print(
-      `This machine is ${command.token.name}. Start Berth on it with BERTH_ENGINE_CERTIFICATE=${command.file} and BERTH_ENGINE_TLS=ADDRESS:7075.`,
-    )
-  } else if (command.kind === 'certificate') {
+  else if (command.kind === 'reclaim') print(await reclaimHost(config, command.name))
+  else if (command.kind === 'certificate') {
     await writeCertificate(dataDir, command)
     print(
       `${command.file} is the key and the certificate of ${command.name}. "npm run hosts -- --help" says what to do with it.`,
@@ -98,7 +86,9 @@ async function decide(config: Config, { verb, name }: { verb: HostVerb; name: st
   return await runBesideBerth(config, async (inside) => {
     const known = (await listHosts(inside.db)).find((host) => host.name === name || host.id === name)
     if (!known && verb === 'remove' && (await takeBlockBack(dataDir, name))) return [`${name} is removed.`]
-    return await decideAboutHost(inside, { verb, name, here, now: new Date() })
+    const lines = await decideAboutHost(inside, { verb, name, here, now: new Date() })
+    if (known && verb === 'remove') await takeBlockBack(dataDir, known.name)
+    return lines
   })
 }
 
@@ -133,14 +123,13 @@ export function parseCommand(args: string[]): Command {
     if (third !== undefined) throw usage(`"${third}" is not expected`)
     return { kind: 'decide', verb: decision, name }
   }
-  if (verb === 'join') {
-    if (name === undefined || third === undefined || rest.length > 0)
-      throw usage('say the token and which file to write')
-    return { kind: 'join', token: readToken(name), file: resolve(third) }
+  if (verb === 'reclaim') {
+    if (name === undefined || third !== undefined) throw usage('say which host, and nothing else')
+    return { kind: 'reclaim', name }
   }
   if (verb !== 'certificate' && verb !== 'check' && verb !== 'join-token')
     throw usage(
-      `there is no "${verb}"; use list, log, ${hostVerbs.join(', ')}, join-token, join, certificate or check`,
+      `there is no "${verb}"; use list, log, ${hostVerbs.join(', ')}, join-token, check, reclaim or certificate`,
     )
   if (name === undefined || !isHostName(name))
     throw usage('NAME is up to 32 of a-z, 0-9 and dashes, and begins and ends with none')
@@ -156,20 +145,16 @@ export function parseCommand(args: string[]): Command {
   return { kind: verb, name, at }
 }
 
-async function waitForHost({ dataDir, logLevel }: Config, { name, at }: { name: string; at: Address }) {
-  const logFile = await openLogFile(dataDir)
-  const log = createLog('operator', logLevel, logFile.descriptor)
-  try {
-    const door = await openDoor({ dataDir, name, at, log })
+async function waitForHost(config: Config, { name, at }: { name: string; at: Address }): Promise<void> {
+  await runBesideBerth(config, async (inside) => {
+    const door = await openDoorOf(config, inside, { name, at })
     print(`On the other machine, as root, within an hour:
 
-  npm run hosts -- join ${writeToken(door.token)} /root/${name}.pem
+  BERTH_ROLE=host BERTH_JOIN=${writeToken(door.token)} npm start
 
 It is waited for at ${door.token.host}:${door.token.port}. Ctrl-C makes the token void.`)
-    print(`${name} has joined from ${await door.joined}.`)
-  } finally {
-    await logFile.close()
-  }
+    print(`${name} has joined from ${await door.joined}. "npm run hosts -- list" shows when it is ready.`)
+  })
 }
 
 async function writeCertificate(
@@ -177,58 +162,12 @@ async function writeCertificate(
   { name, file }: Extract<Command, { kind: 'certificate' }>,
 ): Promise<void> {
   const identity = await issueIdentity(dataDir, { role: 'engine', host: name }, new Date())
-  await keepIdentity(file, identity)
-}
-
-/** Returns the line to print. */
-async function checkHost(dataDir: string, { name, at }: Extract<Command, { kind: 'check' }>) {
-  const server = { role: 'server', host: 'operator' } as const
-  const identity = parseIdentity(await issueIdentity(dataDir, server, new Date()))
-  const where = `${at.host}:${at.port}`
-  try {
-    const engine = { ...at, name, identity }
-    const epoch = await askEngineEpoch(engine)
-    const answers = `The engine of ${name} answers at ${where}.`
-    if (epoch === 0) return `${answers} No server has called it yet.`
-    return `${answers} ${await describeEngine(connectEngine({ address: engine, epoch, onLost: () => {} }))}`
-  } catch (error) {
-    throw new Error(`The engine of ${name} does not answer at ${where}: ${reasonOf(error, name)}`, {
-      cause: error,
-    })
-  }
-}
-
-/** It is asked in the name of its present server, which so keeps it. */
-async function describeEngine(engine: Engine): Promise<string> {
-  const [{ classes }, { cpus, memoryMb, availableMemoryMb }] = await Promise.all([
-    engine.capabilities(),
-    engine.capacity(),
-  ])
-  const usable = classes.filter(({ available }) => available).map((each) => each.class)
-  const isolation = usable.length === 0 ? 'no isolation class' : usable.join(' and ')
-  return `It has ${isolation}, ${cpus} processors, and ${availableMemoryMb} of ${memoryMb} MB of memory are free.`
-}
-
-const reasons: Record<string, string> = {
-  ECONNREFUSED: 'nothing listens there. Is Berth running on it, with BERTH_ENGINE_TLS at this address?',
-  EHOSTUNREACH: 'there is no route to this address.',
-  ENETUNREACH: 'there is no route to this address.',
-  ENOTFOUND: 'the name has no address.',
-  CERT_HAS_EXPIRED: 'its certificate has expired. Make another one, and start Berth there again.',
-  CERT_NOT_YET_VALID: 'its certificate is not valid yet. Compare the clocks of both machines.',
-  ERR_TLS_CERT_ALTNAME_INVALID: 'another machine answers. Compare name and address.',
-  SELF_SIGNED_CERT_IN_CHAIN: 'its certificate is of another Berth. Make one on this machine.',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'its certificate is of another Berth. Make one on this machine.',
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'its certificate is of another Berth. Make one on this machine.',
-}
-
-function reasonOf(error: unknown, name: string): string {
-  const cause = error instanceof Error ? (error.cause ?? error) : error
-  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
-  return (
-    reasons[code] ??
-    `${cause instanceof Error ? cause.message : String(cause)}. Its log says more, on ${name}.`
-  )
+  // A file that is there may be in use.
+  await writeFile(file, identity, { mode: 0o600, flag: 'wx' }).catch((cause: NodeJS.ErrnoException) => {
+    const why =
+      cause.code === 'EEXIST' ? 'is there already: name another one' : `cannot be written (${cause.code})`
+    throw new Error(`${file} ${why}.`, { cause })
+  })
 }
 
 function usage(problem: string): Error {

@@ -95,7 +95,7 @@ async function openEngineIdentity(
 ): Promise<FollowedIdentity> {
   return await followIdentity(certificateFile, { log, clock: systemClock }).catch((cause: Error) => {
     throw new Error(
-      `BERTH_ENGINE_CERTIFICATE names a file of "npm run hosts -- join", and ${certificateFile} is none: ${cause.message}`,
+      `BERTH_ENGINE_CERTIFICATE names a file of "npm run hosts -- certificate", and ${certificateFile} is none: ${cause.message}`,
       { cause },
     )
   })

@@ -31,6 +31,7 @@ import { openDataKey } from './data-key.ts'
 import { holdLeadership, acquireLeadership } from './leadership.ts'
 import type { FollowedIdentity } from './identity.ts'
 import type { ProcessMain, ProcessContext } from './run-process.ts'
+import { openFarEngines } from './far-engines.ts'
 import { openServerIdentity } from './server-identity.ts'
 
 export const serverProcess: ProcessMain = async (context) => {
@@ -47,6 +48,7 @@ export const serverProcess: ProcessMain = async (context) => {
     db,
     fleet: createFleet(
       await openLocalHost(context, db, connectEngine({ address: { socketPath }, epoch, onLost })),
+      openFarEngines({ identity, epoch }),
     ),
     clock: systemClock,
     log,

@@ -101,6 +101,16 @@ export async function renewLeadership(db: Kysely<Database>, { epoch }: { epoch: 
   return renewed.length === 1
 }
 
+/** The server that leads ends, and leads again above this epoch. */
+export async function raiseEpoch(db: Kysely<Database>, above: number): Promise<void> {
+  await db
+    .updateTable('leaders')
+    .set({ epoch: above })
+    .where('id', '=', ID)
+    .where('epoch', '<', above)
+    .execute()
+}
+
 /** The next server then need not wait. */
 export async function releaseLeadership(db: Kysely<Database>, { epoch }: { epoch: number }): Promise<void> {
   await db

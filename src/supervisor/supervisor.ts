@@ -1,5 +1,5 @@
 // `npm start`: starts Postgres, the engine, the server and the gateway in this order, supervises them, and stops them
-// in reverse order. Units keep running meanwhile, and the next start takes them over (design 2).
+// in reverse order; on a host only the engine and the gateway. Units keep running meanwhile, and the next start takes them over (design 2).
 
 import { existsSync } from 'node:fs'
 import { chmod, mkdir, readdir } from 'node:fs/promises'
@@ -18,9 +18,12 @@ import {
 } from '../processes/channel.ts'
 import { signInUrl } from '../domain/credentials/sign-in-url.ts'
 import { refuseBrokenHost } from '../doctor/preflight.ts'
-import { type Credentials, credentialsPath, readCredentials, writeCredentials } from './credentials-file.ts'
+import { announce, announceHost } from './announce.ts'
+import { type Credentials, readCredentials, writeCredentials } from './credentials-file.ts'
 import { lockDataDirectory } from './data-directory-lock.ts'
 import { listMachinesAndDisks, loadInstance, postgresSocketDir, runDirOf } from './instance.ts'
+import { joinAtStart, refuseOtherRole } from './join/join-at-start.ts'
+import { type Membership, showGatewayIdentity } from './join/membership.ts'
 import { superviseService, type SupervisedService, type Service, type Running } from './restart-policy.ts'
 import { openLogFile } from './log-file.ts'
 import { caFileOf, prepareCertificate } from '../certificates/default.ts'
@@ -34,6 +37,8 @@ import { lockRunDirectory, removeRunDirectory } from './run-directory.ts'
 import { listenForStop } from './stop-signals.ts'
 import { printError, print } from '../lib/terminal.ts'
 
+const processesOfHosts: readonly ProcessName[] = ['engine', 'gateway', 'egress']
+
 type Context = {
   input: Omit<ProcessInput, 'databaseUrl' | 'stateDir' | 'machines' | 'warmUp'>
   /** The connection strings by role: the gateway may only read what routing needs. */
@@ -41,6 +46,8 @@ type Context = {
   logFile: number
   log: Log
   stop: AbortSignal
+  /** Of a host: where it has joined. */
+  membership: Membership | null
   /** The running services, in the order in which they were started. */
   kept: SupervisedService[]
   /** Processes that have been asked for, and are started or being started. */
@@ -55,8 +62,8 @@ export async function supervise(settings: Config): Promise<number> {
   })
   const { context, close } = await prepare(settings, stop)
   try {
-    const ready = await startAll(context)
-    announce(context, ready)
+    if (context.membership) announceHost(context.input.config, context.membership, await startHost(context))
+    else announce(context.input.config, await startAll(context))
     const gaveUp = await firstToGiveUp(context.kept, stop)
     if (gaveUp === null) return 0
     throw new Error(gaveUp)
@@ -78,9 +85,12 @@ async function prepare(settings: Config, stop: AbortSignal) {
   await mkdir(settings.dataDir, { recursive: true })
   await chmod(settings.dataDir, 0o711)
   const lock = await lockDataDirectory(settings.dataDir)
-  const config = await claimPorts(settings)
-  const instance = await loadInstance(config.dataDir)
+  await refuseOtherRole(settings)
+  const claimed = await claimPorts(settings)
+  const membership = claimed.role === 'host' ? await joinAtStart(claimed) : null
+  const instance = await loadInstance(claimed.dataDir)
   const runDir = runDirOf(instance)
+  const config = withLink(claimed, membership, runDir)
   const runLock = await lockRunDirectory(instance, config.dataDir)
   await prepareProcessDirectories(config.dataDir, runDir)
   const logFile = await openLogFile(config.dataDir)
@@ -95,6 +105,7 @@ async function prepare(settings: Config, stop: AbortSignal) {
     logFile: logFile.descriptor,
     log: createLog('supervisor', config.logLevel, logFile.descriptor),
     stop,
+    membership,
     kept: [],
     needed: new Set(),
   }
@@ -105,6 +116,13 @@ async function prepare(settings: Config, stop: AbortSignal) {
     await lock.close()
   }
   return { context, close }
+}
+
+/** Of a host: where its gateway finds the server. */
+function withLink(config: Config, membership: Membership | null, runDir: string): Config {
+  if (!membership?.link) return config
+  const identityFile = identityFileIn(stateDirOf('gateway', config.dataDir, runDir))
+  return { ...config, serverLink: { ...membership.link, identityFile } }
 }
 
 async function removeUnusedRunDir(dataDir: string, runDir: string): Promise<void> {
@@ -135,12 +153,7 @@ async function startAll(context: Context): Promise<{ engine: EngineReady; creden
   await keepServerIdentity(context)
   await keepRole(context, 'server')
   print('Starting the gateway')
-  const certificate = certificateFileIn(keptStateOf(input.config.dataDir, 'gateway'))
-  const kept = await prepareCertificate(input.config, certificate, systemClock)
-  kept.keep({ log: context.log, signal: context.stop }).catch((error: unknown) => {
-    context.log.error({ err: error }, 'certificate renewal stopped')
-  })
-  await keepRole(context, 'gateway')
+  await keepGateway(context)
   return { engine, credentials }
 }
 
@@ -154,6 +167,30 @@ async function keepServerIdentity({ input, log, stop }: Context): Promise<void> 
   kept.keep({ log, signal: stop }).catch((error: unknown) => {
     log.error({ err: error }, "renewal of the server's certificate stopped")
   })
+}
+
+/** Its server is on another machine. */
+async function startHost(context: Context): Promise<EngineReady> {
+  const { config } = context.input
+  await warmUp(context)
+  print('Starting the engine')
+  const engine = engineReadySchema.parse(await keepRole(context, 'engine'))
+  if (config.serverLink) {
+    print('Starting the gateway')
+    await showGatewayIdentity(config.dataDir, identityFileIn(keptStateOf(config.dataDir, 'gateway')))
+    await keepGateway(context)
+  }
+  return engine
+}
+
+async function keepGateway(context: Context): Promise<void> {
+  const { input } = context
+  const certificate = certificateFileIn(keptStateOf(input.config.dataDir, 'gateway'))
+  const kept = await prepareCertificate(input.config, certificate, systemClock)
+  kept.keep({ log: context.log, signal: context.stop }).catch((error: unknown) => {
+    context.log.error({ err: error }, 'certificate renewal stopped')
+  })
+  await keepRole(context, 'gateway')
 }
 
 /** Returns a new sign-in link of the database, and a key only if there is none yet. */
@@ -228,7 +265,8 @@ async function startNeeded(context: Context, name: ProcessName): Promise<void> {
  * then on.
  */
 async function warmUp(context: Context): Promise<void> {
-  const cold = processNames.filter((name) => !existsSync(compiledDirOf(name, context.input.config.dataDir)))
+  const names = context.membership ? processesOfHosts : processNames
+  const cold = names.filter((name) => !existsSync(compiledDirOf(name, context.input.config.dataDir)))
   await Promise.all(cold.map((name) => warmUpProcess(name, inputOf(context, name), context.logFile)))
 }
 
@@ -267,29 +305,4 @@ async function firstToGiveUp(kept: SupervisedService[], stop: AbortSignal): Prom
     stop.addEventListener('abort', () => resolve(null), { once: true })
   })
   return await Promise.race([asked, ...kept.map((part) => part.failed)])
-}
-
-function announce({ input }: Context, ready: { engine: EngineReady; credentials: Credentials }): void {
-  const { config } = input
-  const { engine, credentials } = ready
-  print(`
-Berth is ready.
-
-  API          ${credentials.baseUrl}
-  Sign in      ${credentials.signInUrl}
-               (works once, within a day; "npm run sign-in" makes another)
-  Units' URLs  ${trustedBy(config)}
-  Credentials  ${credentialsPath(config.dataDir)} (with the API key; for root alone)
-  Isolation    ${engine.isolation}: ${engine.reason}
-  Log          ${logPathOf(config.dataDir)}
-
-Ctrl-C stops Berth. Units keep running, and the next start takes them over.
-`)
-}
-
-function trustedBy(config: Config): string {
-  const where = `below https://${config.domain}:${config.gatewayTls.port}`
-  const caFile = caFileOf(config)
-  if (caFile !== null) return `${where}; visitors must trust ${caFile}`
-  return `${where}, with ${config.tlsFiles ? config.tlsFiles.cert : `a certificate from ${config.acme?.directory}`}`
 }

@@ -1,13 +1,12 @@
 // The engine of a whole Berth over TLS, as a server on another machine calls it: real machines, the operator's
 // commands, and two servers that follow each other (decision 143).
 
-import { execFile, spawn } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { createInterface } from 'node:readline'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { issueIdentity } from '../../src/certificates/fleet-ca.ts'
 import type { Unit } from '../../src/contract/unit.ts'
@@ -31,7 +30,7 @@ let address: Parameters<typeof askEngineEpoch>[0]
 beforeAll(async () => {
   elsewhere = await mkdtemp(join(tmpdir(), 'berth-elsewhere-'))
   const [port, file] = [await freePort(HOST), join(elsewhere, 'east.pem')]
-  await joinAs('east', file)
+  await hosts('certificate', 'east', file)
   settings = { BERTH_ENGINE_TLS: `${HOST}:${port}`, BERTH_ENGINE_CERTIFICATE: file }
   const server = { role: 'server', host: 'lead' } as const
   const identity = parseIdentity(await issueIdentity(elsewhere, server, new Date()))
@@ -44,30 +43,6 @@ const commandOf = (...args: string[]) => [join(project, 'src/main.ts'), 'hosts',
 async function hosts(...args: string[]): Promise<string> {
   const env = { ...process.env, BERTH_DATA_DIR: elsewhere }
   return (await promisify(execFile)(process.execPath, commandOf(...args), { env })).stdout
-}
-
-/** As the operator does it: one command waits on the server's machine, and prints the one to run on the other. */
-async function joinAs(name: string, file: string): Promise<void> {
-  const env = { ...process.env, BERTH_DATA_DIR: elsewhere }
-  const there = { ...process.env, BERTH_DATA_DIR: join(elsewhere, 'other') }
-  const door = spawn(process.execPath, commandOf('join-token', name, `${HOST}:0`), {
-    env,
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  const ended = new Promise<number | null>((resolve) => door.once('close', resolve))
-  try {
-    const printed: string[] = []
-    for await (const line of createInterface({ input: door.stdout })) {
-      printed.push(line)
-      const token = /berth-join-[\w-]+/.exec(line)?.[0]
-      if (token !== undefined)
-        await promisify(execFile)(process.execPath, commandOf('join', token, file), { env: there })
-    }
-    expect(printed.at(-1)).toBe(`${name} has joined from ${HOST}.`)
-    expect(await ended).toBe(0)
-  } finally {
-    door.kill()
-  }
 }
 
 const berth = useBerth(() => settings)

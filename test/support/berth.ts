@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { runOrThrow, SAFE_PATH } from '../../src/lib/process.ts'
+import { readIfThere } from '../../src/lib/read-if-there.ts'
 import type { Credentials } from '../../src/supervisor/credentials-file.ts'
 import { type Instance, runDirOf } from '../../src/supervisor/instance.ts'
 import { hostStateOf, type HostState } from './host-state.ts'
@@ -30,13 +31,18 @@ export class Berth {
   /** What its newest life has printed. */
   output = ''
   readonly #code: string
+  readonly #namespace: string | null
   #child: ChildProcess | null = null
   #credentials: Credentials | null = null
 
-  /** `code`: where the release lies that is started; this one if not given. */
-  constructor(dataDir: string, code = project) {
+  /**
+   * `code`: where the release lies that is started; this one if not given. `namespace`: the network namespace that it runs
+   * in, by its path, as if it were another machine.
+   */
+  constructor(dataDir: string, code = project, namespace: string | null = null) {
     this.dataDir = dataDir
     this.#code = code
+    this.#namespace = namespace
   }
 
   /** Starts it and returns when it is ready. One that runs is ended first, by Ctrl-C. */
@@ -47,11 +53,13 @@ export class Berth {
 
   /** Starts it and does not wait: for one that is to refuse, or to be killed on the way. */
   launch(settings: Settings = {}): this {
-    const child = spawn('npm', ['start'], {
+    const enter = this.#namespace === null ? [] : ['nsenter', `--net=${this.#namespace}`]
+    const [command, ...args] = [...enter, 'npm', 'start']
+    const child = spawn(command, args, {
       cwd: this.#code,
       // A process group of its own, as a shell gives it: Ctrl-C goes to the group.
       detached: true,
-      env: { ...baseEnvironment(this.dataDir), ...settings },
+      env: baseEnvironment(this.dataDir, settings),
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     this.#child = child
@@ -67,15 +75,15 @@ export class Berth {
   /** Until it says it is ready; throws what it printed when it ends instead. */
   async ready(): Promise<this> {
     const deadline = Date.now() + READY_TIMEOUT_MS
-    while (!this.output.includes('Berth is ready.')) {
+    while (!/Berth is ready[.,]/.test(this.output)) {
       if (this.#launched.exitCode !== null || Date.now() > deadline) {
         throw new Error(`Berth did not get ready:\n${this.output}`)
       }
       await delay(50)
     }
-    this.#credentials = JSON.parse(
-      await readFile(join(this.dataDir, 'credentials.json'), 'utf8'),
-    ) as Credentials
+    // A host has none: its server is elsewhere.
+    const text = await readIfThere(join(this.dataDir, 'credentials.json'))
+    if (text !== null) this.#credentials = JSON.parse(text) as Credentials
     return this
   }
 
@@ -186,7 +194,8 @@ export function nameDataDir(): string {
   return `/var/tmp/berth-flow-${randomBytes(4).toString('hex')}`
 }
 
-function baseEnvironment(dataDir: string): Record<string, string> {
+/** Of a start, and of the operator's commands beside it. */
+export function baseEnvironment(dataDir: string, settings: Settings = {}): Record<string, string> {
   // The default is a user's.
   const ready = process.env.BERTH_TEST_READY
   return {
@@ -212,6 +221,7 @@ function baseEnvironment(dataDir: string): Record<string, string> {
     BERTH_RATE_CREATIONS: '100000',
     BERTH_RATE_EXECS: '100000',
     BERTH_TEAM_COMMANDS: '10000',
+    ...settings,
   }
 }
 

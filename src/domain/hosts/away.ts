@@ -5,6 +5,9 @@ import { AppError } from '../../contract/errors.ts'
 /** It is asked every two seconds. */
 const BACK_S = 5
 
+/** Why a host is away whose engine refuses this server: only the operator knows which of both is meant. */
+export const HOST_TAKEN_OVER = 'a server with a newer lead has called its engine'
+
 /** For units of a host that is away: 503 with the time since when. */
 export function hostAway(since: Date, cause?: unknown): AppError {
   const at = since.toISOString()

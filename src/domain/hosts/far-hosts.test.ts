@@ -16,7 +16,9 @@ import { type ServedEngine, serveEngine } from '../../engine/ipc/server.ts'
 import { type FleetIdentity, parseIdentity } from '../../lib/fleet-identity.ts'
 import { newId } from '../../lib/ids.ts'
 import { silentLog } from '../../lib/log.ts'
-import { insertHost, setHostState } from '../../store/hosts.ts'
+import { insertHost, listHosts, setHostState } from '../../store/hosts.ts'
+import { joinHost } from '../../store/joined-hosts.ts'
+import { HOST_TAKEN_OVER } from './away.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { forkUnit } from '../forks/fork-unit.ts'
 import { destroyUnit } from '../units/destroy.ts'
@@ -38,6 +40,8 @@ let domain: TestDomain
 let directory: string
 let app: App
 const far = {} as Record<Name, Far>
+/** The server's. */
+let server: FleetIdentity
 
 async function serve(name: Name, fake: FakeEngine, identity: FleetIdentity, port: number) {
   const socketPath = join(directory, `${name}-${port}.sock`)
@@ -50,7 +54,7 @@ beforeAll(async () => {
   domain = await createTestDomain()
   directory = await mkdtemp(join(tmpdir(), 'berth-hosts-'))
   const now = new Date()
-  const server = parseIdentity(await issueIdentity(directory, { role: 'server', host: 'main' }, now))
+  server = parseIdentity(await issueIdentity(directory, { role: 'server', host: 'main' }, now))
   for (const [index, name] of names.entries()) {
     const identity = parseIdentity(await issueIdentity(directory, { role: 'engine', host: name }, now))
     const fake = createFakeEngine({ clock: domain.clock, subnet: 80 + index })
@@ -214,4 +218,31 @@ describe('with two hosts behind TLS', () => {
     // Its machines are as they were, should somebody look for them.
     expect(far.west.fake.machines().map((machine) => machine.id)).toContain(id)
   }, 120_000)
+
+  it('a host that was given up and joins again is called again, and takes units', async () => {
+    const { db } = app
+    const instance = (await listHosts(db)).find(({ name }) => name === 'west')?.instance ?? ''
+    far.west.served = await serve('west', far.west.fake, far.west.identity, far.west.port)
+    const address = `127.0.0.1:${far.west.port}`
+    await joinHost(db, { newId: newId('host'), name: 'west', instance, address, at: domain.clock.now() })
+    await pass(2 * SECOND)
+    await joined()
+    expect(app.fleet.find(far.west.id)?.isLost).toBe(false)
+    const { caller, id } = await unitsOn('west')
+    expect(await run(caller, id)).toBe('here\n')
+  }, 60_000)
+
+  it('a host that another server has called is away with what to do, and this server goes on', async () => {
+    const { caller, id } = await unitsOn('east')
+    const other = await unitsOn('west')
+    const at = { host: '127.0.0.1', port: far.east.port, name: 'east', identity: server }
+    await connectFarEngine({ address: at, epoch: 2, onLost: () => {} }).engine.capacity()
+    await expect(run(caller, id)).rejects.toMatchObject({ status: 503, code: 'unavailable' })
+    await pass(4 * SECOND)
+    await expect(run(caller, id)).rejects.toMatchObject({ details: { reason: 'host_away' } })
+    const east = (await listHosts(app.db)).find(({ name }) => name === 'east')
+    expect(east).toMatchObject({ awaySince: expect.any(Date), reason: HOST_TAKEN_OVER })
+    expect(await stateOf(caller, id)).toBe('running')
+    expect(await run(other.caller, other.id)).toBe('here\n')
+  }, 60_000)
 })

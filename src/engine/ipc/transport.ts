@@ -13,7 +13,7 @@ import { TLS_PROTOCOLS, rpcSocketOf } from './protocol.ts'
 export type EngineAddress =
   | { socketPath: string }
   /** `name`: the host's in its certificate; another host at this address is refused. */
-  | { host: string; port: number; name: string; identity: FleetIdentity }
+  | { host: string; port: number; name: string; identity: FleetIdentity | (() => FleetIdentity) }
 
 export type EngineTransport = {
   /** Over a kept connection, unless `options` say otherwise. */
@@ -47,14 +47,15 @@ function overTls({
   name,
   identity,
 }: Exclude<EngineAddress, { socketPath: string }>): EngineTransport {
-  const tls = {
+  // Asked for each connection, since an identity is renewed: a connection is kept for calls with the same one.
+  const tls = () => ({
     host,
     port,
-    ...fleetTls(identity),
+    ...fleetTls(typeof identity === 'function' ? identity() : identity),
     // The name that the other side's certificate must have.
     servername: fleetNameOf({ role: 'engine', host: name }),
-  }
-  const agent = new TlsAgent({ ...kept, ...tls, keepAliveMsecs: PROBE_AFTER_MS })
+  })
+  const agent = new TlsAgent({ ...kept, keepAliveMsecs: PROBE_AFTER_MS })
   const open = new Set<Socket>()
   const keep = (socket: Socket) => {
     if (open.has(socket)) return
@@ -64,9 +65,9 @@ function overTls({
   return {
     // Node names HTTP in ALPN by itself.
     request: (options, onAnswer) =>
-      requestByTls({ agent, ...tls, ...options }, onAnswer).once('socket', keep),
+      requestByTls({ agent, ...tls(), ...options }, onAnswer).once('socket', keep),
     connectQuick: () => {
-      const socket = connectByTls({ ...tls, ALPNProtocols: [TLS_PROTOCOLS.quick] })
+      const socket = connectByTls({ ...tls(), ALPNProtocols: [TLS_PROTOCOLS.quick] })
       keep(socket)
       return socket.setNoDelay(true).setKeepAlive(true, PROBE_AFTER_MS)
     },

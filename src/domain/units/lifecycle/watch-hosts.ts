@@ -7,6 +7,7 @@ import type { FleetHost } from '../../../engine/fleet.ts'
 import { MINUTE, SECOND } from '../../../lib/clock.ts'
 import { completesWithin } from '../../../lib/concurrency/completes-within.ts'
 import { isEngineError } from '../../../engine/errors.ts'
+import { HOST_TAKEN_OVER } from '../../hosts/away.ts'
 import { askFacts, saveFacts } from '../../hosts/facts.ts'
 import { tellTeamsOfHosts } from '../../hosts/tell-teams.ts'
 import { type HostRecord, listHosts, setHostAway, setHostState } from '../../../store/hosts.ts'
@@ -55,7 +56,9 @@ async function watchHost(app: App, record: HostRecord, hosts: HostRecord[]): Pro
   // The data directory of another machine, which is not on the network.
   if (address === null) return app.fleet.noteAbsent(record.id, record.seenAt ?? app.clock.now())
   const known = app.fleet.find(record.id)
-  const host = known ?? app.fleet.open({ ...record, address }, record.awaySince ?? app.clock.now())
+  // It may have joined again: elsewhere, or after it was given up.
+  const isSame = known?.address === address && !known.isLost
+  const host = isSame ? known : app.fleet.open({ ...record, address }, record.awaySince ?? app.clock.now())
   host.isDraining = record.state === 'draining'
   // Not awaited: a host that hangs must not hold up the others.
   const hello = () => sayHello(app, host, record, hosts)
@@ -68,7 +71,9 @@ async function watchHost(app: App, record: HostRecord, hosts: HostRecord[]): Pro
   if (unwatchedMs > HELLO_MS) host.answeredMs += unwatchedMs
   host.watchedMs = nowMs
   const silentMs = nowMs - host.answeredMs
-  if (host.awaySince === null && silentMs > SILENT_FOR_MS)
+  // The server may have begun after it went away.
+  const isNoted = record.awaySince !== null || record.state === 'joining'
+  if ((host.awaySince === null || !isNoted) && silentMs > SILENT_FOR_MS)
     await setAway(app, host, { silentMs, reason: NO_ANSWER })
 }
 
@@ -103,8 +108,10 @@ async function checkFacts(app: App, host: FleetHost, record: HostRecord, hosts: 
   try {
     await askFacts(app, host, record, hosts)
   } catch (error) {
-    if (isEngineError(error)) throw error
-    const reason = error instanceof Error ? error.message : String(error)
+    const isTakenOver = isEngineError(error, 'stale_caller')
+    if (isEngineError(error) && !isTakenOver) throw error
+    const said = error instanceof Error ? error.message : String(error)
+    const reason = isTakenOver ? HOST_TAKEN_OVER : said
     if (host.awaySince === null || record.reason !== reason) await setAway(app, host, { silentMs: 0, reason })
     throw error
   }

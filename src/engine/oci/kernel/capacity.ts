@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { availableParallelism } from 'node:os'
+import { availableParallelism, totalmem } from 'node:os'
 import type { Capacity } from '../../engine.ts'
 import type { EngineContext } from '../context.ts'
 
@@ -45,6 +45,15 @@ export function availableMemoryMb(): number {
  * use before the kernel comes under pressure.
  */
 export function socketBufferBytes(memoryMb: number): number {
-  const [, pressurePages = ''] = readFileSync('/proc/sys/net/ipv4/tcp_mem', 'utf8').split(/\s+/)
-  return Math.floor(Math.min(memoryMb * MB, Number(pressurePages) * PAGE_BYTES) / 4)
+  return Math.floor(Math.min(memoryMb * MB, socketPressureBytes()) / 4)
+}
+
+/** A network namespace does not show it: there, what the kernel sets by default, a sixteenth of the memory. */
+function socketPressureBytes(): number {
+  try {
+    const [, pages = ''] = readFileSync('/proc/sys/net/ipv4/tcp_mem', 'utf8').split(/\s+/)
+    return Number(pages) * PAGE_BYTES
+  } catch {
+    return totalmem() / 16
+  }
 }

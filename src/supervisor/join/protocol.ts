@@ -24,33 +24,46 @@ export const CLOCKS_APART_MS = 30 * SECOND
 
 const PREFIX = 'berth-join-'
 
+const subnet = z.string().regex(/^10\.\d{1,3}\.0\.0\/16$/)
+const host = z.string().regex(/^[0-9A-Za-z.:-]{1,253}$/)
+export const addressSchema: z.ZodType<Address> = z.strictObject({ host, port: z.int().min(1).max(65535) })
+/** A signing request in DER, as base64. */
+const request = z.base64().max(2048)
+
 const tokenSchema = z.tuple([
   z.string().refine(isHostName),
-  z.string().regex(/^[0-9A-Za-z.:-]{1,253}$/),
+  host,
   z.int().min(1).max(65535),
   z.string().regex(/^[\w-]{43}$/),
   z.string().regex(/^[\w-]{43}$/),
 ])
 
-const subnet = z.string().regex(/^10\.\d{1,3}\.0\.0\/16$/)
-
 export const joinRequest = z.strictObject({
   version: z.string().max(32),
   secret: z.string().max(64),
   at: z.number(),
-  /** A signing request in DER, as base64. */
-  request: z.base64().max(4096),
+  /** The engine and the gateway have keys of their own: the gateway's process, which reads what strangers send, has only its. */
+  requests: z.strictObject({ engine: request, gateway: request }),
   instance: z.string().regex(/^[a-z0-9]{4}$/),
   /** Of its units' addresses. */
   subnet,
   /** Others that it can take instead, as the x of 10.x.0.0/16; none if it has had units already. */
   others: z.array(z.int().min(0).max(255)).max(256),
+  /** Where the server reaches its engine. */
+  engine: addressSchema,
+  /** What it says to a connection at that address while it joins. */
+  proof: z.string().regex(/^[\w-]{43}$/),
 })
 
-export const joinAnswer = z.union([
-  z.strictObject({ certificates: z.string(), subnet }),
-  z.strictObject({ refused: z.string() }),
-])
+const admitted = z.strictObject({
+  certificates: z.strictObject({ engine: z.string(), gateway: z.string() }),
+  subnet,
+  /** Where the server answers gateways of other machines; null if it does not. */
+  link: addressSchema.nullable(),
+})
+
+export type Admitted = z.output<typeof admitted>
+export const joinAnswer = z.union([admitted, z.strictObject({ refused: z.string() })])
 
 /** What the host is told. */
 export class Refusal extends Error {}

@@ -3,14 +3,16 @@
 
 import { randomBytes, timingSafeEqual, X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
+import { connect } from 'node:net'
 import { createServer, type TLSSocket } from 'node:tls'
 import { issueDoor, signIdentity } from '../../certificates/fleet-ca.ts'
 import { HOUR, SECOND } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
-import type { Address } from '../../lib/setting-values.ts'
-import { loadInstance } from '../../supervisor/instance.ts'
-import { giveBlock } from './blocks.ts'
+import { type Address, addressText } from '../../lib/setting-values.ts'
+import { loadInstance } from '../instance.ts'
+import { giveBlock, listBlocks, takeBlockBack } from './blocks.ts'
 import {
+  type Admitted,
   ANSWER_WITHIN_MS,
   CLOCKS_APART_MS,
   fingerprintOf,
@@ -23,6 +25,7 @@ import {
 
 const OPEN_MS = HOUR
 const HANDSHAKE_MS = 5 * SECOND
+const REACH_WITHIN_MS = 5 * SECOND
 const MAX_CONNECTIONS = 16
 /** Nobody guesses a secret of 32 bytes, but a door at which this many try is not worth keeping. */
 const MAX_WRONG = 20
@@ -34,10 +37,23 @@ export type Door = {
   close(): void
 }
 
-type Admitted = { certificates: string; subnet: string }
-type Opened = { dataDir: string; name: string; at: Address; log: Log; openMs?: number }
+/** A host as the service is to know it. */
+export type NewMember = { name: string; instance: string; engine: Address }
 
-export async function openDoor({ dataDir, name, at, log, openMs = OPEN_MS }: Opened): Promise<Door> {
+type Opened = {
+  dataDir: string
+  name: string
+  at: Address
+  /** Where gateways of other machines reach the server. */
+  link: Address | null
+  /** Makes it a host of the service. Throws `Refusal` with a sentence if it cannot be one. */
+  enter: (host: NewMember) => Promise<void>
+  log: Log
+  openMs?: number
+}
+
+export async function openDoor(opened: Opened): Promise<Door> {
+  const { dataDir, name, at, link, enter, log, openMs = OPEN_MS } = opened
   // This machine's own addresses are settled before those of others.
   await loadInstance(dataDir)
   const pem = await issueDoor(dataDir, new Date())
@@ -62,20 +78,35 @@ export async function openDoor({ dataDir, name, at, log, openMs = OPEN_MS }: Ope
     const apartMs = Math.abs(asked.data.at - Date.now())
     if (apartMs > CLOCKS_APART_MS)
       throw new Refusal(`the clocks are ${Math.round(apartMs / SECOND)} s apart; set both, then join again`)
+    const { requests, instance, subnet, others, engine, proof } = asked.data
+    await refuseUnreachable(engine, proof)
     if (isUsed) throw new Refusal('its token is used already; make another one')
     // Before the signature, so that two hosts at once cannot both get one.
     isUsed = true
     try {
-      const request = Buffer.from(asked.data.request, 'base64')
-      const { instance, subnet, others } = asked.data
+      const sign = async (role: 'engine' | 'gateway') =>
+        await signIdentity(dataDir, {
+          member: { role, host: name },
+          request: Buffer.from(requests[role], 'base64'),
+        })
+      const certificates = { engine: await sign('engine'), gateway: await sign('gateway') }
+      const hadBlock = (await listBlocks(dataDir)).some((block) => block.name === name)
       const wanted = { name, instance, subnet, others: others.map((x) => `10.${x}.0.0/16`) }
-      const certificates = await signIdentity(dataDir, { member: { role: 'engine', host: name }, request })
-      return { certificates, subnet: await giveBlock(dataDir, wanted) }
+      const given = await giveBlock(dataDir, wanted)
+      try {
+        await enter({ name, instance, engine })
+      } catch (error) {
+        if (!hadBlock) await takeBlockBack(dataDir, name)
+        throw error
+      }
+      return { certificates, subnet: given, link }
     } catch (error) {
       isUsed = false
       if (error instanceof Refusal) throw error
-      log.warn({ error: String(error) }, 'signing request of a host is not in order')
-      throw new Refusal('its signing request is not in order', { cause: error })
+      log.warn({ error: String(error) }, 'host could not join')
+      throw new Refusal('its signing requests are not in order, or the server failed; its log says more', {
+        cause: error,
+      })
     }
   }
 
@@ -128,6 +159,25 @@ export async function openDoor({ dataDir, name, at, log, openMs = OPEN_MS }: Ope
   const token = { name, host: at.host, port, fingerprint: fingerprintOf(new X509Certificate(pem)), secret }
   outcome.promise.then(close, close)
   return { token, joined: outcome.promise, close }
+}
+
+/** Another machine may have that address, or a firewall may be in between. */
+async function refuseUnreachable(engine: Address, proof: string): Promise<void> {
+  const socket = connect(engine)
+  const tooLong = setTimeout(() => socket.destroy(new Error('no answer')), REACH_WITHIN_MS)
+  try {
+    if ((await readLine(socket)) !== proof) throw new Error('another program answers')
+  } catch (cause) {
+    const why = cause instanceof Error && 'code' in cause ? String(cause.code) : (cause as Error).message
+    throw new Refusal(
+      `the server does not reach its engine at ${addressText(engine)} (${why}): let it through there, or set ` +
+        'BERTH_ENGINE_ADDRESS on that machine to the address and port at which it is reached',
+      { cause },
+    )
+  } finally {
+    clearTimeout(tooLong)
+    socket.destroy()
+  }
 }
 
 function parseJson(text: string): unknown {

@@ -1,19 +1,24 @@
 // A host joins: certificates, sockets and TLS are real. What is refused is refused before the token is used.
 
 import { X509Certificate } from 'node:crypto'
+import { once } from 'node:events'
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { makeKey, signingRequest } from '../../certificates/signed.ts'
 import { HOUR } from '../../lib/clock.ts'
-import { memberOf, parseIdentity } from '../../lib/fleet-identity.ts'
+import { memberOf } from '../../lib/fleet-identity.ts'
+import { freePort } from '../../lib/free-port.ts'
 import { silentLog } from '../../lib/log.ts'
+import type { Address } from '../../lib/setting-values.ts'
 import { listBlocks, takeBlockBack } from './blocks.ts'
-import { openDoor } from './door.ts'
+import { type NewMember, openDoor } from './door.ts'
 import { joinFleet } from './join.ts'
-import { type JoinToken, ownVersion, readToken, writeToken } from './protocol.ts'
+import { findMembership, identityFilesIn, readIdentityFile } from './membership.ts'
+import { type JoinToken, ownVersion, readToken, Refusal, writeToken } from './protocol.ts'
 
 let dataDir = ''
 let there = ''
@@ -35,9 +40,18 @@ afterAll(async () => {
   await rm(there, { recursive: true })
 })
 
-async function open(openMs = HOUR, name = 'east') {
+/** What doors have told the service. */
+const entered: NewMember[] = []
+const link = { host: '127.0.0.1', port: 7076 }
+const told = {
+  link,
+  log: silentLog,
+  enter: async (host: NewMember) => void entered.push(host),
+}
+
+async function open(openMs = HOUR, name = 'east', enter = told.enter) {
   const at = { host: '127.0.0.1', port: 0 }
-  const door = await openDoor({ dataDir, name, at, log: silentLog, openMs })
+  const door = await openDoor({ ...told, dataDir, name, at, enter, openMs })
   onTestFinished(() => door.close())
   door.joined.catch(() => {})
   return door
@@ -50,19 +64,28 @@ async function newHost(id: string, subnet: string): Promise<string> {
   return directory
 }
 
-let files = 0
-const newFile = () => join(there, `${(files += 1)}.pem`)
+/** As a host does: its engine will listen on a free port. */
+async function joinFrom(token: JoinToken, directory = own, reachedAt: Address | null = null) {
+  const listen = { host: '127.0.0.1', port: await freePort('127.0.0.1') }
+  return await joinFleet(token, { dataDir: directory, listen, reachedAt })
+}
 
 /** What the door answers to this line. */
 async function ask(token: JoinToken, changes: Record<string, unknown>): Promise<string> {
   const key = await makeKey()
   const request = signingRequest(['east.server.berth.internal'], key).toString('base64')
   const host = { instance: 'east', subnet: '10.7.0.0/16', others: [] }
+  const proof = 'x'.repeat(43)
+  const engine = createServer((socket) => socket.end(`${proof}\n`)).listen(0, '127.0.0.1')
+  await once(engine, 'listening')
+  onTestFinished(() => void engine.close())
   const line = {
     version: await ownVersion(),
     secret: token.secret,
     at: Date.now(),
-    request,
+    requests: { engine: request, gateway: request },
+    engine: { host: '127.0.0.1', port: (engine.address() as AddressInfo).port },
+    proof,
     ...host,
     ...changes,
   }
@@ -73,52 +96,97 @@ async function ask(token: JoinToken, changes: Record<string, unknown>): Promise<
   return text
 }
 
-it('a host with a token gets a certificate for its name, and its key is only in its own file', async () => {
+it('a host with a token gets certificates for its engine and its gateway, whose keys are only in its own files', async () => {
   const door = await open()
-  const file = newFile()
-  await joinFleet(readToken(writeToken(door.token)), { file, dataDir: own })
-  const identity = parseIdentity(await readFile(file, 'utf8'))
-  expect(memberOf(new X509Certificate(identity.certificate))).toEqual({ role: 'engine', host: 'east' })
-  expect((await stat(file)).mode & 0o777).toBe(0o600)
+  await joinFrom(readToken(writeToken(door.token)))
+  const files = identityFilesIn(own)
+  const keys = new Set<string>()
+  for (const role of ['engine', 'gateway'] as const) {
+    const { key, certificate } = await readIdentityFile(files[role])
+    expect(memberOf(new X509Certificate(certificate))).toEqual({ role, host: 'east' })
+    expect((await stat(files[role])).mode & 0o777).toBe(0o600)
+    keys.add(key)
+  }
+  expect(keys.size).toBe(2)
   expect(await door.joined).toBe('127.0.0.1')
+})
+
+it('the service is told where the engine is reached, and the host where its gateway finds the server', async () => {
+  const door = await open()
+  const membership = await joinFrom(door.token)
+  expect(entered.at(-1)).toEqual({
+    name: 'east',
+    instance: 'east',
+    engine: { host: '127.0.0.1', port: expect.any(Number) },
+  })
+  expect(membership).toMatchObject({ name: 'east', link, door: { port: door.token.port } })
+  expect(await findMembership(own)).toEqual(membership)
+})
+
+it('an engine that the server does not reach is refused before the token is used', async () => {
+  const door = await open()
+  const port = await freePort('127.0.0.1')
+  await expect(joinFrom(door.token, own, { host: '127.0.0.1', port })).rejects.toThrow(
+    `the server does not reach its engine at 127.0.0.1:${port} (ECONNREFUSED): let it through there, or set BERTH_ENGINE_ADDRESS`,
+  )
+  expect(await ask(door.token, { proof: 'y'.repeat(43) })).toContain('another program answers')
+  await joinFrom(door.token)
+})
+
+it('a host that the service refuses has no addresses afterwards, and its token is as it was', async () => {
+  const south = await newHost('sout', '10.17.0.0/16')
+  const refusals = ['south is the name of another machine']
+  const door = await open(HOUR, 'south', async (host) => {
+    const why = refusals.pop()
+    if (why !== undefined) throw new Refusal(why)
+    await told.enter(host)
+  })
+  await expect(joinFrom(door.token, south)).rejects.toThrow('south is the name of another machine')
+  expect((await listBlocks(dataDir)).map(({ name }) => name)).not.toContain('south')
+  expect(await findMembership(south)).toBe(null)
+  await joinFrom(door.token, south)
+  expect(await takeBlockBack(dataDir, 'south')).toBe(true)
 })
 
 it('a token works once, and then nothing listens', async () => {
   const door = await open()
-  const [one, other] = await Promise.allSettled([
-    joinFleet(door.token, { file: newFile(), dataDir: own }),
-    joinFleet(door.token, { file: newFile(), dataDir: own }),
-  ])
+  const [one, other] = await Promise.allSettled([joinFrom(door.token), joinFrom(door.token)])
   expect([one.status, other.status].toSorted()).toEqual(['fulfilled', 'rejected'])
-  const file = newFile()
-  await expect(joinFleet(door.token, { file, dataDir: own })).rejects.toThrow('is used or too old')
-  await expect(stat(file)).rejects.toThrow('ENOENT')
+  await expect(joinFrom(door.token)).rejects.toThrow('is used or too old')
 })
 
 it('a token that is too old does nothing, and its command ends with what to do', async () => {
   const door = await open(1)
   await expect(door.joined).rejects.toThrow('make another token')
-  await expect(joinFleet(door.token, { file: newFile(), dataDir: own })).rejects.toThrow('is used or too old')
+  await expect(joinFrom(door.token)).rejects.toThrow('is used or too old')
 })
 
 it.each([
   ['another secret', { secret: 'x'.repeat(43) }, 'is not the one that this door was opened for'],
   ['another version', { version: '0.0.0-old' }, 'it runs Berth 0.0.0-old and the server'],
   ['a clock minutes apart', { at: Date.now() - 120_000 }, 'the clocks are 1'],
-  ['no signing request', { request: 'AAAA' }, 'its signing request is not in order'],
+  [
+    'no signing request',
+    { requests: { engine: 'AAAA', gateway: 'AAAA' } },
+    'its signing requests are not in order',
+  ],
   ['a field that is not known', { role: 'server' }, 'something else'],
 ])('%s is refused with a sentence, and leaves the token as it was', async (_what, changes, words) => {
   const door = await open()
   expect(await ask(door.token, changes)).toContain(words)
-  await joinFleet(door.token, { file: newFile(), dataDir: own })
+  await joinFrom(door.token)
 })
 
-it('names in a signing request do not count: the door signs for an engine of the name that the operator gave', async () => {
+it('names in a signing request do not count: the door signs for the engine and the gateway of the name that the operator gave', async () => {
   const door = await open()
-  const { certificates } = JSON.parse(await ask(door.token, {})) as { certificates: string }
-  const certificate = new X509Certificate(certificates)
-  expect(certificate.subjectAltName).toBe('DNS:east.engine.berth.internal')
-  expect(certificate.subject).toBe('O=Berth')
+  const answer = JSON.parse(await ask(door.token, {})) as {
+    certificates: Record<'engine' | 'gateway', string>
+  }
+  for (const role of ['engine', 'gateway'] as const) {
+    const certificate = new X509Certificate(answer.certificates[role])
+    expect(certificate.subjectAltName).toBe(`DNS:east.${role}.berth.internal`)
+    expect(certificate.subject).toBe('O=Berth')
+  }
 })
 
 it('the door closes after twenty connections with a wrong token', async () => {
@@ -135,23 +203,14 @@ it('a line that does not end is not read on, and others are served meanwhile', a
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()))
   socket.write('x'.repeat(100_000))
   await closed
-  await joinFleet(door.token, { file: newFile(), dataDir: own })
+  await joinFrom(door.token)
 })
 
-it('a host tells nothing to a machine whose certificate is another one, and keeps a file that is there', async () => {
+it('a host tells nothing to a machine whose certificate is another one', async () => {
   const [door, other] = [await open(), await open()]
   const mixed = { ...door.token, port: other.token.port }
-  await expect(joinFleet(mixed, { file: newFile(), dataDir: own })).rejects.toThrow(
-    'another machine answers there',
-  )
-  const file = newFile()
-  await writeFile(file, 'in use')
-  await expect(joinFleet(door.token, { file, dataDir: own })).rejects.toThrow('is there already')
-  expect(await readFile(file, 'utf8')).toBe('in use')
-  await expect(joinFleet(door.token, { file: join(there, 'none', 'a.pem'), dataDir: own })).rejects.toThrow(
-    'cannot be written (ENOENT)',
-  )
-  await joinFleet(door.token, { file: newFile(), dataDir: own })
+  await expect(joinFrom(mixed)).rejects.toThrow('another machine answers there')
+  await joinFrom(door.token)
 })
 
 it('no key of a host is ever on the machine of the server', async () => {
@@ -169,27 +228,25 @@ it.each([
   ['a port in use', (port: number) => ({ host: '127.0.0.1', port }), 'EADDRINUSE'],
 ])('the door does not open at %s, and says what to name instead', async (_what, at, code) => {
   const { token } = await open()
-  const opened = openDoor({ dataDir, name: 'west', at: at(token.port), log: silentLog })
+  const opened = openDoor({ ...told, dataDir, name: 'west', at: at(token.port) })
   await expect(opened).rejects.toThrow(`(${code}): name an address of its own and a free port`)
 })
 
 describe('the addresses of units', () => {
-  const joinFrom = async (name: string, directory: string) => {
+  const joinAs = async (name: string, directory: string) => {
     const door = await open(HOUR, name)
-    const file = newFile()
-    await joinFleet(door.token, { file, dataDir: directory })
-    return file
+    await joinFrom(door.token, directory)
   }
 
   it('of a host that has had none, and chose those of another, become others when it joins', async () => {
     const west = await newHost('west', '10.8.0.0/16')
-    await joinFrom('west', west)
+    await joinAs('west', west)
     const blocks = await listBlocks(dataDir)
     const given = blocks.find(({ name }) => name === 'west')?.subnet
     expect(['10.7.0.0/16', '10.8.0.0/16']).not.toContain(given)
     expect(await instanceIn(west)).toEqual({ id: 'west', subnet: given })
     // Joining again, for another certificate, keeps them.
-    await joinFrom('west', west)
+    await joinAs('west', west)
     expect(await listBlocks(dataDir)).toEqual(expect.arrayContaining(blocks))
   })
 
@@ -201,8 +258,8 @@ describe('the addresses of units', () => {
     async (owner, subnet) => {
       const north = await newHost('nort', subnet)
       await writeFile(join(north, 'pool.btrfs'), '')
-      await joinFrom('east', own)
-      await expect(joinFrom('north', north)).rejects.toThrow(
+      await joinAs('east', own)
+      await expect(joinAs('north', north)).rejects.toThrow(
         `the addresses of its units, ${subnet}, are those of ${owner} too; join it with an empty BERTH_DATA_DIR`,
       )
       expect(await instanceIn(north)).toEqual({ id: 'nort', subnet })
@@ -211,13 +268,13 @@ describe('the addresses of units', () => {
   )
 
   it('are of one machine: neither a name nor a data directory joins twice', async () => {
-    await joinFrom('east', own)
+    await joinAs('east', own)
     const other = await newHost('othr', '10.9.0.0/16')
-    await expect(joinFrom('east', other)).rejects.toThrow('east is the name of another machine')
-    await expect(joinFrom('south', own)).rejects.toThrow('it has joined as east')
-    await expect(joinFrom('south', dataDir)).rejects.toThrow("the data directory of the server's machine")
+    await expect(joinAs('east', other)).rejects.toThrow('east is the name of another machine')
+    await expect(joinAs('south', own)).rejects.toThrow('it has joined as east')
+    await expect(joinAs('south', dataDir)).rejects.toThrow("the data directory of the server's machine")
     expect(await takeBlockBack(dataDir, 'east')).toBe(true)
-    await joinFrom('east', other)
+    await joinAs('east', other)
     expect(await takeBlockBack(dataDir, 'east')).toBe(true)
     expect(await takeBlockBack(dataDir, 'east')).toBe(false)
   })

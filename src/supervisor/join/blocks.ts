@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { lockFile } from '../../lib/file-lock.ts'
 import { readIfThere } from '../../lib/read-if-there.ts'
 import { writeDurably } from '../../lib/write-durably.ts'
-import { findInstance } from '../../supervisor/instance.ts'
+import { findInstance } from '../instance.ts'
 import { Refusal } from './protocol.ts'
 
 /** The host that has a subnet. */

@@ -1,0 +1,68 @@
+// What a host does before anything else: it joins, if it has not yet, or goes on with what it got when it did.
+
+import { access } from 'node:fs/promises'
+import { join } from 'node:path'
+import { X509Certificate } from 'node:crypto'
+import type { Config } from '../../config.ts'
+import { addressText } from '../../lib/setting-values.ts'
+import { print, printError } from '../../lib/terminal.ts'
+import { fingerprintOfToken, joinFleet } from './join.ts'
+import { findMembership, identityFilesIn, type Membership, readIdentityFile } from './membership.ts'
+import { readToken } from './protocol.ts'
+
+/** One data directory is never that of a host and of a Berth with a server. Throws a sentence. */
+export async function refuseOtherRole({ role, dataDir }: Pick<Config, 'role' | 'dataDir'>): Promise<void> {
+  if (role === 'host') {
+    const hasServer = await access(join(dataDir, 'credentials.json')).then(
+      () => true,
+      () => false,
+    )
+    if (hasServer)
+      throw new Error(
+        `${dataDir} is that of a Berth with a server of its own: set BERTH_DATA_DIR to an empty directory to make this machine a host of another one.`,
+      )
+    return
+  }
+  const membership = await findMembership(dataDir)
+  if (membership)
+    throw new Error(
+      `${dataDir} is that of ${membership.name}, a host of the Berth at ${membership.door.host}: start it with BERTH_ROLE=host.`,
+    )
+}
+
+/** A token that was used here already does nothing more. Throws a sentence that says what to do. */
+export async function joinAtStart(config: Config): Promise<Membership> {
+  const { dataDir, joinToken, engineTls, engineAddress } = config
+  const known = await findMembership(dataDir)
+  const trouble = known && (await troubleWith(dataDir))
+  const token = joinToken === null ? null : readToken(joinToken)
+  if (known && !trouble && (token === null || known.token === fingerprintOfToken(token))) return known
+  if (token === null || engineTls === null)
+    throw new Error(
+      `${trouble ?? 'This machine has not joined a Berth yet'}: run "npm run hosts -- join-token NAME ADDRESS:PORT" on the server's machine, and start again with BERTH_JOIN=TOKEN.`,
+    )
+  print(`Joining at ${addressText(token)} as ${token.name}`)
+  try {
+    const { host, port } = engineTls
+    return await joinFleet(token, { dataDir, listen: { host, port }, reachedAt: engineAddress })
+  } catch (error) {
+    if (!known || trouble) throw error
+    printError(error instanceof Error ? error.message : String(error))
+    printError(`It goes on as ${known.name}, with the certificate that it has.`)
+    return known
+  }
+}
+
+/** Returns why the engine's certificate cannot be used, or null. */
+async function troubleWith(dataDir: string): Promise<string | null> {
+  const file = identityFilesIn(dataDir).engine
+  try {
+    const { certificate } = await readIdentityFile(file)
+    const until = new X509Certificate(certificate).validToDate
+    return until > new Date()
+      ? null
+      : `The certificate of this host has expired on ${until.toISOString().slice(0, 10)}`
+  } catch (error) {
+    return `${file} cannot be used (${error instanceof Error ? error.message : String(error)})`
+  }
+}

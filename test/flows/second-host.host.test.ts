@@ -1,0 +1,126 @@
+// A second host, as an operator adds it: joined by a token, with an engine of its own in a network namespace of its own.
+// Its units are used through the API of the first, while it dies, comes back and is given up (decisions 148, 164).
+
+import { beforeAll, describe, expect, it } from 'vitest'
+import type { ForkResult } from '../../src/contract/fork.ts'
+import type { Unit } from '../../src/contract/unit.ts'
+import { freePort } from '../../src/lib/free-port.ts'
+import { eventually } from '../support/berth.ts'
+import { createUnit, exec } from '../support/berth-units.ts'
+import { hosts, joinAs, useMachine } from '../support/host-lab.ts'
+import { killSupervisor } from '../support/kill.ts'
+import { send } from '../support/patient-client.ts'
+import { useBerth } from '../support/use-berth.ts'
+
+const settings = { BERTH_HOSTS_ADDRESS: '', BERTH_ISOLATION: 'runc' }
+beforeAll(async () => {
+  settings.BERTH_HOSTS_ADDRESS = `0.0.0.0:${await freePort('0.0.0.0')}`
+})
+const berth = useBerth(() => settings)
+const east = useMachine('east', 1, { BERTH_ISOLATION: 'runc', BERTH_KEEP_ASIDE: '0s' })
+
+const command = async (...args: string[]) => await hosts(berth, settings, ...args)
+const rowOf = async (name: string) =>
+  (await command('list')).split('\n').find((row) => row.startsWith(`${name} `)) ?? ''
+const nearName = async () => /^(\S+) .*this machine/m.exec(await command('list'))?.[1] ?? ''
+const isReady = async () => expect(await rowOf('east')).toMatch(/^east +ready /)
+
+/** The server sees within two seconds that its own host is drained. */
+async function createThere(spec: Record<string, unknown>): Promise<Unit> {
+  const near = (await hosts(berth, settings, 'list')).split('\n').find((row) => row.includes('this machine'))
+  return await eventually(async () => {
+    const unit = await createUnit(berth, { image: 'berth.local/debian:12', size: 'nano', ...spec })
+    if (near === undefined || !near.includes(unit.host.id)) return unit
+    await berth.call('DELETE', `/v1/units/${unit.id}`)
+    throw new Error('a unit was placed on a host that is drained')
+  }, 20_000)
+}
+
+describe('a second host', () => {
+  let unit: Unit
+  const path = () => `/v1/units/${unit.id}`
+  const read = async () => (await berth.call<Unit>('GET', path())).body
+  const file = async () =>
+    (await berth.call<{ contentBase64: string }>('GET', `${path()}/files?path=/root/letter`)).body
+  const untilAway = async () =>
+    await eventually(async () => {
+      const { status, body } = await berth.call('POST', `${path()}/exec`, { cmd: ['true'] })
+      expect({ status, body }).toMatchObject({
+        status: 503,
+        body: { error: { details: { reason: 'host_away', since: expect.any(String) } } },
+      })
+    }, 25_000)
+
+  it('is refused a token that is none, and a start without one, with what to do', async () => {
+    const without = east.berth.launch(east.settings)
+    expect(await without.exitCode()).toBe(1)
+    expect(without.output).toContain(
+      'This machine has not joined a Berth yet: run "npm run hosts -- join-token',
+    )
+    const wrong = east.berth.launch({ ...east.settings, BERTH_JOIN: 'berth-join-x' })
+    expect(await wrong.exitCode()).toBe(1)
+    expect(wrong.output).toContain('This is no join token')
+  })
+
+  it('joins with a token, and is ready once its engine answers', async () => {
+    await joinAs(berth, settings, east)
+    expect(east.berth.output).toContain('Berth is ready, as the host east.')
+    await eventually(isReady, 15_000)
+  })
+
+  it('has units that are used like any other: commands, files, logs, sleep, wake, forks', async () => {
+    await command('drain', await nearName())
+    unit = await createThere({ name: 'far', cmd: ['sh', '-c', 'echo begun; exec sleep infinity'] })
+    expect((await exec(berth, unit, ['echo', 'here'])).stdout).toBe('here\n')
+    const letter = Buffer.from('to a host')
+    const put = { method: 'PUT', path: `${path()}/files?path=/root/letter`, body: letter }
+    expect(await send(berth, put)).toMatchObject({ status: 200 })
+    expect(await file()).toMatchObject({ contentBase64: letter.toString('base64') })
+    expect(JSON.stringify((await berth.call('GET', `${path()}/logs`)).body)).toContain('begun')
+    expect((await berth.call('POST', `${path()}/sleep`, { sleep: '10m', now: true })).status).toBe(200)
+    await eventually(async () => expect((await read()).state).toBe('sleeping'))
+    expect((await exec(berth, unit, ['cat', '/root/letter'])).stdout).toBe('to a host')
+    const forked = await berth.call<ForkResult>('POST', `${path()}/fork`, { name: 'copy', wait: true })
+    expect(forked.body.units).toMatchObject([{ host: unit.host, state: 'running' }])
+    const [copy] = forked.body.units
+    if (!copy) throw new Error('no copy')
+    expect((await exec(berth, copy, ['cat', '/root/letter'])).stdout).toBe('to a host')
+    expect((await berth.call('DELETE', `/v1/units/${copy.id}`)).status).toBe(200)
+  })
+
+  it('is away when its processes are killed, and its machines are taken over when they are back', async () => {
+    const began = (await exec(berth, unit, ['cat', '/proc/1/stat'])).stdout.split(' ')[21]
+    await killSupervisor(east.berth)
+    await untilAway()
+    expect((await read()).state).toBe('running')
+    expect(await rowOf('east')).toMatch(/^east +away /)
+    // The token of its joining is used, and does no harm.
+    await east.berth.start(east.settings)
+    await eventually(isReady, 20_000)
+    expect((await exec(berth, unit, ['cat', '/proc/1/stat'])).stdout.split(' ')[21]).toBe(began)
+  })
+
+  it('is away when it is cut off, and back when the wire is', async () => {
+    await east.setWire('down')
+    await untilAway()
+    await east.setWire('up')
+    await eventually(isReady, 30_000)
+    expect((await exec(berth, unit, ['cat', '/root/letter'])).stdout).toBe('to a host')
+  })
+
+  it('is given up and removed, and when it joins again what still ran there is gone', async () => {
+    await killSupervisor(east.berth)
+    await untilAway()
+    await eventually(async () => await command('lost', 'east'))
+    await eventually(async () =>
+      expect(await read()).toMatchObject({ state: 'sleeping', stoppedReason: 'provider' }),
+    )
+    expect((await berth.call('DELETE', path())).status).toBe(200)
+    await eventually(async () => expect(await command('remove', 'east')).toContain('east is removed.'))
+    await joinAs(berth, settings, east)
+    await eventually(isReady, 15_000)
+    const again = await createThere({ name: 'again' })
+    expect(again.host.id).toBe(unit.host.id)
+    expect((await berth.call('DELETE', `/v1/units/${again.id}`)).status).toBe(200)
+  })
+})
