@@ -8,22 +8,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { createTestDomain, makeUnit, type TestDomain } from '../../test/support/domain.ts'
-import { createFakeEngine } from '../../test/support/fake-engine/fake-engine.ts'
+import type { TestDomain } from '../../test/support/domain.ts'
 import { certificate, listen, type Origin, startOrigin } from '../../test/support/gateway.ts'
+import { createTwoHosts, type OwnedUnit, type TwoHosts } from '../../test/support/two-hosts.ts'
 import { type App, createApp } from '../app.ts'
 import { issueIdentity } from '../certificates/fleet-ca.ts'
 import { loadConfig } from '../config.ts'
-import type { Unit } from '../contract/unit.ts'
-import type { Caller } from '../domain/credentials/caller.ts'
 import { recallGateways } from '../domain/endpoints/gateways.ts'
 import { exposeUnit } from '../domain/units/expose.ts'
 import { getUnit } from '../domain/units/get.ts'
-import { recover } from '../domain/units/lifecycle/reconcile.ts'
-import { watchHosts } from '../domain/units/lifecycle/watch-hosts.ts'
 import { sleepUnit } from '../domain/units/sleep.ts'
 import { stopUnit } from '../domain/units/stop.ts'
-import { createFleet } from '../engine/fleet.ts'
 import { systemClock } from '../lib/clock.ts'
 import { type FleetIdentity, type FleetMember, parseIdentity } from '../lib/fleet-identity.ts'
 import { fleetTls } from '../lib/ipc/fleet-tls.ts'
@@ -47,8 +42,9 @@ let domain: TestDomain
 let app: App
 let directory: string
 let origin: Origin
-let far: { id: string; caller: Caller; unit: Unit }
-let near: { caller: Caller; unit: Unit }
+let far: OwnedUnit & { id: string }
+let near: OwnedUnit
+let makeUnitOn: TwoHosts['makeUnitOn']
 let serving: FarGateways
 let identities: Record<'server' | 'gateway', FleetIdentity>
 
@@ -62,25 +58,16 @@ const settings = loadConfig({
 })
 
 beforeAll(async () => {
-  domain = await createTestDomain({ BERTH_GATEWAY_PORTS: '20000-20009' })
+  const both = await createTwoHosts({ BERTH_GATEWAY_PORTS: '20000-20009' })
+  ;({ domain, app, makeUnitOn } = both)
   directory = await mkdtemp(join(tmpdir(), 'berth-far-gateway-'))
   origin = await startOrigin((_request, response) => response.end('from the unit'))
   identities = {
     server: await identityOf({ role: 'server', host: 'main' }),
     gateway: await identityOf({ role: 'gateway', host: 'east' }),
   }
-  const id = newId('host')
-  await insertHost(domain.app.db, { id, name: 'east', address: '10.0.0.2:7075', region: null })
-  const engine = createFakeEngine({ clock: domain.clock, subnet: 81 })
-  const fleet = createFleet(domain.app.fleet.local(), () => ({ engine, cut: () => {} }))
-  app = createApp({ ...domain.app, clock: domain.clock, fleet })
-  await recover(app)
-  while (app.fleet.find(id)?.awaySince !== null) {
-    await watchHosts(app)
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
-  far = { id, ...(await makeUnitOn(id)) }
-  near = await makeUnitOn(app.fleet.local().id, 'near')
+  far = { id: both.far, ...(await makeUnitOn(both.far)) }
+  near = await makeUnitOn(both.near, 'near')
   // What listens in its machine is the test's origin.
   await app.db.updateTable('units').set({ address: HOST }).where('id', '=', far.unit.id).execute()
 }, 60_000)
@@ -98,15 +85,6 @@ afterEach(async () => {
 
 const serve = async (port: number, by = app) =>
   await serveFarGateways(by, { host: HOST, port, identity: identities.server })
-
-/** Of a new team, until one lies there. */
-async function makeUnitOn(hostId: string, name = 'web'): Promise<{ caller: Caller; unit: Unit }> {
-  for (;;) {
-    const caller = await domain.makeCaller()
-    const unit = await makeUnit(app, caller, { name })
-    if (unit.host.id === hostId) return { caller, unit }
-  }
-}
 
 type Gateway = { server: ServerClient; source: RoutingSource; port: number; close(): Promise<void> }
 
@@ -164,7 +142,7 @@ const atOnce = { sleep: '30m', stack: false, now: true }
 
 const nameIn = (url: string) => new URL(url).hostname.split('.')[0] ?? ''
 
-async function expose({ caller, unit }: { caller: Caller; unit: Unit }): Promise<string> {
+async function expose({ caller, unit }: OwnedUnit): Promise<string> {
   return (await exposeUnit(app, caller, unit.id, { port: origin.port, mode: 'public', rotate: false })).url
 }
 

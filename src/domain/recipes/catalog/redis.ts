@@ -20,8 +20,8 @@ export const redis = defineRecipe({
       ports: [6379],
       databasePorts: [{ port: 6379, protocol: 'redis' }],
       volume: { mount: '/data', gb: params.volumeGb },
-      // While it loads its data it answers with an error.
-      healthcheck: { cmd: ['sh', '-c', 'redis-cli ping | grep -qx PONG'], timeoutMs: 120_000 },
+      // While it loads its data it answers with an error, which `-e` makes the exit code.
+      healthcheck: { cmd: ['redis-cli', '-e', 'ping'], timeoutMs: 120_000 },
     }),
   },
   frontDoor: null,
