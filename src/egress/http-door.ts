@@ -54,7 +54,7 @@ async function pass(door: Door, request: IncomingMessage, response: ServerRespon
     if (response.headersSent) socket.destroy()
     else answer(response, 502, 'host_unreachable', 'The host did not answer.')
   })
-  outgoing.on('response', (answered) => passAnswer(answered, response, socket))
+  outgoing.on('response', (answered) => passAnswer(answered, response, { client: socket }))
   request.pipe(outgoing)
 }
 

@@ -80,6 +80,7 @@ beforeAll(async () => {
       if (url === '/odd') return void request.socket.end('HTTP/1.1 099 \u0001\r\nContent-Length: 0\r\n\r\n')
       seen.push({ url, headers, body: Buffer.concat(body).toString() })
       response.setHeader('x-from', 'host')
+      response.setHeader('x-repeats', String(headers['x-key'] ?? ''))
       response.setHeader('trailer', 'x-status')
       response.addTrailers({ 'x-status': '0' })
       response.end(`hello ${String(headers['x-key'] ?? '')}`)
@@ -215,6 +216,19 @@ describe('a request to the host of a secret', () => {
   test('ends with its connection where the host answers what no server may', async () => {
     expect(await ask(get().replace('GET /', 'GET /odd'))).toBe('')
     expect(await ask(get())).toContain('200 OK')
+  })
+
+  test('is answered without the value, wherever the host repeats it', async () => {
+    rules.set(OWNER, rulesWith({ ...secret, value: 'sk-the-real-one-0123456789' }))
+    const stars = '*'.repeat(26)
+    const key = `X-Key: ${secret.placeholder}`
+    expect(await ask(get(key, 'Accept-Encoding: gzip'))).toContain(`hello ${stars}`)
+    expect(seen.at(-1)?.headers['accept-encoding']).toBe('identity')
+    const credentials = Buffer.from('x:sk-the-real-one-0123456789').toString('base64')
+    const asBasic = await ask(get(`X-Key: ${basic(`x:${secret.placeholder}`)}`))
+    expect(asBasic).toContain(`hello Basic ${'*'.repeat(credentials.length)}`)
+    expect(asBasic).toContain(`x-repeats: Basic ${'*'.repeat(credentials.length)}`)
+    expect(seen.at(-1)?.headers['x-key']).toBe(`Basic ${credentials}`)
   })
 
   test('that would become too large is refused', async () => {

@@ -1,5 +1,6 @@
 // Connections to the hosts of brokered secrets: TLS ends here, each request is decided by itself, and the values of the
-// secrets are put into its headers. Answers pass as they are. Nothing of a request or a secret is logged.
+// secrets are put into its headers. Answers pass as they
+// are, but for values in them (mask.ts). Nothing of a request or a secret is logged.
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -13,6 +14,7 @@ import { beginRequest } from './requests.ts'
 import { openSession, type Session } from './session.ts'
 import { type Protocol, protocols, type Refused } from './upstream.ts'
 import { openHttp2 } from './http2.ts'
+import { masked, through } from './mask.ts'
 
 const HANDSHAKE_MS = 10_000
 const FIRST_HEAD_MS = 60_000
@@ -93,8 +95,9 @@ async function pass(
   response: ServerResponse,
 ): Promise<void> {
   const { socket } = request
-  const outgoing = beginRequest(door, session, request)
-  if ('status' in outgoing) return refuse(response, outgoing)
+  const begun = beginRequest(door, session, request)
+  if ('status' in begun) return refuse(response, begun)
+  const { outgoing, mask } = begun
   const done = session.begin()
   response.once('close', () => {
     // What was not answered in full leaves a connection on which the next answer could not be told from it.
@@ -105,7 +108,7 @@ async function pass(
     if (response.headersSent) socket.destroy()
     else refuse(response, session.refusalFor(error))
   })
-  outgoing.on('response', (answered) => passAnswer(answered, response, socket))
+  outgoing.on('response', (answered) => passAnswer(answered, response, { client: socket, through: mask }))
   request.pipe(outgoing)
 }
 
@@ -117,23 +120,24 @@ async function passUpgrade(
   head: Buffer,
 ): Promise<void> {
   socket.on('error', () => socket.destroy())
-  const outgoing = beginRequest(door, session, request)
-  if ('status' in outgoing)
-    return void socket.end(`HTTP/1.1 ${outgoing.status} Refused\r\nConnection: close\r\n\r\n`)
+  const begun = beginRequest(door, session, request)
+  if ('status' in begun)
+    return void socket.end(`HTTP/1.1 ${begun.status} Refused\r\nConnection: close\r\n\r\n`)
+  const { outgoing, mask } = begun
   session.begin()
   socket.once('close', () => outgoing.destroy())
   outgoing.on('error', () => socket.destroy())
   // A host that does not upgrade answers as it would any request.
   outgoing.on('response', (answered) => {
-    socket.write(headOf(answered, passedHeaders(answered), 'Connection: close\r\n'))
+    socket.write(headOf(answered, masked(passedHeaders(answered), mask), 'Connection: close\r\n'))
     answered.on('error', () => socket.destroy())
-    answered.pipe(socket)
+    through(mask, answered).pipe(socket)
   })
   outgoing.on('upgrade', (answered, host, first) => {
-    socket.write(headOf(answered, pairs(answered.rawHeaders), ''))
-    if (first.length > 0) socket.write(first)
+    socket.write(headOf(answered, masked(pairs(answered.rawHeaders), mask), ''))
+    if (first.length > 0) host.unshift(first)
     if (head.length > 0) host.write(head)
-    splice(socket as Socket, host)
+    splice(socket as Socket, host, mask)
   })
   outgoing.end()
 }

@@ -14,6 +14,7 @@ import type { SecureContext, TLSSocket } from 'node:tls'
 import { canonicalHostName } from '../../lib/egress/entry.ts'
 import type { Door } from '../door.ts'
 import { noteBrokeredEnd } from '../noting.ts'
+import { masked, through } from './mask.ts'
 import type { Place } from './place.ts'
 import type { Header } from './put-secrets.ts'
 import { putInto } from './requests.ts'
@@ -95,10 +96,11 @@ function pass(door: Door, place: Place, { host, stream, headers }: Asked): void 
   stream.once('close', () => outgoing.close(stream.rstCode))
   outgoing.once('response', (answered) => {
     let trailers: OutgoingHttpHeaders = {}
-    outgoing.once('trailers', (last) => (trailers = passed(last)))
+    outgoing.once('trailers', (last) => (trailers = named(masked(listed(last), put.mask))))
     stream.once('wantTrailers', () => orClose(stream, () => stream.sendTrailers(trailers)))
-    orClose(stream, () => stream.respond(passed(answered), { waitForTrailers: true }))
-    outgoing.pipe(stream)
+    const head = named(masked(listed(answered), put.mask))
+    orClose(stream, () => stream.respond(head, { waitForTrailers: true }))
+    through(put.mask, outgoing).pipe(stream)
   })
   if (!stream.endAfterHeaders) stream.pipe(outgoing)
 }
@@ -124,6 +126,7 @@ function isFor(host: string, headers: IncomingHttpHeaders): boolean {
   )
 }
 
+/** Without what Node adds for its own use. */
 function listed(headers: IncomingHttpHeaders): Header[] {
   return Object.entries(headers).flatMap(([name, value]) =>
     (Array.isArray(value) ? value : [value ?? '']).map((each): Header => [name, each]),
@@ -138,11 +141,6 @@ function named(headers: Header[]): OutgoingHttpHeaders {
     result[name] = before === undefined ? value : [before, value].flat()
   }
   return result
-}
-
-/** Without what Node adds for its own use. */
-function passed(headers: IncomingHttpHeaders): OutgoingHttpHeaders {
-  return named(listed(headers))
 }
 
 function refuse(stream: ServerHttp2Stream, status: number): void {

@@ -6,10 +6,14 @@ import { isAllowed, refusalText, secretsFor } from '../decide.ts'
 import type { Door } from '../door.ts'
 import { noteBrokered } from '../noting.ts'
 import { pairs, passedHeaders } from '../request-headers.ts'
+import { type Mask, maskOf } from './mask.ts'
 import { type Header, putSecrets } from './put-secrets.ts'
 import type { Place } from './place.ts'
 import type { Session } from './session.ts'
 import type { Refused } from './upstream.ts'
+
+/** `mask`: for what is answered; null if it passes as it is. */
+type Masked = { mask: Mask | null }
 
 const PORT = 443
 
@@ -18,7 +22,7 @@ export function beginRequest(
   door: Door,
   session: Session,
   request: IncomingMessage,
-): ClientRequest | Refused {
+): ({ outgoing: ClientRequest } & Masked) | Refused {
   const { host } = session
   if (!isFor(host, request)) {
     return {
@@ -28,11 +32,15 @@ export function beginRequest(
     }
   }
   const put = putInto(door, session, passedHeaders(request))
-  return 'status' in put ? put : send(session, request, put.headers)
+  return 'status' in put ? put : { outgoing: send(session, request, put.headers), mask: put.mask }
 }
 
 /** Returns the headers of a request with the values in them, or why it is not sent. */
-export function putInto(door: Door, place: Place, headers: Header[]): { headers: Header[] } | Refused {
+export function putInto(
+  door: Door,
+  place: Place,
+  headers: Header[],
+): ({ headers: Header[] } & Masked) | Refused {
   const { machine, host } = place
   const secrets = secretsFor(door.link, machine, host)
   // The rules as they are now: values change, and secrets are taken away.
@@ -44,7 +52,13 @@ export function putInto(door: Door, place: Place, headers: Header[]): { headers:
   for (const placeholder of put.used) place.used.add(placeholder)
   const names = secrets.filter(({ placeholder }) => put.used.includes(placeholder)).map(({ name }) => name)
   noteBrokered(door, place, names)
-  return { headers: put.headers }
+  const mask = maskOf([...secrets.map(({ value }) => value), ...put.encoded])
+  return { headers: put.used.length > 0 ? put.headers.map(uncompressed) : put.headers, mask }
+}
+
+/** A value could not be found in a compressed answer. */
+function uncompressed([name, value]: Header): Header {
+  return [name, name.toLowerCase() === 'accept-encoding' ? 'identity' : value]
 }
 
 function send(
