@@ -42,7 +42,9 @@ const doors: Record<string, string> = {
   'src/lib/ipc/unix-socket.ts': 'a socket of this instance',
   'src/supervisor/postgres/roles.ts': 'Postgres',
   'src/operator/backup/cluster-copy.ts': 'Postgres',
-  'src/operator/join/join.ts': 'the machine that a join token of the operator names',
+  'src/supervisor/join/join.ts': 'the machine that a join token of the operator names',
+  'src/supervisor/join/door.ts':
+    'the engine of a machine that shows a join token of the operator, before it may join',
   'src/store/db.ts': 'Postgres',
   'src/store/prepared.ts': 'Postgres',
   'src/store/outage.ts': 'nothing: it tells errors of Postgres apart',
