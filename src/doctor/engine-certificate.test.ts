@@ -41,8 +41,11 @@ it('a good certificate is said to be, with its end, two months before it is a wa
   })
 })
 
-it('a file that is not there or no certificate is a fault, and no setting is none', async () => {
-  expect(await findingIn(0, join(directory, 'no.pem'))).toMatchObject({ state: 'fail' })
+it('a host that has not joined is told how, a file that holds no certificate is a fault, and no setting is none', async () => {
+  expect(await findingIn(0, join(directory, 'no.pem'))).toMatchObject({
+    state: 'warn',
+    detail: 'this machine has not joined a Berth yet',
+  })
   await writeFile(join(directory, 'bad.pem'), 'key')
   expect(await findingIn(0, join(directory, 'bad.pem'))).toMatchObject({
     detail: expect.stringContaining('It must hold a key'),

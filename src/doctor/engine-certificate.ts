@@ -29,6 +29,8 @@ export async function engineCertificateFinding(
   try {
     certificate = new X509Certificate(parseIdentity(await readFile(certificateFile, 'utf8')).certificate)
   } catch (error) {
+    const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT'
+    if (isMissing && role === 'host') return warn('this machine has not joined a Berth yet', advice)
     return fail(
       `${certificateFile} cannot be used: ${error instanceof Error ? error.message : String(error)}`,
       advice,

@@ -17,6 +17,7 @@ const answers: Partial<Engine> = {
   restrict: async () => {},
   watchExits: async (_onExit, signal) => await untilAborted(signal),
   watchTraffic: async (_onTraffic, signal) => await untilAborted(signal),
+  watchEgress: async (_onSeen, signal) => await untilAborted(signal),
   followLogs: async function* () {
     yield await unknown()
   },

@@ -1,6 +1,6 @@
 // Replaces files while other processes read them.
 
-import { open, rename } from 'node:fs/promises'
+import { open, rename, rm } from 'node:fs/promises'
 
 /** Writes the file completely or not at all, even if the power fails. It is this process's user's unless `owner` is given. */
 export async function writeDurably(
@@ -10,7 +10,9 @@ export async function writeDurably(
   owner?: { uid: number; gid: number },
 ): Promise<void> {
   const temporary = `${path}.new`
-  const file = await open(temporary, 'w', mode)
+  // The directory may be the owner's, whose links must not lead root to another file.
+  if (owner) await rm(temporary, { force: true })
+  const file = await open(temporary, owner ? 'wx' : 'w', mode)
   try {
     await file.chmod(mode)
     if (owner) await file.chown(owner.uid, owner.gid)

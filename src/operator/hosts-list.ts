@@ -76,7 +76,9 @@ function nextStep(host: HostRecord, units: number, now: Date): string {
   if (host.awaySince)
     return `${host.reason === null ? '' : `${printable(host.reason)}: `}bring it back, or say that it is lost`
   if (host.state === 'draining')
-    return units === 0 ? 'npm run hosts -- remove' : 'wait until its units are destroyed, or undrain it'
+    return units === 0 && host.address !== null
+      ? 'npm run hosts -- remove'
+      : 'wait until its units are destroyed, or undrain it'
   if (secondsSince(host, now) * SECOND <= SILENT_MS) return 'nothing'
   if (units === 0) return 'nothing: it has no units'
   return 'start Berth on its data directory; its units cannot be used until then'

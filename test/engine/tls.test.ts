@@ -16,7 +16,12 @@ import { createFleet } from '../../src/engine/fleet.ts'
 import { askEngineEpoch, connectEngine, connectFarEngine } from '../../src/engine/ipc/client.ts'
 import { serveEngine } from '../../src/engine/ipc/server.ts'
 import { systemClock } from '../../src/lib/clock.ts'
-import { type FleetIdentity, type FleetMember, parseIdentity } from '../../src/lib/fleet-identity.ts'
+import {
+  fleetNameOf,
+  type FleetIdentity,
+  type FleetMember,
+  parseIdentity,
+} from '../../src/lib/fleet-identity.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { runOrThrow } from '../../src/lib/process.ts'
 import { runHostsCommand } from '../../src/operator/hosts.ts'
@@ -88,7 +93,12 @@ async function serveForTest(identity?: FleetIdentity): Promise<Served> {
   return served
 }
 
-type Calling = { identity?: FleetIdentity; name?: string; epoch?: number; onLost?: () => void }
+type Calling = {
+  identity?: FleetIdentity | (() => FleetIdentity)
+  name?: string
+  epoch?: number
+  onLost?: () => void
+}
 
 function callerOf(
   port: number,
@@ -131,6 +141,16 @@ describe('the TLS listener', () => {
     exec: async (engine) =>
       await engine.exec(ref, { argv: ['true'], stdin: null, timeoutMs: 1000 }, () => {}),
   }
+
+  test('is called with the identity that the server has at the time, once it has another one', async () => {
+    const served = await serveForTest()
+    let identity = await expiredIdentity(fleetNameOf(SERVER), 'clientAuth')
+    const engine = callerOf(served.port, { identity: () => identity })
+    for (const call of [calls['list'], calls['thaw']])
+      expect(await kindOf(call?.(engine) ?? Promise.resolve())).toBe('engine_away')
+    identity = own.server
+    expect(await engine.list()).toEqual([])
+  })
 
   async function expectRefused(served: Served, calling: Calling): Promise<void> {
     const engine = callerOf(served.port, calling)

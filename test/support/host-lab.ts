@@ -26,7 +26,8 @@ const TIMEOUT_MS = 20_000
 
 export type Machine = {
   name: string
-  /** This machine's address on the wire. */
+  /** Its address on the wire, and this machine's. */
+  address: string
   near: string
   /** What is started there. */
   berth: Berth
@@ -71,7 +72,7 @@ export function useMachine(name: string, index: number, more: Settings = {}): Ma
     }
   })
   const setWire = async (state: 'up' | 'down') => await ip('link', 'set', id, state)
-  return { name, near: addressOf(1), berth, settings, setWire }
+  return { name, address: addressOf(2), near: addressOf(1), berth, settings, setWire }
 }
 
 /** One of the operator's commands beside a Berth. Rejects with what it printed if it fails. */
