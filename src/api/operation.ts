@@ -63,8 +63,10 @@ export type Operations = {
 }
 
 export function createOperations(app: App): Operations {
+  const underWay = new Set<Promise<void>>()
   const gate: Gate = {
     app,
+    underWay: () => underWay.size,
     callsAtOnce: createCallsAtOnce(app),
     authenticate: createAuthenticate(app),
     attempts: createFailedAttempts(app),
@@ -74,7 +76,6 @@ export function createOperations(app: App): Operations {
     bodies: createBodyRoom(app),
     audit: createAuditTrail(app),
   }
-  const underWay = new Set<Promise<void>>()
   const counted = async (running: Promise<void>) => {
     underWay.add(running)
     try {

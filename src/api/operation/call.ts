@@ -57,6 +57,8 @@ export type Reply = {
 /** What the checks of all calls are kept in. */
 export type Gate = {
   app: App
+  /** How many operations are in progress. */
+  underWay: () => number
   callsAtOnce: CallsAtOnce
   authenticate: Authenticate
   attempts: FailedAttempts
