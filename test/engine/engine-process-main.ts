@@ -15,6 +15,7 @@ const [line] = (await once(createInterface({ input: process.stdin }), 'line')) a
 const { options, socketPath, failpointsDir } = JSON.parse(line) as EngineProcessInput
 const engine = await openOciEngine({
   ...options,
+  egress: { ...options.egress, onNeeded: () => {} },
   onProgress: () => {},
   log: silentLog,
   clock: systemClock,

@@ -27,19 +27,21 @@ syscall($prctl, 22, 2, $program, 0, 0) == 0 or die "prctl: $!";
 exec { $ARGV[0] } @ARGV or die $!;
 `
 
-/** Ready once it resolves. Closing one that was killed succeeds. */
+/** Ready once it resolves. Closing one that was killed succeeds. `network`: the path of the namespace that it runs in. */
 export async function openEngineProcess(
   options: OciOptions,
   failpointsDir: string,
-  { withoutInotify = false } = {},
+  { withoutInotify = false, network = null }: { withoutInotify?: boolean; network?: string | null } = {},
 ): Promise<OciEngine> {
   const { onProgress: _, log: __, clock: ___, failpoints: ____, ...rest } = options
   const socketPath = join(options.runDir, 'engine.sock')
   const input: EngineProcessInput = { options: rest, socketPath, failpointsDir }
   const command = [process.execPath, program]
-  const [file = '', ...args] = withoutInotify
-    ? ['perl', '-e', WITHOUT_INOTIFY, process.arch, ...command]
-    : command
+  const [file = '', ...args] = [
+    ...(network === null ? [] : ['nsenter', `--net=${network}`]),
+    ...(withoutInotify ? ['perl', '-e', WITHOUT_INOTIFY, process.arch] : []),
+    ...command,
+  ]
   const child = spawn(file, args, {
     env: { PATH: SAFE_PATH },
     stdio: ['pipe', 'pipe', 'inherit'],

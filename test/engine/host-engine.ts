@@ -44,7 +44,7 @@ export async function openHostEngine(
   const before = await readHostFiles()
   const dataDir = await mkdtemp('/var/tmp/berth-contract-')
   await noteDataDir(dataDir)
-  const instance = await loadInstance(dataDir)
+  const instance = overrides.instance ?? (await loadInstance(dataDir))
   const runDir = runDirOf(instance)
   const options: OciOptions = {
     instance,

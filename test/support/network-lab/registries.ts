@@ -3,6 +3,8 @@
 
 export type Answer = { status: number; headers: Record<string, string>; body: string }
 
+/** What clients send in place of the secret. */
+export const PLACEHOLDER = 'berth_secret_0123456789abcdef'
 /** As printed by `git ls-remote`. */
 export const COMMIT = '0123456789abcdef0123456789abcdef01234567'
 
@@ -15,6 +17,18 @@ const answers: Record<string, [type: string, body: unknown]> = {
       'dist-tags': { latest: '1.2.3' },
       versions: { '1.2.3': { name: 'thing', version: '1.2.3' } },
     },
+  ],
+  '/thing.js': ['application/javascript', `console.log('1.2.3')`],
+  '/go/example.com/thing/@v/list': ['text/plain', 'v1.2.3\n'],
+  '/page': [
+    'text/html',
+    `<body><script>
+      const ask = new XMLHttpRequest()
+      ask.open('GET', '/thing', false)
+      ask.setRequestHeader('x-key', '${PLACEHOLDER}')
+      ask.send()
+      document.body.textContent = ask.responseText
+    </script></body>`,
   ],
   '/index/config.json': [
     'application/json',
