@@ -57,7 +57,7 @@ beforeAll(async () => {
   server = parseIdentity(await issueIdentity(directory, { role: 'server', host: 'main' }, now))
   for (const [index, name] of names.entries()) {
     const identity = parseIdentity(await issueIdentity(directory, { role: 'engine', host: name }, now))
-    const fake = createFakeEngine({ clock: domain.clock, subnet: 80 + index })
+    const fake = createFakeEngine({ clock: domain.clock, subnet: 80 + index, instance: name })
     const served = await serve(name, fake, identity, 0)
     const port = served.tls?.port ?? 0
     far[name] = { id: newId('host'), fake, port, served, identity }
