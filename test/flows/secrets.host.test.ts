@@ -6,7 +6,9 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { EgressLogPage } from '../../src/contract/egress-log.ts'
 import type { Unit } from '../../src/contract/unit.ts'
+import { run } from '../../src/lib/process.ts'
 import { createUnit, exec } from '../support/berth-units.ts'
+import { processesHolding } from '../support/unit-memory.ts'
 import { useBerth } from '../support/use-berth.ts'
 
 const berth = useBerth()
@@ -84,6 +86,20 @@ for certificate in ssl.create_default_context(cafile=sys.argv[1]).get_ca_certs()
     const [fork] = forked.body.units
     const placeholder = /^API_KEY=.*$/m.exec(before)?.[0]
     expect(await environment(fork as Unit)).toContain(placeholder)
+    // What a copy has: its disk, its environment and, where the class keeps memory, the memory of the source.
+    for (const { id } of [unit, fork as Unit]) {
+      expect(await processesHolding(id, placeholder ?? '')).not.toEqual([])
+      for (const value of [VALUE, OTHER_VALUE]) expect(await processesHolding(id, value)).toEqual([])
+    }
+  })
+
+  it('has neither value on its disk, in its files or in what Berth keeps of its machine', async () => {
+    const places = ['pool', 'machines'].map((name) => join(berth.dataDir, name))
+    const finding = async (text: string) =>
+      (await run('grep', ['-rlaF', '--', text, ...places], { timeoutMs: 60_000 })).stdout
+    await exec(berth, unit, ['sh', '-c', 'printf "%s" "$API_KEY" > /root/kept; sync'])
+    expect(await finding('berth_secret_')).toContain('/root/kept')
+    for (const value of [VALUE, OTHER_VALUE]) expect(await finding(value)).toBe('')
   })
 
   it('leaves neither value in the logs of Berth', async () => {

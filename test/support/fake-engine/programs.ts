@@ -94,6 +94,11 @@ const programs: Record<string, Program> = {
     await print(self, `${self.hostname}\n`)
     return 0
   },
+  // For the healthcheck of a recipe.
+  'redis-cli': async (self) => {
+    await print(self, 'PONG\n')
+    return 0
+  },
   sh: runShell,
 }
 
