@@ -1,8 +1,12 @@
 // The memory of a unit's processes, as root reads it on the host: for gVisor that is the memory of its sandbox too.
 
-import { open, readdir, readFile } from 'node:fs/promises'
+import { type FileHandle, open, readdir, readFile } from 'node:fs/promises'
 
-const PIECE_BYTES = 4 * 1024 * 1024
+const PAGE_BYTES = 4096
+const PIECE_BYTES = 1024 * PAGE_BYTES
+/** Of /proc/PID/pagemap (its page of the Linux manual): one a page, whose highest bit says that the page is there. */
+const ENTRY_BYTES = 8
+const PRESENT = 128
 
 /** Returns the ids of the unit's processes that have the text in their memory. */
 export async function processesHolding(unitId: string, text: string): Promise<number[]> {
@@ -19,32 +23,46 @@ export async function processesHolding(unitId: string, text: string): Promise<nu
 async function holds(pid: string, text: string): Promise<boolean> {
   const maps = await readFile(`/proc/${pid}/maps`, 'utf8').catch(() => '')
   const memory = await open(`/proc/${pid}/mem`).catch(() => null)
-  if (!memory) return false
+  const pages = await open(`/proc/${pid}/pagemap`).catch(() => null)
   try {
+    if (!memory || !pages) return false
     for (const [, from, to] of maps.matchAll(/^([0-9a-f]+)-([0-9a-f]+) r.*$/gm))
-      if (await rangeHas(memory, BigInt(`0x${from}`), BigInt(`0x${to}`), text)) return true
+      if (await rangeHas({ memory, pages }, Number(`0x${from}`), Number(`0x${to}`), text)) return true
     return false
   } finally {
-    await memory.close()
+    await memory?.close()
+    await pages?.close()
   }
 }
 
+/** Reads only what is there: to read another page would make it, at the expense of the unit, whose memory has a limit. */
 async function rangeHas(
-  memory: Awaited<ReturnType<typeof open>>,
-  from: bigint,
-  to: bigint,
+  { memory, pages }: { memory: FileHandle; pages: FileHandle },
+  from: number,
+  to: number,
   text: string,
 ): Promise<boolean> {
   let before = Buffer.alloc(0)
-  for (let at = from; at < to; at += BigInt(PIECE_BYTES)) {
-    const length = Math.min(PIECE_BYTES, Number(to - at))
-    const piece = Buffer.alloc(length)
-    const read = await memory.read(piece, 0, length, at).catch(() => null)
-    // What only the kernel may read, and addresses that a sandbox has reserved.
-    if (!read) return false
-    const all = Buffer.concat([before, piece.subarray(0, read.bytesRead)])
-    if (all.includes(text)) return true
-    before = all.subarray(-text.length)
+  for (let at = from; at < to; at += PIECE_BYTES) {
+    const count = Math.min(PIECE_BYTES, to - at) / PAGE_BYTES
+    const entries = Buffer.alloc(count * ENTRY_BYTES)
+    const known = await pages.read(entries, 0, entries.length, (at / PAGE_BYTES) * ENTRY_BYTES)
+    // The kernel's own pages have no entries.
+    if (known.bytesRead < entries.length) return false
+    for (let page = 0; page < count; page += 1) {
+      const isThere = (entries[(page + 1) * ENTRY_BYTES - 1] ?? 0) >= PRESENT
+      const piece = Buffer.alloc(PAGE_BYTES)
+      const read = isThere
+        ? await memory.read(piece, 0, PAGE_BYTES, at + page * PAGE_BYTES).catch(() => null)
+        : null
+      if (!read) {
+        before = Buffer.alloc(0)
+        continue
+      }
+      const all = Buffer.concat([before, piece.subarray(0, read.bytesRead)])
+      if (all.includes(text)) return true
+      before = all.subarray(-text.length)
+    }
   }
   return false
 }
