@@ -126,7 +126,7 @@ export async function makeCertificate(directory: string): Promise<void> {
   await runOrThrow('openssl', ['req', '-x509', ...kind, ...names, ...files], { timeoutMs: 20_000 })
 }
 
-async function untilListening(port: number): Promise<void> {
+export async function untilListening(port: number): Promise<void> {
   for (let tries = 0; tries < 100; tries += 1) {
     const socket = connect(port, '127.0.0.1')
     const isThere = await new Promise((resolve) => {
@@ -139,7 +139,8 @@ async function untilListening(port: number): Promise<void> {
   throw new Error(`nothing listens on port ${port}`)
 }
 
-async function end(child: ChildProcess): Promise<void> {
+export async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
   const ended = new Promise((resolve) => child.once('exit', resolve))
   child.kill('SIGTERM')
   await ended

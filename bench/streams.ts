@@ -3,20 +3,19 @@
 // haproxy, and pgbench beside stunnel. Each peer has one thread, as the gateway has one process. All in turn, because
 // the load of a machine changes; client and origin take processors too.
 
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { freePort } from '../src/lib/free-port.ts'
 import { runOrThrow } from '../src/lib/process.ts'
 import { percentile } from './figures.ts'
 import { startPostgresForPgbench } from './pgbench.ts'
-import { startNginxWithFile } from './proxies.ts'
+import { end, startNginxWithFile, untilListening } from './proxies.ts'
 import { cpuSecondsOf } from './service.ts'
 import { DOMAIN, loneGateway, makeCertificateFile, startGateway } from './start-gateway.ts'
 
@@ -171,7 +170,7 @@ listen file
   const path = join(directory, 'haproxy.cfg')
   await writeFile(path, config)
   const pid = startPeer('haproxy', ['-f', path])
-  await delay(1000)
+  for (const port of [tcp, http]) await untilListening(port)
   const cpuSeconds = () => cpuSecondsOf(pid)
   return { bytes: { port: tcp, cpuSeconds }, file: { port: http, cpuSeconds } }
 }
@@ -182,7 +181,7 @@ async function startStunnel(certificate: string, origin: number): Promise<Pick<W
   const service = `[database]\naccept = 127.0.0.1:${port}\nconnect = 127.0.0.1:${origin}\nprotocol = pgsql\n`
   await writeFile(path, `foreground = yes\ndebug = err\npid =\ncert = ${certificate}\n${service}`)
   const pid = startPeer('stunnel4', [path])
-  await delay(1000)
+  await untilListening(port)
   return { port, cpuSeconds: () => cpuSecondsOf(pid) }
 }
 
@@ -193,13 +192,6 @@ function startPeer(command: string, args: string[]): number {
   })
   stops.push(() => end(child))
   return child.pid ?? 0
-}
-
-async function end(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return
-  const ended = once(child, 'exit')
-  child.kill('SIGTERM')
-  await ended
 }
 
 /** Ratios are medians of the rounds' own: what a machine does meanwhile is in both of a round. */

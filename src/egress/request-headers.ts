@@ -2,7 +2,7 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { Transform } from 'node:stream'
+import { type Mask, masked, through } from './broker/mask.ts'
 
 /** Headers of one connection, which are not forwarded (RFC 9110 7.6.1). */
 const hopByHop = new Set([
@@ -14,25 +14,21 @@ const hopByHop = new Set([
   'upgrade',
 ])
 
-/** What an answer is passed through: its headers and its body. */
-export type Through = { text: (value: string) => string; stream: () => Transform }
-
-/** Passes an answer on as it comes; ends the client's connection where it cannot be passed on in full. */
+/** Passes an answer on as it comes, but for what the mask covers; ends the client's connection where it cannot be passed on in full. */
 export function passAnswer(
   answered: IncomingMessage,
   response: ServerResponse,
-  { client, through = null }: { client: Socket; through?: Through | null },
+  { client, mask = null }: { client: Socket; mask?: Mask | null },
 ): void {
-  if (!passHead(answered, response, through)) return void client.destroy()
+  if (!passHead(answered, response, mask)) return void client.destroy()
   answered.on('error', () => client.destroy())
-  const body = through === null ? answered : answered.pipe(through.stream())
-  body.pipe(response)
+  through(mask, answered).pipe(response)
 }
 
 /** Returns false for one that Node reads and does not send, such as a status of 99. */
-function passHead(answered: IncomingMessage, response: ServerResponse, through: Through | null): boolean {
+function passHead(answered: IncomingMessage, response: ServerResponse, mask: Mask | null): boolean {
   try {
-    const headers = passedHeaders(answered).map(([name, value]) => [name, through?.text(value) ?? value])
+    const headers = masked(passedHeaders(answered), mask)
     response.writeHead(answered.statusCode ?? 502, answered.statusMessage, headers)
     return true
   } catch {

@@ -1,14 +1,14 @@
 // Connects two sockets with each other.
 
 import type { Socket } from 'node:net'
-import type { Transform } from 'node:stream'
+import { type Mask, through } from './broker/mask.ts'
 
 /**
  * Passes bytes with backpressure; the end of one side ends that direction, an error both.
  *
- * @param back What the bytes from `other` to `one` pass through.
+ * @param mask What is covered in the bytes from `other` to `one`.
  */
-export function splice(one: Socket, other: Socket, back: { stream: () => Transform } | null = null): void {
+export function splice(one: Socket, other: Socket, mask: Mask | null = null): void {
   for (const [from, to] of [
     [one, other],
     [other, one],
@@ -17,7 +17,6 @@ export function splice(one: Socket, other: Socket, back: { stream: () => Transfo
     from.once('close', () => {
       if (!from.readableEnded) to.destroy()
     })
-    if (back !== null && from === other) from.pipe(back.stream()).pipe(to)
-    else from.pipe(to)
+    through(from === other ? mask : null, from).pipe(to)
   }
 }

@@ -1,6 +1,6 @@
 // Connections to the hosts of brokered secrets: TLS ends here, each request is decided by itself, and the values of the
-// secrets are put into its headers. Answers pass as they
-// are, but for values in them (mask.ts). Nothing of a request or a secret is logged.
+// secrets are put into its headers. Answers pass as they are, but for values in them (mask.ts). Nothing of a request or a
+// secret is logged.
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -108,7 +108,7 @@ async function pass(
     if (response.headersSent) socket.destroy()
     else refuse(response, session.refusalFor(error))
   })
-  outgoing.on('response', (answered) => passAnswer(answered, response, { client: socket, through: mask }))
+  outgoing.on('response', (answered) => passAnswer(answered, response, { client: socket, mask }))
   request.pipe(outgoing)
 }
 

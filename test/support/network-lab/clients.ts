@@ -1,6 +1,7 @@
 // The clients that people use: each asks a registry of the test's own, `registries.ts`, for what it prints, and sends a secret in
 // its own way. They find their home in $HOME.
 
+import { chromiumOptions } from '../chromium.ts'
 import { COMMIT, PLACEHOLDER } from './registries.ts'
 
 /** The registry of all of them. */
@@ -151,16 +152,7 @@ public class Ask { public static void main(String[] none) throws Exception {
 }
 
 /** Of Debian's Chromium as root, headless and with nothing of its own on the network. */
-export const chromiumCommand = [
-  'chromium',
-  '--headless',
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-]
+export const chromiumCommand = ['chromium', '--headless', ...chromiumOptions.args]
 
 function shell(script: string): string[] {
   return ['sh', '-c', script]
