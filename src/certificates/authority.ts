@@ -7,6 +7,7 @@ import { chmod, mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DAY } from '../lib/clock.ts'
 import { runOrThrow } from '../lib/process.ts'
+import { readIfThere } from '../lib/read-if-there.ts'
 import { writeDurably } from '../lib/write-durably.ts'
 
 export type Authority = {
@@ -31,7 +32,9 @@ export async function prepareAuthority(authority: Authority, now: Date): Promise
   const paths = pathsOf(authority)
   await mkdir(authority.directory, { recursive: true })
   await chmod(authority.directory, 0o755)
-  await writeDurably(paths.config, configOf(authority))
+  // Left as it is where it is right: another process may be signing.
+  if ((await readIfThere(paths.config)) !== configOf(authority))
+    await writeDurably(paths.config, configOf(authority))
   if (await isGood(authority, now)) return
   const files = ['-keyout', paths.key, '-out', paths.cert]
   await openssl(paths.config, ['-extensions', 'authority', '-days', String(AUTHORITY_DAYS), ...files])

@@ -7,12 +7,16 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { OciEngine, OciOptions } from '../../src/engine/oci/oci-engine.ts'
 import { connectEngine } from '../../src/engine/ipc/client.ts'
+import type { FleetListenerOptions } from '../../src/lib/ipc/fleet-tls.ts'
 import { SAFE_PATH } from '../../src/lib/process.ts'
 
 export type EngineProcessInput = {
   options: Omit<OciOptions, 'onProgress' | 'log' | 'clock' | 'failpoints'>
   socketPath: string
   failpointsDir: string
+  tls: FleetListenerOptions | null
+  /** By how much the clock of its machine is ahead. */
+  aheadMs: number
 }
 
 const program = fileURLToPath(new URL('engine-process-main.ts', import.meta.url))
@@ -27,15 +31,24 @@ syscall($prctl, 22, 2, $program, 0, 0) == 0 or die "prctl: $!";
 exec { $ARGV[0] } @ARGV or die $!;
 `
 
-/** Ready once it resolves. Closing one that was killed succeeds. `network`: the path of the namespace that it runs in. */
+type Where = {
+  withoutInotify?: boolean
+  /** The path of the namespace that it runs in. */
+  network?: string | null
+  /** Where it answers a server on another machine. */
+  tls?: FleetListenerOptions | null
+  aheadMs?: number
+}
+
+/** Ready once it resolves. Closing one that was killed succeeds. */
 export async function openEngineProcess(
   options: OciOptions,
   failpointsDir: string,
-  { withoutInotify = false, network = null }: { withoutInotify?: boolean; network?: string | null } = {},
+  { withoutInotify = false, network = null, tls = null, aheadMs = 0 }: Where = {},
 ): Promise<OciEngine> {
   const { onProgress: _, log: __, clock: ___, failpoints: ____, ...rest } = options
   const socketPath = join(options.runDir, 'engine.sock')
-  const input: EngineProcessInput = { options: rest, socketPath, failpointsDir }
+  const input: EngineProcessInput = { options: rest, socketPath, failpointsDir, tls, aheadMs }
   const command = [process.execPath, program]
   const [file = '', ...args] = [
     ...(network === null ? [] : ['nsenter', `--net=${network}`]),

@@ -37,9 +37,11 @@ const hostFiles = [
   '/proc/sys/kernel/core_pattern',
 ]
 
+/** `network`: the path of the network namespace in which `open` runs it, if not this one. */
 export async function openHostEngine(
   overrides: Partial<OciOptions> = {},
   open: (options: OciOptions) => Promise<OciEngine> = openOciEngine,
+  network: string | null = null,
 ) {
   const before = await readHostFiles()
   const dataDir = await mkdtemp('/var/tmp/berth-contract-')
@@ -123,7 +125,8 @@ export async function openHostEngine(
       await engine.close()
       try {
         // The kernel lets go of a loop device a moment after its last mount.
-        await vi.waitFor(async () => expect(await hostStateOf(instance, dataDir)).toEqual(cleanHost), 5000)
+        const isClean = async () => expect(await hostStateOf(instance, dataDir, network)).toEqual(cleanHost)
+        await vi.waitFor(isClean, 5000)
         expect(await readHostFiles()).toEqual(before)
       } finally {
         await rm(dataDir, { recursive: true })

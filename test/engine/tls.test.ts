@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { issueCertificate } from '../../src/certificates/authority.ts'
 import { issueIdentity } from '../../src/certificates/fleet-ca.ts'
 import { loadConfig } from '../../src/config.ts'
+import { emptyEngine } from '../../src/engine/empty-engine.ts'
 import type { Engine } from '../../src/engine/engine.ts'
 import { openEpochs } from '../../src/engine/epochs.ts'
 import { createFleet } from '../../src/engine/fleet.ts'
@@ -22,12 +23,14 @@ import {
   type FleetMember,
   parseIdentity,
 } from '../../src/lib/fleet-identity.ts'
+import { parseAddress } from '../../src/lib/setting-values.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { runOrThrow } from '../../src/lib/process.ts'
 import { runHostsCommand } from '../../src/operator/hosts.ts'
 import { createFakeEngine, type FakeEngine } from '../support/fake-engine/fake-engine.ts'
 import { describeEngineContract } from './contract.ts'
 import { fakeOptions, pullConfigured } from './fake-options.ts'
+import { spreadEngine } from './spread-engine.ts'
 import { kindOf } from './suite.ts'
 
 const HOST = '127.0.0.1'
@@ -118,16 +121,28 @@ describeEngineContract(
 )
 
 describeEngineContract(
-  'an engine in memory over TLS, as a host of a fleet',
+  'three engines in memory over TLS, through the fleet of a server,',
   async () => {
-    const { fake, port, close } = await serve()
-    const address = { host: HOST, port, name: 'east', identity: own.server }
-    const local = { id: 'host_local', name: 'local', region: null, engine: fake }
-    const fleet = createFleet(local, () => connectFarEngine({ address, epoch: 1, onLost: () => {} }))
-    const far = { id: 'host_east', name: 'east', region: null, address: `${HOST}:${port}` }
-    fleet.setAway(fleet.open(far, new Date()), null)
-    const configuredImage = await pullConfigured(fake)
-    return { engine: fleet.engineOf({ hostId: far.id }), close, configuredImage }
+    const names = ['north', 'east', 'west']
+    const served = await Promise.all(
+      names.map(async (host) => await serve(await identityOf({ role: 'engine', host }))),
+    )
+    const local = { id: 'host_local', name: 'local', region: null, engine: emptyEngine }
+    const fleet = createFleet(local, ({ name, address }) => {
+      const to = { ...parseAddress(address), name, identity: own.server }
+      return connectFarEngine({ address: to, epoch: 1, onLost: () => {} })
+    })
+    const hosts = served.map(({ port }, index) => {
+      const name = names[index] ?? ''
+      return fleet.open({ id: name, name, region: null, address: `${HOST}:${port}` }, new Date())
+    })
+    for (const host of hosts) fleet.setAway(host, null)
+    const [configured = ''] = await Promise.all(served.map(async ({ fake }) => await pullConfigured(fake)))
+    return {
+      engine: spreadEngine(fleet, hosts).engine,
+      close: async () => void (await Promise.all(served.map(async ({ close }) => await close()))),
+      configuredImage: configured,
+    }
   },
   fakeOptions,
 )

@@ -157,6 +157,15 @@ export function endHostTrouble(world: World): void {
   }
 }
 
+/** Whether a host that was not given up does not answer, or has not been taken back since. */
+export function isHostAway({ farHosts: hosts, app }: World): boolean {
+  const fleet = app()?.fleet
+  const isThere = ({ isSilent, engine, own, there }: SimulatedHost) =>
+    !isSilent && engine.isUp() && there === own
+  const isKnown = ({ id }: SimulatedHost) => fleet?.find(id)?.awaySince === null
+  return hosts.some((host) => !host.isLost && !(isThere(host) && isKnown(host)))
+}
+
 export function isTroubled({ farHosts: hosts, clock }: World, hostId: string | null): boolean {
   return hosts.some(
     ({ id, troubledUntilMs }) => (hostId === null || id === hostId) && clock.elapsedMs() < troubledUntilMs,

@@ -12,7 +12,7 @@ import { findUnsettled } from '../support/invariants.ts'
 import type { Bench } from './bench.ts'
 import { paths, type Wish } from './calls.ts'
 import type { Gate } from './gates.ts'
-import { isTroubled, judgeHosts, machinesEverywhere } from './hosts.ts'
+import { isHostAway, judgeHosts, machinesEverywhere } from './hosts.ts'
 import type { Schedule, Step } from './steps.ts'
 import { bringAbout, endAllTrouble } from './troubles.ts'
 import { createWorld, isReady, type World } from './world.ts'
@@ -127,8 +127,8 @@ const HOP_MS = 18 * SECOND
 /** Passes time in hops, in each of which everything due happens; slow answers come at some time. */
 async function passTime(world: World, ms: number, hopMs: number): Promise<void> {
   const { clock, gates, random } = world
-  // As often as hosts are asked, so that a host can be found away.
-  if (isTroubled(world, null)) hopMs = Math.min(hopMs, 4 * SECOND)
+  // As often as hosts are asked, so that a host is found away, and taken back.
+  if (isHostAway(world)) hopMs = Math.min(hopMs, 4 * SECOND)
   const endMs = clock.elapsedMs() + ms
   while (clock.elapsedMs() < endMs) {
     const leftMs = endMs - clock.elapsedMs()

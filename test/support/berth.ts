@@ -152,7 +152,7 @@ export class Berth {
   }
 
   async hostState(): Promise<HostState> {
-    return await hostStateOf(await this.instance(), this.dataDir)
+    return await hostStateOf(await this.instance(), this.dataDir, this.#namespace)
   }
 }
 

@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type RunResult, run } from '../../src/lib/process.ts'
 import { findInstance, type Instance, runDirOf } from '../../src/supervisor/instance.ts'
 import { hostStateOf, namesOnHost, processesOf } from './host-state.ts'
-import { notedDataDirs, NOTES_VARIABLE } from './instances.ts'
+import { notedIn, NOTES_VARIABLE } from './instances.ts'
 
 const ROUNDS = 50
 
@@ -16,7 +16,9 @@ export async function setup(): Promise<() => Promise<void>> {
   const notes = await mkdtemp(join(tmpdir(), 'berth-instances-'))
   process.env[NOTES_VARIABLE] = notes
   return async () => {
-    for (const dataDir of await notedDataDirs(notes)) await clear(dataDir)
+    const { dataDirs, namespaces } = await notedIn(notes)
+    for (const dataDir of dataDirs) await clear(dataDir)
+    for (const name of namespaces) await attempt('ip', 'netns', 'delete', name)
     await rm(notes, { recursive: true })
   }
 }

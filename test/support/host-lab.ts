@@ -1,15 +1,12 @@
-// Other machines of a Berth, as network namespaces beside this machine's own: each has a wire to it, and a host is started
-// on it as an operator does it.
+// Other machines of a Berth, as network namespaces beside this machine's own (wire.ts): a host is started on each as an
+// operator does it.
 
 import { execFile, spawn } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { freePort } from '../../src/lib/free-port.ts'
-import { runOrThrow } from '../../src/lib/process.ts'
-import { namespacePath } from '../../src/engine/oci/network/names.ts'
 import {
   baseEnvironment,
   Berth,
@@ -20,6 +17,7 @@ import {
   type Settings,
 } from './berth.ts'
 import { cleanHost } from './host-state.ts'
+import { nameWire } from './wire.ts'
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const TIMEOUT_MS = 20_000
@@ -40,25 +38,16 @@ export type Machine = {
  * registers below this call, Ctrl-C ends its host, and nothing of it is left.
  */
 export function useMachine(name: string, index: number, more: Settings = {}): Machine {
-  const id = `lab${randomBytes(2).toString('hex')}`
-  // Of the addresses for documentation, so that no machine's own are among them.
-  const addressOf = (last: number) => `198.51.100.${4 * index + last}`
-  const ip = async (...args: string[]) => void (await runOrThrow('ip', args, { timeoutMs: TIMEOUT_MS }))
+  const wire = nameWire(index)
   const settings: Settings = { BERTH_ROLE: 'host', ...more }
   const path = nameDataDir()
-  const berth = new Berth(path, undefined, namespacePath(id))
+  const berth = new Berth(path, undefined, wire.network)
   let data: DataDir
 
   beforeAll(async () => {
     data = await makeDataDir(path)
     settings['BERTH_ENGINE_TLS'] = `0.0.0.0:${await freePort('127.0.0.1')}`
-    await ip('netns', 'add', id)
-    await ip('link', 'add', id, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', id)
-    await ip('address', 'add', `${addressOf(1)}/30`, 'dev', id)
-    await ip('link', 'set', id, 'up')
-    await ip('-n', id, 'address', 'add', `${addressOf(2)}/30`, 'dev', 'eth0')
-    for (const device of ['eth0', 'lo']) await ip('-n', id, 'link', 'set', device, 'up')
-    await ip('-n', id, 'route', 'add', 'default', 'via', addressOf(1))
+    await wire.open()
   })
   afterAll(async () => {
     try {
@@ -68,11 +57,10 @@ export function useMachine(name: string, index: number, more: Settings = {}): Ma
       }
       await data.remove()
     } finally {
-      await ip('netns', 'delete', id)
+      await wire.close()
     }
   })
-  const setWire = async (state: 'up' | 'down') => await ip('link', 'set', id, state)
-  return { name, address: addressOf(2), near: addressOf(1), berth, settings, setWire }
+  return { name, address: wire.address, near: wire.near, berth, settings, setWire: wire.set }
 }
 
 /** One of the operator's commands beside a Berth. Rejects with what it printed if it fails. */

@@ -18,24 +18,37 @@ export type HostState = {
   tables: string[]
 }
 
-/** All of it that belongs to an instance; every list is empty once it is off the host. */
-export async function hostStateOf(instance: Instance, dataDir: string): Promise<HostState> {
-  const network = instance.subnet.replace(/\.0\.0\/16$/, '.')
+/**
+ * All of it that belongs to an instance; every list is empty once it is off the host. `network`: the path of the network
+ * namespace that it runs in, if that is not the host's own.
+ */
+export async function hostStateOf(
+  instance: Instance,
+  dataDir: string,
+  network: string | null = null,
+): Promise<HostState> {
+  const subnet = instance.subnet.replace(/\.0\.0\/16$/, '.')
   const names = namesOnHost(instance, dataDir)
+  const isOurs = (link: string) => link.startsWith(`b${instance.id}`)
   const named = (lines: string[]) => lines.filter((line) => names.some((name) => line.includes(name)))
-  const ip = async (...args: string[]) => (await output('ip', ['-o', ...args])).split('\n')
+  const inside = async (command: string, ...args: string[]) =>
+    (network === null
+      ? await output(command, args)
+      : await output('nsenter', [`--net=${network}`, command, ...args])
+    ).split('\n')
+  const ip = async (...args: string[]) => await inside('ip', '-o', ...args)
   return {
     processes: (await processesOf(names)).map(({ pid, command, cwd, cgroup }) =>
       [pid, command, cwd, cgroup].join(' '),
     ),
     cgroups: named(await cgroups()),
-    namespaces: named((await output('ip', ['netns', 'list'])).split('\n')),
-    links: (await readdir('/sys/class/net')).filter((link) => link.startsWith(`b${instance.id}`)),
-    addresses: (await ip('-4', 'address')).filter((line) => line.includes(` ${network}`)),
-    routes: (await ip('-4', 'route', 'show', 'table', 'all')).filter((line) => line.includes(network)),
+    namespaces: named(await ip('netns', 'list')),
+    links: (await ip('link')).flatMap((line) => /^\d+: ([^:@]+)/.exec(line)?.[1] ?? []).filter(isOurs),
+    addresses: (await ip('-4', 'address')).filter((line) => line.includes(` ${subnet}`)),
+    routes: (await ip('-4', 'route', 'show', 'table', 'all')).filter((line) => line.includes(subnet)),
     mounts: named((await readFile('/proc/self/mountinfo', 'utf8')).split('\n')),
     loopDevices: (await isHeldElsewhere(dataDir)) ? [] : named(await loopDevices()),
-    tables: named((await output('nft', ['list', 'tables'])).split('\n')),
+    tables: named(await inside('nft', 'list', 'tables')),
   }
 }
 

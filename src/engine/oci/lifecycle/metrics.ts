@@ -42,9 +42,21 @@ async function readWire(name: string): Promise<RunMetrics['network']> {
     const [receivedBytes, sentBytes] = await Promise.all([read('tx_bytes'), read('rx_bytes')])
     return { receivedBytes, sentBytes }
   } catch {
-    // It was removed with its run.
-    return null
+    return await readWireInList(name)
   }
+}
+
+/** For an engine whose /sys is of another network namespace than its own, as in some containers. */
+async function readWireInList(name: string): Promise<RunMetrics['network']> {
+  const list = await readFile('/proc/self/net/dev', 'utf8').catch(() => '')
+  const line = list.split('\n').find((each) => each.trimStart().startsWith(`${name}:`))
+  // It was removed with its run.
+  if (line === undefined) return null
+  const counts = line
+    .slice(line.indexOf(':') + 1)
+    .trim()
+    .split(/\s+/)
+  return { receivedBytes: Number(counts[8]), sentBytes: Number(counts[0]) }
 }
 
 /** The kernel counts as it writes: what is new is there within half a minute. */
