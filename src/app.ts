@@ -7,6 +7,7 @@ import type { GatewayFacts } from './contract/gateway-facts.ts'
 import { createUnitActivity, type UnitActivity } from './domain/units/activity/unit-activity.ts'
 import type { Capabilities, Capacity } from './engine/engine.ts'
 import type { Fleet } from './engine/fleet.ts'
+import type { RenewalOutcome } from './engine/renewal.ts'
 import { type Clock, SECOND } from './lib/clock.ts'
 import type { SecretKey } from './lib/crypto.ts'
 import type { Failpoints } from './lib/failpoints.ts'
@@ -41,6 +42,8 @@ export type AppParts = {
   payments: PaymentProvider | null
   /** Reads documents at untrusted URLs (lib/public-fetch.ts). */
   fetchPublic: PublicFetch
+  /** Has a host's request for certificates signed. Absent without other hosts. */
+  signRenewal?: ((asked: { host: string; request: string }) => Promise<RenewalOutcome>) | undefined
 }
 
 export type App = AppParts & {

@@ -8,6 +8,7 @@ import { applyDueEgress } from './domain/egress/apply.ts'
 import { forgetOldEgressLog, watchEgress } from './domain/egress/keep-log.ts'
 import { resumeForks } from './domain/forks/run.ts'
 import { forgetOldAuditRows } from './domain/audit/forget.ts'
+import { renewCertificates } from './domain/hosts/renew.ts'
 import { forgetOldKeys } from './domain/idempotency/once.ts'
 import { forgetAllowances } from './domain/allowances/spend.ts'
 import { deliverMails } from './domain/mail/deliver.ts'
@@ -36,6 +37,7 @@ const jobs = [
   { name: 'resume unit operations', everyMs: 5 * SECOND, run: resumeOperations },
   { name: 'resume forks', everyMs: 5 * SECOND, run: resumeForks },
   { name: 'watch hosts', everyMs: 2 * SECOND, run: watchHosts },
+  { name: 'renew certificates of hosts', everyMs: 15 * SECOND, run: renewCertificates },
   { name: 'reconcile machines', everyMs: 5 * SECOND, run: reconcileMachines },
   { name: 'follow the wall clock', everyMs: SECOND, run: adoptClockJump },
   { name: 'enforce limits', everyMs: 5 * SECOND, run: enforceLimits },

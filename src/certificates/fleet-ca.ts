@@ -3,6 +3,7 @@
 import { X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { DAY } from '../lib/clock.ts'
 import { FLEET_DOMAIN, fleetNameOf, type FleetMember, type FleetRole } from '../lib/fleet-identity.ts'
 import {
   type Authority,
@@ -78,6 +79,19 @@ export async function issueDoor(dataDir: string, now: Date): Promise<string> {
   await prepareAuthority(authority, now)
   return await issueCertificate(authority, { names: [`join.${FLEET_DOMAIN}`], usage: 'serverAuth' })
 }
+
+/** When the authority ends, and from when on another one takes its place; null if there is none. */
+export async function readAuthorityTimes(
+  dataDir: string,
+): Promise<{ endsAt: Date; replacedFrom: Date } | null> {
+  const certificate = readCertificate(await readFile(fleetAuthorityFile(dataDir), 'utf8').catch(() => ''))
+  if (!certificate) return null
+  const endsAt = certificate.validToDate
+  return { endsAt, replacedFrom: new Date(endsAt.getTime() - CERTIFICATE_DAYS * DAY) }
+}
+
+/** The authority's certificate. */
+export const fleetAuthorityFile = (dataDir: string) => authorityFile(fleetAuthority(dataDir).directory)
 
 function fleetAuthority(dataDir: string): Authority {
   const directory = join(dataDir, 'fleet')

@@ -9,6 +9,7 @@ const answers: Partial<Engine> = {
     defaultClass: isolationClasses[0],
     defaultReason: 'The host was given up.',
   }),
+  renew: async () => null,
   list: async () => [],
   recover: async () => ({ adopted: 0, removed: 0, lost: 0 }),
   stop: async () => {},

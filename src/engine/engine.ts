@@ -10,6 +10,7 @@ import type { MachineEgress, OnSeen } from './egress.ts'
 import type { MachineMetrics } from './metrics.ts'
 import type { ExecExit, ExecOutput, ExecRequest, TerminalRequest } from './exec.ts'
 import type { MachineProcess, ProcessOutput, ProcessRequest, ProcessSignal } from './process.ts'
+import type { Renewal, RenewalOutcome } from './renewal.ts'
 import type { TerminalInput } from './terminal.ts'
 
 export const isolationClasses = ['gvisor', 'runc'] as const
@@ -167,6 +168,12 @@ export interface Engine {
 
   /** Returns the current values: ask before a start. */
   capacity(): Promise<Capacity>
+
+  /**
+   * Tells the host what came of its last request for certificates, if anything, and returns what is to be known of those
+   * that it has. Null: it is not a host that has joined.
+   */
+  renew(outcome: RenewalOutcome | null): Promise<Renewal | null>
 
   /**
    * Makes an image present. `reference` is canonical (contract/image-reference.ts). Concurrent pulls of one reference

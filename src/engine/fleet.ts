@@ -40,6 +40,8 @@ export type FleetHost = NewHost & {
   capacity: Capacity | null
   /** By how much its wall clock is ahead of the server's. */
   clockOffsetMs: number
+  /** When the first of its certificates ends; null if it has said nothing of any. */
+  certificatesEnd: Date | null
   /** In monotonic time: when it last answered. */
   answeredMs: number
   /** In monotonic time: when what it said was last stored. */
@@ -152,6 +154,7 @@ function hostOf({ id, name, region, engine }: NewHost, address: string | null): 
     refusedUntilMs: 0,
     capacity: null,
     clockOffsetMs: 0,
+    certificatesEnd: null,
     answeredMs: 0,
     storedMs: 0,
     watchedMs: 0,

@@ -110,7 +110,7 @@ type HostLook = {
   answers: boolean
   awaySince: Date | null
   ready: ReadyMachinesStatus | null
-  facts: Pick<FleetHost, 'capacity' | 'clockOffsetMs'>
+  facts: Pick<FleetHost, 'capacity' | 'clockOffsetMs' | 'certificatesEnd'>
   /** Whether its gateway is connected; null for the server's own host, and where gateways of others have no address. */
   gateway: boolean | null
   /** Null where there is one host, whose units are all. */
@@ -164,6 +164,11 @@ function createGauges(registry: Registry): (look: Look, now: Date) => void {
     "How far a host's clock is ahead of the server's",
     ['host'],
   )
+  const hostCertificates = gauge(
+    'berth_host_certificate_seconds',
+    'Seconds until the first certificate of another host ends',
+    ['host'],
+  )
   const units = gauge('berth_units', 'Units by state and isolation class', ['state', 'class'])
   const ready = gauge('berth_ready_machines', 'Machines made ahead that wait for a create')
   const taken = gauge(
@@ -201,7 +206,16 @@ function createGauges(registry: Registry): (look: Look, now: Date) => void {
       waiting.set({ queue }, secondsSince(since))
     }
     engine.set(local?.answers ? 1 : 0)
-    for (const each of [hostsUp, hostsAway, hostGateways, hostUnits, hostMemory, hostClocks]) each.reset()
+    for (const each of [
+      hostsUp,
+      hostsAway,
+      hostGateways,
+      hostUnits,
+      hostMemory,
+      hostClocks,
+      hostCertificates,
+    ])
+      each.reset()
     for (const { name: host, answers, awaySince, facts, gateway, units: count } of hosts) {
       hostsUp.set({ host }, answers ? 1 : 0)
       if (awaySince) hostsAway.set({ host }, secondsSince(awaySince))
@@ -209,6 +223,8 @@ function createGauges(registry: Registry): (look: Look, now: Date) => void {
       if (count !== null) hostUnits.set({ host }, count)
       if (facts.capacity) hostMemory.set({ host }, facts.capacity.availableMemoryMb * MB)
       hostClocks.set({ host }, facts.clockOffsetMs / SECOND)
+      if (facts.certificatesEnd)
+        hostCertificates.set({ host }, (facts.certificatesEnd.getTime() - now.getTime()) / SECOND)
     }
     database.set(gauges ? 1 : 0)
     showReady(local?.ready ?? null)

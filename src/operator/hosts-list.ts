@@ -1,7 +1,7 @@
 // `npm run hosts -- list`: the hosts of this Berth, and what to do about each.
 
 import type { Kysely } from 'kysely'
-import { SECOND } from '../lib/clock.ts'
+import { DAY, SECOND } from '../lib/clock.ts'
 import type { Database } from '../store/db.ts'
 import { countUnitsByHost, type HostRecord, listHosts } from '../store/hosts.ts'
 import { HOST_TAKEN_OVER } from '../domain/hosts/away.ts'
@@ -25,6 +25,7 @@ export async function tableOfHosts(db: Kysely<Database>, now: Date, blocks: Bloc
       String(count),
       host.availableMb === null ? '-' : `${host.availableMb} of ${host.memoryMb} MB`,
       clockOf(host),
+      certificatesOf(host, now),
       host.seenAt === null ? 'never' : `${secondsSince(host, now)} s ago`,
       host.id,
       nextStep(host, count, now),
@@ -42,6 +43,7 @@ export async function tableOfHosts(db: Kysely<Database>, now: Date, blocks: Bloc
       'units',
       'free memory',
       'clock',
+      'certificates',
       'seen',
       'id',
       'what to do',
@@ -50,15 +52,44 @@ export async function tableOfHosts(db: Kysely<Database>, now: Date, blocks: Bloc
   ])
 }
 
+/** Two years before the authority ends, and one before another takes its place. */
+const ADVICE_MS = 730 * DAY
+
+/** Lines below the table. Null: there is no authority. */
+export function adviceOnAuthority(times: { endsAt: Date; replacedFrom: Date } | null, now: Date): string[] {
+  if (!times || times.endsAt.getTime() - now.getTime() > ADVICE_MS) return []
+  const [ends, from] = [times.endsAt, times.replacedFrom].map((date) => date.toISOString().slice(0, 10))
+  return [
+    '',
+    `The authority of these certificates ends on ${ends}. From ${from} on another one takes its place, and each host then has to join again (npm run hosts -- join-token).`,
+  ]
+}
+
 /** As after a backup from before it joined was restored. */
 function rowOfUnknown({ name, subnet }: Block): string[] {
   const what = 'the database does not know it: join it again (npm run hosts -- join-token)'
-  return [printable(name), 'unknown', '-', '-', subnet, '0', '-', '-', 'never', '-', what]
+  return [printable(name), 'unknown', '-', '-', subnet, '0', '-', '-', '-', 'never', '-', what]
 }
 
 function clockOf({ clockOffsetMs }: HostRecord): string {
   if (clockOffsetMs === null) return '-'
   return `${clockOffsetMs < 0 ? '' : '+'}${(clockOffsetMs / SECOND).toFixed(1)} s`
+}
+
+/** They are renewed four months before their end. */
+const LATE_MS = 60 * DAY
+
+function certificatesOf({ certificatesEnd }: HostRecord, now: Date): string {
+  if (certificatesEnd === null) return '-'
+  return `${certificatesEnd > now ? 'until' : 'ended on'} ${certificatesEnd.toISOString().slice(0, 10)}`
+}
+
+/** Null: there is nothing to do about them. */
+function stepOfCertificates({ name, certificatesEnd }: HostRecord, now: Date): string | null {
+  const leftMs = certificatesEnd === null ? Infinity : certificatesEnd.getTime() - now.getTime()
+  if (leftMs <= 0) return 'its certificates have ended: join it again (npm run hosts -- join-token)'
+  if (leftMs > LATE_MS) return null
+  return `its certificates are not renewed: npm run hosts -- log ${printable(name)} says why, or join it again`
 }
 
 function secondsSince({ seenAt }: HostRecord, now: Date): number {
@@ -69,6 +100,8 @@ function nextStep(host: HostRecord, units: number, now: Date): string {
   if (host.state === 'removed') return 'nothing'
   if (host.state === 'lost')
     return units === 0 ? 'npm run hosts -- remove' : 'destroy its units, and make them anew'
+  const certificates = stepOfCertificates(host, now)
+  if (certificates !== null) return certificates
   if (host.awaySince && host.reason === HOST_TAKEN_OVER)
     return `${host.reason}: end the other server, or, if there is none, npm run hosts -- reclaim ${printable(host.name)}`
   if (host.state === 'joining')

@@ -15,6 +15,8 @@ const meanings = {
   removed: 'was removed',
   away: 'does not answer',
   back: 'answers again',
+  renewed: 'has new certificates',
+  'not renewed': 'got no new certificates',
 } as const satisfies Record<HostEvent['event'], string>
 
 /** Returns the lines to print, oldest first. */

@@ -4,9 +4,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestDomain, type TestDomain } from '../../test/support/domain.ts'
 import { newId } from '../lib/ids.ts'
 import { HOST_TAKEN_OVER } from '../domain/hosts/away.ts'
+import { DAY } from '../lib/clock.ts'
+import { noteRefusedRenewal, saveCertificatesEnd } from '../store/host-certificates.ts'
 import { insertHost, listHosts, meetLocalHost, setHostAway, setHostState } from '../store/hosts.ts'
 import { joinHost } from '../store/joined-hosts.ts'
-import { tableOfHosts } from './hosts-list.ts'
+import { adviceOnAuthority, tableOfHosts } from './hosts-list.ts'
 import { tableOfHostEvents } from './hosts-log.ts'
 import { decideAboutHost, type HostVerb } from './hosts-states.ts'
 import { parseCommand } from './hosts.ts'
@@ -34,7 +36,7 @@ describe('npm run hosts', () => {
       { name: 'east', instance: 'east', subnet: '10.2.0.0/16' },
     ])
     expect(head).toMatch(
-      /^host +state +region +engine +addresses +units +free memory +clock +seen +id +what to do$/,
+      /^host +state +region +engine +addresses +units +free memory +clock +certificates +seen +id +what to do$/,
     )
     expect(rows.map((row) => row.split(/ {2,}/).slice(0, 2))).toEqual([
       ['here', 'ready'],
@@ -86,6 +88,46 @@ describe('npm run hosts', () => {
     expect(await rowOf('west')).toMatch(/away .* end the other server, or, if there is none, .* reclaim west/)
     await decide('lost', 'west')
     await decide('remove', 'west')
+  })
+
+  it('says until when the certificates of a host are good, when none came, and when it has to join again', async () => {
+    const { db } = domain.app
+    const far = { id: newId('host'), name: 'north', address: '10.0.0.4:7075', region: null }
+    await insertHost(db, far)
+    await setHostState(db, { id: far.id, from: ['joining'], to: 'ready', at: now })
+    const rowWith = async (days: number, renewedAt: Date | null) => {
+      const endsAt = new Date(now.getTime() + days * DAY)
+      await saveCertificatesEnd(db, { id: far.id, endsAt, renewedAt })
+      const row = (await tableOfHosts(db, now, [])).find((each) => each.startsWith('north'))
+      return row?.replace(endsAt.toISOString().slice(0, 10), 'DAY')
+    }
+    expect(await rowWith(-1, null)).toMatch(/ ended on DAY .* have ended: join it again \(npm run hosts/)
+    expect(await rowWith(59, null)).toMatch(
+      / until DAY .* are not renewed: npm run hosts -- log north says why/,
+    )
+    const reason = 'it was given up'
+    for (const at of [now, now]) await noteRefusedRenewal(db, { id: far.id, at, reason })
+    expect(await rowWith(365, now)).toMatch(/ until DAY .* nothing: it has no units$/)
+    const [, ...rows] = await tableOfHostEvents(db, 'north')
+    expect(rows.map((row) => row.split(/ {2,}/).slice(2))).toEqual([
+      ['takes units', '-'],
+      ['got no new certificates', reason],
+      ['has new certificates', '-'],
+    ])
+    await decide('drain', 'north')
+    await decide('remove', 'north')
+  })
+
+  it('says two years before the authority ends when hosts have to join again', () => {
+    const endsIn = (days: number) => ({
+      endsAt: new Date(now.getTime() + days * DAY),
+      replacedFrom: new Date('2035-01-01'),
+    })
+    expect(adviceOnAuthority(null, now)).toEqual([])
+    expect(adviceOnAuthority(endsIn(731), now)).toEqual([])
+    expect(adviceOnAuthority(endsIn(729), now).join('\n')).toContain(
+      'From 2035-01-01 on another one takes its place',
+    )
   })
 
   it('refuses to drain the only host that takes units, and to give up one that answers', async () => {

@@ -3,7 +3,7 @@
 import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { issueIdentity } from '../certificates/fleet-ca.ts'
+import { issueIdentity, readAuthorityTimes } from '../certificates/fleet-ca.ts'
 import type { Config } from '../config.ts'
 import { isHostName } from '../lib/fleet-identity.ts'
 import { address, type Address } from '../lib/setting-values.ts'
@@ -15,7 +15,7 @@ import { writeToken } from '../supervisor/join/protocol.ts'
 import { runBesideBerth } from './beside-berth.ts'
 import { checkHost, reclaimHost } from './hosts-engines.ts'
 import { openDoorOf } from './hosts-join.ts'
-import { tableOfHosts } from './hosts-list.ts'
+import { adviceOnAuthority, tableOfHosts } from './hosts-list.ts'
 import { tableOfHostEvents } from './hosts-log.ts'
 import { decideAboutHost, type HostVerb, hostVerbs } from './hosts-states.ts'
 
@@ -97,7 +97,9 @@ async function listEverything(config: Config): Promise<string[]> {
   const here = await findInstance(dataDir)
   const own = here ? [{ name: '', instance: here.id, subnet: here.subnet }] : []
   const blocks = [...own, ...(await listBlocks(dataDir))]
-  return await runBesideBerth(config, ({ db }) => tableOfHosts(db, new Date(), blocks))
+  const now = new Date()
+  const lines = await runBesideBerth(config, ({ db }) => tableOfHosts(db, now, blocks))
+  return [...lines, ...adviceOnAuthority(await readAuthorityTimes(dataDir), now)]
 }
 
 /** Throws a sentence that says what to type instead. */

@@ -52,8 +52,17 @@ export const serverDirOf = (runDir: string) => `${runDir}/server`
 /** The socket on which the gateway asks the server to wake units (gateway/server-link/protocol.ts). */
 export const wakeSocketOf = (runDir: string) => `${serverDirOf(runDir)}/wake.sock`
 
+/** Where the server asks the supervisor for the certificates of hosts that renew theirs. */
+export const renewalSocketOf = (runDir: string) => `${runDir}/renewal.sock`
+
 /** In the server's own directory: the key that opens the data key (data-key.ts). */
 export const keyFileIn = (stateDir: string) => `${stateDir}/secret.key`
+
+/** What a host has of the fleet: keys and certificates of its two roles, for root alone. */
+export const hostIdentitiesIn = (dataDir: string) => ({
+  engine: `${dataDir}/fleet/engine.pem`,
+  gateway: `${dataDir}/fleet/gateway.pem`,
+})
 
 /** In the state directory of a process: its identity in the fleet (lib/fleet-identity.ts). */
 export const identityFileIn = (stateDir: string) => `${stateDir}/fleet.pem`

@@ -6,12 +6,21 @@ import { openEpochs } from '../engine/epochs.ts'
 import { openOciEngine } from '../engine/oci/oci-engine.ts'
 import { runtimeOptions } from '../engine/oci/runtime/runtime.ts'
 import { serveEngine } from '../engine/ipc/server.ts'
-import { systemClock } from '../lib/clock.ts'
+import { openHostRenewal } from '../certificates/host-renewal.ts'
+import { HOUR, MINUTE, systemClock } from '../lib/clock.ts'
 import { getAccount } from '../lib/system-users.ts'
 import { fileFailpoints, noFailpoints } from '../lib/failpoints.ts'
 import type { Log } from '../lib/log.ts'
 import { lockFile } from '../lib/file-lock.ts'
-import { EGRESS_PORTS, egressSocketsOf, type EngineReady, engineSocketOf, RESOLVER_PORT } from './channel.ts'
+import { runLoop } from '../lib/loop.ts'
+import {
+  EGRESS_PORTS,
+  egressSocketsOf,
+  type EngineReady,
+  engineSocketOf,
+  hostIdentitiesIn,
+  RESOLVER_PORT,
+} from './channel.ts'
 import { type FollowedIdentity, followIdentity } from './identity.ts'
 import type { ProcessMain } from './run-process.ts'
 
@@ -66,8 +75,9 @@ export const engineProcess: ProcessMain = async ({
   })
   const identity = config.engineTls && (await openEngineIdentity(config.engineTls, log))
   const epochs = await openEpochs(join(config.dataDir, 'engine.epoch'))
+  const renewal = config.role === 'host' && config.engineTls ? openRenewal(config, instance.id, log) : null
   const socket = await serveEngine({
-    engine,
+    engine: renewal ? { ...engine, renew: renewal.renew } : engine,
     epochs,
     socketPath: engineSocketOf(runDir),
     socketGid: gid,
@@ -80,12 +90,27 @@ export const engineProcess: ProcessMain = async ({
   return {
     result,
     stop: async () => {
+      await renewal?.stop()
       await identity?.stop()
       await socket.close()
       await engine.close()
       await lock.file.close()
     },
   }
+}
+
+/** A host's own certificates, of which the server hears over the engine. */
+function openRenewal({ dataDir }: Config, instance: string, log: Log) {
+  const clock = systemClock
+  const { renew, tell } = openHostRenewal({ files: hostIdentitiesIn(dataDir), instance, clock, log })
+  const stopping = new AbortController()
+  const loop = { name: 'certificates of this host', everyMs: HOUR, timeoutMs: MINUTE, run: tell }
+  const telling = runLoop(loop, { clock, log, signal: stopping.signal })
+  const stop = async () => {
+    stopping.abort()
+    await telling
+  }
+  return { renew, stop }
 }
 
 /** Throws a sentence for the operator. */

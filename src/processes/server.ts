@@ -26,12 +26,13 @@ import { serveMetrics } from '../metrics/serve.ts'
 import { createServerMetrics } from '../metrics/server-metrics.ts'
 import { type Database, openDatabase } from '../store/db.ts'
 import { meetLocalHost } from '../store/hosts.ts'
-import { engineSocketOf, keyFileIn, mailDirOf, wakeSocketOf } from './channel.ts'
+import { engineSocketOf, keyFileIn, mailDirOf, renewalSocketOf, wakeSocketOf } from './channel.ts'
 import { openDataKey } from './data-key.ts'
 import { holdLeadership, acquireLeadership } from './leadership.ts'
 import type { FollowedIdentity } from './identity.ts'
 import type { ProcessMain, ProcessContext } from './run-process.ts'
 import { openFarEngines } from './far-engines.ts'
+import { signRenewalsOver } from './renewals.ts'
 import { openServerIdentity } from './server-identity.ts'
 
 export const serverProcess: ProcessMain = async (context) => {
@@ -58,6 +59,7 @@ export const serverProcess: ProcessMain = async (context) => {
     observer: metrics.observer,
     payments: config.payments && (await openStripe(config.payments)),
     fetchPublic: createPublicFetch(),
+    ...(identity && { signRenewal: signRenewalsOver(renewalSocketOf(runDir)) }),
   })
   await recallGateways(app)
   // Before any call can use a unit, the engine's machines and the database's units must agree.

@@ -20,6 +20,8 @@ export type HostRecord = {
   clockOffsetMs: number | null
   /** Its last heartbeat. */
   seenAt: Date | null
+  /** When the first of its certificates ends; null if it has said nothing of any. */
+  certificatesEnd: Date | null
 }
 
 /** By name. */
@@ -42,6 +44,7 @@ export async function listHosts(db: Kysely<Database>): Promise<HostRecord[]> {
       'memory_mb as memoryMb',
       'clock_offset_ms as clockOffsetMs',
       'heartbeats.at as seenAt',
+      'certificates_end as certificatesEnd',
     ])
     .orderBy('name')
     .execute()

@@ -1,6 +1,7 @@
 // Hosts of other machines as they join (decision 164).
 
 import type { Kysely } from 'kysely'
+import { findHostOfGateway } from './host-gateways.ts'
 import type { Database } from './schema.ts'
 
 type Joined = { newId: string; name: string; instance: string; address: string; at: Date }
@@ -61,4 +62,15 @@ export async function joinHost(db: Kysely<Database>, joined: Joined): Promise<Jo
         .execute()
     return { kind: 'joined' }
   })
+}
+
+/** Whether the machine is still the host of this name, and the certificate was signed for it. */
+export async function isMember(
+  db: Kysely<Database>,
+  { name, instance, issuedAt }: { name: string; instance: string; issuedAt: Date },
+): Promise<boolean> {
+  const id = await findHostOfGateway(db, { name, issuedAt })
+  if (id === null) return false
+  const host = await db.selectFrom('hosts').select('instance').where('id', '=', id).executeTakeFirst()
+  return host?.instance === instance
 }

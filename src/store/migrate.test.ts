@@ -37,6 +37,7 @@ it('migrate gives a lock that another session holds its time, tries again, and a
     'clock_offset_ms',
     'gateway',
     'member_since',
+    'certificates_end',
   ]
   await sql.raw(`alter table hosts ${columns.map((name) => `drop column ${name}`).join(', ')}`).execute(db)
   const other = new pg.Client(own.url)

@@ -7,7 +7,6 @@ import { join } from 'node:path'
 import { type Config, withoutSecrets } from '../config.ts'
 import { systemClock } from '../lib/clock.ts'
 import { createLog, type Log, logPathOf } from '../lib/log.ts'
-import { ownHostName } from '../lib/own-host-name.ts'
 import {
   certificateFileIn,
   identityFileIn,
@@ -19,6 +18,7 @@ import {
 import { signInUrl } from '../domain/credentials/sign-in-url.ts'
 import { refuseBrokenHost } from '../doctor/preflight.ts'
 import { announce, announceHost } from './announce.ts'
+import { prepareIdentityOfServer, renewalsPart } from './fleet-identities.ts'
 import { type Credentials, readCredentials, writeCredentials } from './credentials-file.ts'
 import { lockDataDirectory } from './data-directory-lock.ts'
 import { listMachinesAndDisks, loadInstance, postgresSocketDir, runDirOf } from './instance.ts'
@@ -26,8 +26,7 @@ import { joinAtStart, refuseOtherRole } from './join/join-at-start.ts'
 import { type Membership, showGatewayIdentity } from './join/membership.ts'
 import { superviseService, type SupervisedService, type Service, type Running } from './restart-policy.ts'
 import { openLogFile } from './log-file.ts'
-import { caFileOf, prepareCertificate } from '../certificates/default.ts'
-import { prepareServerIdentity } from '../certificates/server-identity.ts'
+import { caFileOf, type KeptCertificate, prepareCertificate } from '../certificates/default.ts'
 import { claimPorts } from '../doctor/ports.ts'
 import { postgresUrl, startPostgres } from './postgres.ts'
 import { compiledDirOf, keptStateOf, prepareProcessDirectories, stateDirOf } from './process-command.ts'
@@ -150,22 +149,25 @@ async function startAll(context: Context): Promise<{ engine: EngineReady; creden
   print('Starting the engine')
   const engine = engineReadySchema.parse(await keepRole(context, 'engine'))
   print('Starting the server')
-  await keepServerIdentity(context)
+  await keepFleetIdentities(context)
   await keepRole(context, 'server')
   print('Starting the gateway')
   await keepGateway(context)
   return { engine, credentials }
 }
 
-/** Only with other hosts does the server need one: its user can read the keys of no authority. */
-async function keepServerIdentity({ input, log, stop }: Context): Promise<void> {
-  const { config, instance } = input
+/** Only with other hosts are there any. */
+async function keepFleetIdentities(context: Context): Promise<void> {
+  const { input, databaseUrls, log } = context
+  const { config, instance, runDir } = input
   if (!config.hostsAddress) return
-  const file = identityFileIn(keptStateOf(config.dataDir, 'server'))
-  const host = ownHostName(instance.id)
-  const kept = await prepareServerIdentity({ dataDir: config.dataDir, host, file, clock: systemClock })
+  renewing(context, await prepareIdentityOfServer(config, instance.id))
+  await keep(context, renewalsPart({ config, runDir, databaseUrl: databaseUrls.berth, log }))
+}
+
+function renewing({ log, stop }: Context, kept: KeptCertificate): void {
   kept.keep({ log, signal: stop }).catch((error: unknown) => {
-    log.error({ err: error }, "renewal of the server's certificate stopped")
+    log.error({ err: error }, 'certificate renewal stopped')
   })
 }
 
@@ -177,7 +179,8 @@ async function startHost(context: Context): Promise<EngineReady> {
   const engine = engineReadySchema.parse(await keepRole(context, 'engine'))
   if (config.serverLink) {
     print('Starting the gateway')
-    await showGatewayIdentity(config.dataDir, identityFileIn(keptStateOf(config.dataDir, 'gateway')))
+    const file = identityFileIn(keptStateOf(config.dataDir, 'gateway'))
+    renewing(context, await showGatewayIdentity(config.dataDir, { file, clock: systemClock }))
     await keepGateway(context)
   }
   return engine
@@ -186,10 +189,7 @@ async function startHost(context: Context): Promise<EngineReady> {
 async function keepGateway(context: Context): Promise<void> {
   const { input } = context
   const certificate = certificateFileIn(keptStateOf(input.config.dataDir, 'gateway'))
-  const kept = await prepareCertificate(input.config, certificate, systemClock)
-  kept.keep({ log: context.log, signal: context.stop }).catch((error: unknown) => {
-    context.log.error({ err: error }, 'certificate renewal stopped')
-  })
+  renewing(context, await prepareCertificate(input.config, certificate, systemClock))
   await keepRole(context, 'gateway')
 }
 

@@ -37,6 +37,7 @@ const doors: Record<string, string> = {
   'src/gateway/http/plain-connections.ts': 'the same',
   'src/gateway/http/proxy-request.ts': 'the same, over unit-connections.ts',
   'src/gateway/server-link/client.ts': 'a socket of this instance',
+  'src/processes/renewals.ts': 'the same',
   'src/engine/ipc/transport.ts':
     'a socket of this instance, or the engine that the operator names, by its certificate',
   'src/lib/ipc/unix-socket.ts': 'a socket of this instance',

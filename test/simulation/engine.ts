@@ -124,6 +124,7 @@ export function createSimulatedEngine(
     return {
       capabilities: async () => await ask(life, 'capabilities', null, () => fake.capabilities()),
       capacity: async () => await ask(life, 'capacity', null, () => fake.capacity()),
+      renew: async (outcome) => await ask(life, 'renew', null, () => fake.renew(outcome)),
       metrics: async (id) => await ask(life, 'metrics', id, () => fake.metrics(id)),
       list: async () => await ask(life, 'list', null, () => fake.list()),
       recover: async (wanted) => await ask(life, 'recover', null, () => fake.recover(wanted)),

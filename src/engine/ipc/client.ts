@@ -140,6 +140,7 @@ function callOver(transport: EngineTransport, { epoch, onLost }: Omit<Connection
   return {
     capabilities: async () => await ask('capabilities', {}),
     capacity: async () => await ask('capacity', {}),
+    renew: async (outcome) => await ask('renew', { outcome }),
     pull: async (reference, waiter) => await ask('pull', { reference, waiter }),
     create: async (machine) => await ask('create', machine),
     start: async (ref, run) => await ask('start', { ref, run }),

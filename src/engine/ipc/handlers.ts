@@ -26,6 +26,7 @@ type UnaryHandlers = {
 export const unaryHandlers: UnaryHandlers = {
   capabilities: async (engine) => await engine.capabilities(),
   capacity: async (engine) => await engine.capacity(),
+  renew: async (engine, { outcome }) => await engine.renew(outcome),
   pull: async (engine, { reference, waiter }) => await engine.pull(reference, waiter),
   create: async (engine, machine) => await engine.create(machine),
   start: async (engine, { ref, run }) => await engine.start(ref, run),

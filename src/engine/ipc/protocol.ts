@@ -18,6 +18,7 @@ import { bytes, date, env, id, noNul } from './fields.ts'
 import {
   cwd,
   directory,
+  image,
   machineEgress,
   machineMetrics,
   machineProcess,
@@ -25,8 +26,10 @@ import {
   processEnv,
   processOutput,
   processRequest,
+  renewal,
+  renewalOutcome,
+  terminalRequest,
 } from './shapes.ts'
-import { terminalRequest } from './shapes.ts'
 
 export const EPOCH_HEADER = 'berth-epoch'
 export const EPOCH_QUESTION = 'epoch'
@@ -157,19 +160,6 @@ const capacity = z.object({
   host: facts.optional(),
 })
 
-const image = z.object({
-  reference: z.string(),
-  digest: z.string(),
-  config: z.object({
-    env: z.array(z.string()),
-    entrypoint: z.array(z.string()),
-    cmd: z.array(z.string()),
-    workingDir: z.string(),
-    user: z.string(),
-    exposedPorts: z.array(z.number()),
-  }),
-})
-
 const status = z.object({
   id: z.string(),
   generation: z.number(),
@@ -198,6 +188,12 @@ const SMALL = 64 * KB
 export const unaryOperations = {
   capabilities: { request: nobody, answer: capabilities, maxBodyBytes: SMALL, deadlineMs: MINUTE },
   capacity: { request: nobody, answer: capacity, maxBodyBytes: SMALL, deadlineMs: 30 * SECOND },
+  renew: {
+    request: z.strictObject({ outcome: renewalOutcome.nullable() }),
+    answer: renewal.nullable(),
+    maxBodyBytes: SMALL,
+    deadlineMs: 30 * SECOND,
+  },
   pull: {
     request: z.strictObject({
       reference,

@@ -1,4 +1,4 @@
-// The schemas of processes and directories in the engine's protocol (protocol.ts).
+// The schemas of processes, directories, images and certificates in the engine's protocol (protocol.ts).
 
 import { z } from 'zod'
 import { limits } from '../../contract/limits.ts'
@@ -6,6 +6,7 @@ import { canonicalEgressEntry } from '../../lib/egress/entry.ts'
 import { egressModes, siblingScopes } from '../../lib/egress/rules.ts'
 import { brokeredLimits, isBrokeredHost, isBrokeredValue, isPlaceholder } from '../../lib/egress/secrets.ts'
 import { SEEN_AT_ONCE, seenLine } from '../../lib/egress/seen.ts'
+import { MAX_CERTIFICATE_BYTES, MAX_REFUSAL_LENGTH, MAX_RENEWAL_REQUEST_BYTES } from '../renewal.ts'
 import { terminalSignals } from '../terminal.ts'
 import { bytes, date, env, id, noNul } from './fields.ts'
 
@@ -109,6 +110,19 @@ export const directory = z.object({
 
 export const machineSeen = z.array(z.object({ ...seenLine.shape, machine: id })).max(SEEN_AT_ONCE)
 
+export const image = z.object({
+  reference: z.string(),
+  digest: z.string(),
+  config: z.object({
+    env: z.array(z.string()),
+    entrypoint: z.array(z.string()),
+    cmd: z.array(z.string()),
+    workingDir: z.string(),
+    user: z.string(),
+    exposedPorts: z.array(z.number()),
+  }),
+})
+
 const diskMetrics = z.object({ usedBytes: z.number().nullable(), limitBytes: z.number() })
 
 export const machineMetrics = z.object({
@@ -130,4 +144,16 @@ export const machineMetrics = z.object({
     .nullable(),
   disk: diskMetrics,
   volume: diskMetrics.nullable(),
+})
+
+const certificate = z.string().max(MAX_CERTIFICATE_BYTES)
+
+export const renewalOutcome = z.union([
+  z.strictObject({ engine: certificate, gateway: certificate }),
+  z.strictObject({ refused: z.string().max(MAX_REFUSAL_LENGTH) }),
+])
+
+export const renewal = z.object({
+  endsAt: date,
+  request: z.string().max(MAX_RENEWAL_REQUEST_BYTES).nullable(),
 })

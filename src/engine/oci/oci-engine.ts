@@ -181,6 +181,7 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
       await refuseUnwritable(paths)
       return await readCapacity({ ...host, subnet: instance.subnet })
     },
+    renew: async () => null,
     pull: (reference, waiter) => images.pull(reference, waiter),
     create: (machine) => createMachine(host, machine),
     start: (ref, run) => startMachine(host, ref, run),

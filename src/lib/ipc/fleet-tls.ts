@@ -88,11 +88,15 @@ export async function listenForFleet(
 
 /** A connection that is kept must not outlive what let it in. */
 function endWithCertificate(socket: TLSSocket): void {
-  const ends = socket.getPeerX509Certificate()?.validToDate.getTime() ?? 0
-  const timer = setTimeout(() => socket.destroy(), Math.min(ends - Date.now(), LONGEST_TIMER_MS))
-  timer.unref()
+  const endsMs = socket.getPeerX509Certificate()?.validToDate.getTime() ?? 0
+  const look = () => {
+    if (Date.now() >= endsMs) return void socket.destroy()
+    timer = setTimeout(look, Math.min(endsMs - Date.now(), LONGEST_TIMER_MS)).unref()
+  }
+  let timer: NodeJS.Timeout | undefined
+  look()
   socket.once('close', () => clearTimeout(timer))
 }
 
-/** The maximum of Node; its caller then opens a new connection. */
+/** The maximum of Node is 24 days, and a certificate is for longer. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1

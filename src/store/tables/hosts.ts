@@ -24,10 +24,11 @@ export type HostsTable = {
   clock_offset_ms: number | null
   member_since: Generated<Date>
   gateway: ColumnType<GatewayFacts | null, string | null>
+  certificates_end: Date | null
 }
 
-/** A state that a host came to, or whether it answers. */
-export type HostEventKind = HostState | 'away' | 'back'
+/** A state that a host came to, whether it answers, or what came of its certificates' renewal. */
+export type HostEventKind = HostState | 'away' | 'back' | 'renewed' | 'not renewed'
 
 export type HostEventsTable = {
   id: GeneratedAlways<string>

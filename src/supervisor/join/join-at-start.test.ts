@@ -9,7 +9,7 @@ import { freePort } from '../../lib/free-port.ts'
 import { silentLog } from '../../lib/log.ts'
 import { openDoor } from './door.ts'
 import { joinAtStart, refuseOtherRole } from './join-at-start.ts'
-import { identityFilesIn } from './membership.ts'
+import { hostIdentitiesIn } from '../../processes/channel.ts'
 import { writeToken } from './protocol.ts'
 
 let server: string
@@ -39,7 +39,7 @@ async function makeToken(): Promise<string> {
 
 const start = async (token?: string) =>
   await joinAtStart(loadConfig(token === undefined ? env : { ...env, BERTH_JOIN: token }))
-const engineFile = async () => await readFile(identityFilesIn(own).engine, 'utf8')
+const engineFile = async () => await readFile(hostIdentitiesIn(own).engine, 'utf8')
 
 it('a machine that has not joined says how it does', async () => {
   await expect(start()).rejects.toThrow('has not joined a Berth yet: run "npm run hosts -- join-token NAME')
@@ -71,7 +71,7 @@ it('a host joins again with another token, and goes on with its certificate wher
 })
 
 it('a host whose certificate cannot be read says how it gets another one, and gets it', async () => {
-  await writeFile(identityFilesIn(own).engine, 'damaged')
+  await writeFile(hostIdentitiesIn(own).engine, 'damaged')
   await expect(start()).rejects.toThrow(/engine\.pem cannot be used .* start again with BERTH_JOIN=TOKEN/)
   expect(await start(await makeToken())).toMatchObject({ name: 'east' })
 })

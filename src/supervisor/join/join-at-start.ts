@@ -7,7 +7,8 @@ import type { Config } from '../../config.ts'
 import { addressText } from '../../lib/setting-values.ts'
 import { print, printError } from '../../lib/terminal.ts'
 import { fingerprintOfToken, joinFleet } from './join.ts'
-import { findMembership, identityFilesIn, type Membership, readIdentityFile } from './membership.ts'
+import { hostIdentitiesIn } from '../../processes/channel.ts'
+import { findMembership, type Membership, readIdentityFile } from './membership.ts'
 import { readToken } from './protocol.ts'
 
 /** One data directory is never that of a host and of a Berth with a server. Throws a sentence. */
@@ -55,7 +56,7 @@ export async function joinAtStart(config: Config): Promise<Membership> {
 
 /** Returns why the engine's certificate cannot be used, or null. */
 async function troubleWith(dataDir: string): Promise<string | null> {
-  const file = identityFilesIn(dataDir).engine
+  const file = hostIdentitiesIn(dataDir).engine
   try {
     const { certificate } = await readIdentityFile(file)
     const until = new X509Certificate(certificate).validToDate

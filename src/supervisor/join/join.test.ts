@@ -17,7 +17,8 @@ import type { Address } from '../../lib/setting-values.ts'
 import { listBlocks, takeBlockBack } from './blocks.ts'
 import { type NewMember, openDoor } from './door.ts'
 import { joinFleet } from './join.ts'
-import { findMembership, identityFilesIn, readIdentityFile } from './membership.ts'
+import { hostIdentitiesIn } from '../../processes/channel.ts'
+import { findMembership, readIdentityFile } from './membership.ts'
 import { type JoinToken, ownVersion, readToken, Refusal, writeToken } from './protocol.ts'
 
 let dataDir = ''
@@ -99,7 +100,7 @@ async function ask(token: JoinToken, changes: Record<string, unknown>): Promise<
 it('a host with a token gets certificates for its engine and its gateway, whose keys are only in its own files', async () => {
   const door = await open()
   await joinFrom(readToken(writeToken(door.token)))
-  const files = identityFilesIn(own)
+  const files = hostIdentitiesIn(own)
   const keys = new Set<string>()
   for (const role of ['engine', 'gateway'] as const) {
     const { key, certificate } = await readIdentityFile(files[role])

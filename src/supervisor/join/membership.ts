@@ -4,12 +4,16 @@
 import { chmod, mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
+import type { KeptCertificate } from '../../certificates/default.ts'
+import { type Clock, MINUTE, SECOND } from '../../lib/clock.ts'
 import type { FleetIdentity } from '../../lib/fleet-identity.ts'
 import { parseIdentity } from '../../lib/fleet-identity.ts'
+import { runLoop } from '../../lib/loop.ts'
 import { readIfThere } from '../../lib/read-if-there.ts'
 import type { Address } from '../../lib/setting-values.ts'
 import { getAccount } from '../../lib/system-users.ts'
 import { writeDurably } from '../../lib/write-durably.ts'
+import { hostIdentitiesIn } from '../../processes/channel.ts'
 import { addressSchema } from './protocol.ts'
 
 export type Membership = {
@@ -29,11 +33,6 @@ const membershipSchema: z.ZodType<Membership> = z.strictObject({
   token: z.string(),
 })
 
-export const identityFilesIn = (dataDir: string) => ({
-  engine: join(dataDir, 'fleet', 'engine.pem'),
-  gateway: join(dataDir, 'fleet', 'gateway.pem'),
-})
-
 /** Returns null on a machine that has not joined. */
 export async function findMembership(dataDir: string): Promise<Membership | null> {
   const text = await readIfThere(fileOf(dataDir))
@@ -51,7 +50,7 @@ export async function keepMembership(
   membership: Membership,
   identities: { engine: string; gateway: string },
 ): Promise<void> {
-  const files = identityFilesIn(dataDir)
+  const files = hostIdentitiesIn(dataDir)
   await mkdir(join(dataDir, 'fleet'), { recursive: true })
   await chmod(join(dataDir, 'fleet'), 0o700)
   await writeDurably(files.engine, identities.engine, 0o600)
@@ -59,10 +58,27 @@ export async function keepMembership(
   await writeDurably(fileOf(dataDir), `${JSON.stringify(membership)}\n`, 0o600)
 }
 
-/** Puts the gateway's identity where its process reads it, which only its own user and root can. */
-export async function showGatewayIdentity(dataDir: string, file: string): Promise<void> {
-  const identity = await readFile(identityFilesIn(dataDir).gateway, 'utf8')
-  await writeDurably(file, identity, 0o400, await getAccount('berth-gateway'))
+const LOOK_EVERY_MS = 10 * SECOND
+
+/**
+ * Puts the gateway's identity where its process reads it, which only its own user and root can, and does so again when the
+ * engine has renewed it, while the result is kept.
+ */
+export async function showGatewayIdentity(
+  dataDir: string,
+  { file, clock }: { file: string; clock: Clock },
+): Promise<KeptCertificate> {
+  const reader = await getAccount('berth-gateway')
+  let shown = ''
+  const run = async () => {
+    const identity = await readFile(hostIdentitiesIn(dataDir).gateway, 'utf8')
+    if (identity === shown) return
+    await writeDurably(file, identity, 0o400, reader)
+    shown = identity
+  }
+  await run()
+  const loop = { name: "gateway's certificate", everyMs: LOOK_EVERY_MS, timeoutMs: MINUTE, run }
+  return { keep: async (around) => await runLoop(loop, { clock, ...around }) }
 }
 
 /** Throws for a file that is none. */

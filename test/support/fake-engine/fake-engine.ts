@@ -60,7 +60,6 @@ export type FakeControls = {
   disks(): string[]
   /** What a machine may reach, as its last start or `restrict` said. */
   egressOf(id: string): MachineEgress | null
-  /** The environment with which its last run was started. */
   envOf(id: string): Record<string, string>
   /** The next calls of an operation fail. */
   fail(operation: Operation, failure: EngineErrorKind | Error, options?: FaultOptions): void
@@ -184,6 +183,7 @@ export function createFakeEngine({ clock, subnet = 99, instance = null }: FakeHo
       })),
 
     capacity: async () => await faults.run(call('capacity'), async () => ({ ...capacity, ...facts() })),
+    renew: async () => null,
 
     pull: async (reference) =>
       await faults.run(call('pull'), async () => {
