@@ -73,12 +73,15 @@ export function spreadEngine(fleet: Fleet, hosts: FleetHost[]): Spread {
   }
 
   const engine = new Proxy(everywhere, {
-    get: (_target, name: keyof Engine) =>
-      everywhere[name] ??
-      ((about: string | { id: string }, ...rest: unknown[]) => {
-        const host = engineOn(hostOf(typeof about === 'string' ? about : about.id))
-        return (host[name] as (...args: unknown[]) => unknown)(about, ...rest)
-      }),
+    // What is returned by an async function is asked whether it is a promise.
+    get: (_target, name: keyof Engine | 'then') =>
+      name === 'then'
+        ? undefined
+        : (everywhere[name] ??
+          ((about: string | { id: string }, ...rest: unknown[]) => {
+            const host = engineOn(hostOf(typeof about === 'string' ? about : about.id))
+            return (host[name] as (...args: unknown[]) => unknown)(about, ...rest)
+          })),
   }) as Engine
   return {
     engine,

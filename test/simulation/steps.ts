@@ -44,6 +44,8 @@ export type Schedule = {
   isCalm: boolean
   /** There are hosts of other machines, and more than one team. */
   hasHosts: boolean
+  /** The server's own host takes no units. */
+  isDrained?: boolean
   steps: Step[]
 }
 

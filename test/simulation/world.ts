@@ -73,7 +73,7 @@ const RESTART_MS = 500
 
 export async function createWorld(
   bench: Bench,
-  { seed, isCalm, hasHosts }: Omit<Schedule, 'steps'>,
+  { seed, isCalm, hasHosts, isDrained = false }: Omit<Schedule, 'steps'>,
 ): Promise<World> {
   const random = createRandom(seed)
   const gates = createGates()
@@ -251,6 +251,7 @@ export async function createWorld(
 
   await database.query(EMPTY)
   await database.query(hasHosts ? FAR_HOSTS : NO_FAR_HOSTS)
+  await database.query(`update hosts set state = '${isDrained ? 'draining' : 'ready'}' where address is null`)
   const world: World = {
     random,
     clock,
