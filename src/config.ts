@@ -2,6 +2,7 @@
 // The only reader of process.env.
 
 import { join, resolve } from 'node:path'
+import { defaultGatewayWorkers, MAX_GATEWAY_WORKERS } from './lib/gateway-workers.ts'
 import {
   address,
   domainName,
@@ -82,6 +83,8 @@ export type Config = {
   /** The address on which the server and the gateway serve their metrics. */
   metrics: Address
   gatewayMetrics: Address
+  /** How many gateway processes share the ports of visits. */
+  gatewayWorkers: number
   /**
    * The ports for public TCP endpoints, one for each, for clients that send no server name. Both ends are included.
    */
@@ -183,6 +186,7 @@ export function loadConfig(env: Env = process.env): Config {
     serverLink: null,
     metrics,
     gatewayMetrics,
+    gatewayWorkers: gatewayWorkers(env),
     gatewayPorts: portRange(env, 'BERTH_GATEWAY_PORTS', [
       apiAddress,
       gatewayHttp,
@@ -247,6 +251,15 @@ function engineTls(env: Env): Config['engineTls'] {
     throw new Error('BERTH_ENGINE_TLS and BERTH_ENGINE_CERTIFICATE are set together or not at all.')
   if (certificateFile === undefined) return null
   return { ...address(env, 'BERTH_ENGINE_TLS', ''), certificateFile: resolve(certificateFile) }
+}
+
+function gatewayWorkers(env: Env): number {
+  const text = env['BERTH_GATEWAY_WORKERS'] ?? 'auto'
+  if (text === 'auto') return defaultGatewayWorkers()
+  if (/^[1-9][0-9]?$/.test(text) && Number(text) <= MAX_GATEWAY_WORKERS) return Number(text)
+  throw new Error(
+    `BERTH_GATEWAY_WORKERS must be "auto" or a number from 1 to ${MAX_GATEWAY_WORKERS}, not "${text}"`,
+  )
 }
 
 const forHosts = ['BERTH_JOIN', 'BERTH_ENGINE_ADDRESS'] as const

@@ -5,6 +5,7 @@ import { print } from '../lib/terminal.ts'
 import { boundsChecks } from './bounds.ts'
 import { type Check, type Finding, runCheck } from './check.ts'
 import { engineCertificateCheck } from './engine-certificate.ts'
+import { gatewayWorkersCheck } from './gateway-workers.ts'
 import { hostChecks, tenancyChecks } from './host.ts'
 import { isolationChecks } from './isolation.ts'
 import { kernelChecks } from './kernel.ts'
@@ -12,7 +13,7 @@ import { networkChecks, portsCheck } from './network.ts'
 import { programChecks } from './programs.ts'
 
 const sections: { title: string; checks: Check[] }[] = [
-  { title: 'Host', checks: [...hostChecks, portsCheck] },
+  { title: 'Host', checks: [...hostChecks, portsCheck, gatewayWorkersCheck] },
   { title: 'Kernel', checks: kernelChecks },
   { title: 'Programs', checks: programChecks },
   { title: 'Isolation', checks: isolationChecks },

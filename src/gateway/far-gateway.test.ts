@@ -31,7 +31,7 @@ import { createEndpointRoutes } from './routing/endpoint-routes.ts'
 import { type RoutingSource, routesOfServer } from './routing/routing-source.ts'
 import { createGateway } from './server.ts'
 import { connectToServer, type ServerClient } from './server-link/client.ts'
-import { type FarGateways, serveFarGateways } from './server-link/far-server.ts'
+import { type FarGateways, MAX_CONNECTIONS_OF_HOST, serveFarGateways } from './server-link/far-server.ts'
 import { serveWakes } from './server-link/server.ts'
 import { LINK_PROTOCOL } from './server-link/protocol.ts'
 import { createWakeLeases } from './server-link/wake-leases.ts'
@@ -256,7 +256,7 @@ describe('the gateway of another host', () => {
 
   it('keeps its visits when another gateway tells of its own', async () => {
     await gateway.server.ask('visits', { unitIds: [far.unit.id] })
-    app.activity.sessions.tell(app.fleet.local().id, [near.unit.id])
+    app.activity.sessions.tell({ hostId: app.fleet.local().id, worker: 0 }, [near.unit.id])
     expect(app.activity.uses.ids().toSorted()).toEqual([far.unit.id, near.unit.id].toSorted())
     app.activity.sessions.end(app.fleet.local().id)
     expect(app.activity.uses.ids()).toEqual([far.unit.id])
@@ -375,8 +375,9 @@ describe('the door for gateways of other hosts', () => {
     expect(await isGreeted(identities.gateway)).toBe(true)
   })
 
-  it('keeps the newest four connections of a host', async () => {
-    const sockets = [1, 2, 3, 4, 5].map(() => connectWith(identities.gateway))
+  it('keeps no more than the newest connections of a host', async () => {
+    const many = { length: MAX_CONNECTIONS_OF_HOST + 1 }
+    const sockets = Array.from(many, () => connectWith(identities.gateway))
     await Promise.race(sockets.map(closed))
     expect(sockets.filter(({ destroyed }) => destroyed)).toHaveLength(1)
     for (const socket of sockets) socket.destroy()

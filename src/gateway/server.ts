@@ -23,11 +23,14 @@ import { redisError, dispatchConnection } from './listen/tls-dispatch.ts'
 import { handleRequest, sendErrorAtOnce } from './http/handle-request.ts'
 import { createGatewayContext, type GatewayContextOptions } from './sessions/connect-to-unit.ts'
 import { type SessionLimits, sessionLimits } from './sessions/session-limits.ts'
+import type { TicketKeys } from './workers/ticket-keys.ts'
 import { asksForWebSocket, exchangeOfConnect, exchangeOfUpgrade } from './http/web-socket.ts'
 
 export type GatewayOptions = Omit<GatewayContextOptions, 'limits'> & {
   certificates: Certificates
   limits?: SessionLimits
+  /** Shared with other gateways on the same ports. */
+  tickets?: TicketKeys
 }
 
 export type Gateway = {
@@ -75,8 +78,10 @@ export function createGateway(options: GatewayOptions): Gateway {
   http1.on('clientError', refuse)
   const sessions = watchSessions(http2, limits)
 
+  const { tickets, peers } = options
   const tlsPort = createTlsPort({
     certificates: options.certificates,
+    ...(tickets && { tickets }),
     greetingMs: limits.headersMs,
     onConnection: (socket) => connections.enter(socket),
     onGreeted: (socket, greeting) =>
@@ -89,6 +94,8 @@ export function createGateway(options: GatewayOptions): Gateway {
 
   const mysql = createMysqlPort({
     certificates: options.certificates,
+    ...(tickets && { tickets }),
+    ...(peers && { worker: peers.number }),
     greetingMs: limits.headersMs / 2,
     onConnection: (socket) => connections.enter(socket),
     onGreeted: (socket, greeted) => void handleMysqlConnection(context, socket, greeted),

@@ -3,6 +3,7 @@
 // back as JSON lines on standard output. Standard error is the log.
 
 import type { Config } from '../config.ts'
+import type { TicketSecret } from '../lib/ticket-secret.ts'
 
 export const processNames = ['engine', 'migrate', 'server', 'gateway', 'egress'] as const
 export type ProcessName = (typeof processNames)[number]
@@ -19,9 +20,14 @@ export type ProcessInput = {
   needsKey: boolean
   /** For the migration only: the ids of machines and disks in the data directory. */
   machines: string[]
+  /** For a gateway among several; null for the only one, and for other processes. */
+  worker: GatewayWorker | null
   /** Only load the program so that its compiled code is cached (run-process.ts), then end. */
   warmUp: boolean
 }
+
+/** One of several gateways. The first one, 0, also does what there can only be one of. */
+export type GatewayWorker = { number: number; of: number; tickets: TicketSecret }
 
 export type ProcessReport =
   /** Something that takes a while has begun: a few words for the operator. */
@@ -54,6 +60,9 @@ export const wakeSocketOf = (runDir: string) => `${serverDirOf(runDir)}/wake.soc
 
 /** Where the server asks the supervisor for the certificates of hosts that renew theirs. */
 export const renewalSocketOf = (runDir: string) => `${runDir}/renewal.sock`
+
+/** Where several gateways have their sockets for each other; only their user can enter. */
+export const gatewayDirOf = (runDir: string) => `${runDir}/gateway`
 
 /** In the server's own directory: the key that opens the data key (data-key.ts). */
 export const keyFileIn = (stateDir: string) => `${stateDir}/secret.key`

@@ -18,24 +18,91 @@ import { connectToServer, type ServerClient } from '../gateway/server-link/clien
 import { systemClock } from '../lib/clock.ts'
 import { followEgressLink } from '../lib/egress/link-client.ts'
 import { createTelling } from '../lib/egress/telling.ts'
-import { createGatewayMetrics } from '../metrics/gateway-metrics.ts'
+import { createGatewayMetrics, withOtherWorkers } from '../metrics/gateway-metrics.ts'
 import { serveMetrics } from '../metrics/serve.ts'
-import { openDatabase } from '../store/db.ts'
-import { certificateFileIn, EGRESS_PORTS, egressSocketsOf, RESOLVER_PORT, wakeSocketOf } from './channel.ts'
+import { dividedLimits, sessionLimits } from '../gateway/sessions/session-limits.ts'
+import { createPeers, type Peers } from '../gateway/workers/peers.ts'
+import { followTicketKeys, type TicketKeys } from '../gateway/workers/ticket-keys.ts'
+import { openDatabase, POOL_SIZE } from '../store/db.ts'
+import {
+  certificateFileIn,
+  EGRESS_PORTS,
+  egressSocketsOf,
+  gatewayDirOf,
+  type GatewayWorker,
+  RESOLVER_PORT,
+  wakeSocketOf,
+} from './channel.ts'
 import { followIdentity } from './identity.ts'
 import type { ProcessContext, ProcessMain } from './run-process.ts'
 
-export const gatewayProcess: ProcessMain = async ({
-  config,
-  instance,
-  runDir,
-  stateDir,
-  databaseUrl,
-  log,
-}) => {
+export const gatewayProcess: ProcessMain = async (context) => {
+  const { config, runDir, stateDir, databaseUrl, worker, log } = context
   const clock = systemClock
-  const link = await openLink({ config, runDir, databaseUrl, log })
+  const link = await openLink({ config, runDir, databaseUrl, worker, log })
   const { server, source } = link
+  const workers = worker && (await openWorker(worker, { runDir, log }))
+  const { peers } = workers ?? {}
+  // Of several gateways the first one has what there can only be one of.
+  const isFirst = (worker?.number ?? 0) === 0
+  const names = isFirst ? await serveNames(context, source) : null
+  const use = createWakeLeases({ server, ...(worker && { worker: worker.number }), clock, log })
+  const routes = createEndpointRoutes({ findAll: source.findRoutes, clock })
+  const followed = await openCertificates({ file: certificateFileIn(stateDir), clock, log })
+  const shared = { ...(peers && { peers }) }
+  const certificates = await withOnDemandTls(config, { followed, stateDir, routes, clock, log, ...shared })
+  const range = config.gatewayPorts
+  const findAll = async () => (range ? await source.findPorts(range) : [])
+  const ports = createEndpointPorts({ host: config.gatewayTls.host, findAll, clock, log })
+  const gateway = createGateway({
+    certificates,
+    domain: config.domain,
+    ports,
+    routes,
+    waker: use.waker,
+    activity: use.activity,
+    limits: dividedLimits(sessionLimits, worker?.of ?? 1),
+    ...shared,
+    ...(workers && { tickets: workers.tickets }),
+    clock,
+    log,
+  })
+  const metrics = createGatewayMetrics(() => gateway.count(), worker)
+  peers?.answer('metrics', async () => ({ text: await metrics.read() }))
+  await peers?.open()
+  const isShared = worker !== null
+  await Promise.all([
+    listen(gateway.http, config.gatewayHttp, isShared),
+    listen(gateway.tls, config.gatewayTls, isShared),
+    listen(gateway.mysql, config.gatewayMysql, isShared),
+  ])
+  if (range && isFirst) ports.open(gateway)
+  const all = peers
+    ? withOtherWorkers(metrics, { others: peers.others, read: (at) => readOther(peers, at) })
+    : metrics
+  const shown = isFirst ? await serveMetrics(config.gatewayMetrics, { metrics: all, log }) : null
+  return {
+    stop: async () => {
+      await shown?.close()
+      await ports.stop()
+      await gateway.close()
+      await certificates.stop()
+      await use.stop()
+      await names?.close()
+      await workers?.stop()
+      await link.close()
+    },
+  }
+}
+
+type Stoppable = { close: () => Promise<unknown> }
+
+/** The resolvers that units ask. */
+async function serveNames(
+  { instance, runDir, log }: ProcessContext,
+  source: RoutingSource,
+): Promise<Stoppable> {
+  const clock = systemClock
   const resolving: Omit<ResolverOptions, 'port'> = {
     address: namesOf(instance).gateway,
     lookup: (askerAddress, name) => source.findAddress({ askerAddress, name }),
@@ -48,44 +115,40 @@ export const gatewayProcess: ProcessMain = async ({
   const telling = createTelling(() => rules)
   const egress = { ...rules, note: telling.note }
   const restricted = await startResolver({ ...resolving, port: EGRESS_PORTS.dns, egress })
-  const use = createWakeLeases({ server, clock, log })
-  const routes = createEndpointRoutes({ findAll: source.findRoutes, clock })
-  const followed = await openCertificates({ file: certificateFileIn(stateDir), clock, log })
-  const certificates = await withOnDemandTls(config, { followed, stateDir, routes, clock, log })
-  const range = config.gatewayPorts
-  const findAll = async () => (range ? await source.findPorts(range) : [])
-  const ports = createEndpointPorts({ host: config.gatewayTls.host, findAll, clock, log })
-  const gateway = createGateway({
-    certificates,
-    domain: config.domain,
-    ports,
-    routes,
-    waker: use.waker,
-    activity: use.activity,
-    clock,
-    log,
-  })
-  await Promise.all([
-    listen(gateway.http, config.gatewayHttp),
-    listen(gateway.tls, config.gatewayTls),
-    listen(gateway.mysql, config.gatewayMysql),
-  ])
-  if (range) ports.open(gateway)
-  const metrics = createGatewayMetrics(() => gateway.count())
-  const shown = await serveMetrics(config.gatewayMetrics, { metrics, log })
   return {
-    stop: async () => {
-      await shown.close()
-      await ports.stop()
-      await gateway.close()
-      await certificates.stop()
-      await use.stop()
+    close: async () => {
       await Promise.all([resolver.close(), restricted.close(), telling.close()])
       await rules.close()
-      await link.close()
     },
   }
 }
+
+type Worker = { peers: Peers; tickets: TicketKeys; stop(): Promise<void> }
+
+/** What one of several gateways has in common with the others. */
+async function openWorker(
+  { number, of, tickets: secret }: GatewayWorker,
+  { runDir, log }: Pick<ProcessContext, 'runDir' | 'log'>,
+): Promise<Worker> {
+  const clock = systemClock
+  const peers = createPeers({ number, of, directory: gatewayDirOf(runDir), clock, log })
+  const tickets = followTicketKeys(secret, { clock, log })
+  return {
+    peers,
+    tickets,
+    stop: async () => {
+      await peers.stop()
+      await tickets.stop()
+    },
+  }
+}
+
+async function readOther(peers: Peers, worker: number): Promise<string> {
+  return (await peers.ask(worker, 'metrics', {})).text
+}
+
+/** Of several gateways, which look routes up in groups: Postgres has connections for one service. */
+const MIN_CONNECTIONS = 2
 
 type Link = { server: ServerClient; source: RoutingSource; close(): Promise<void> }
 
@@ -94,8 +157,9 @@ async function openLink({
   config,
   runDir,
   databaseUrl,
+  worker,
   log,
-}: Pick<ProcessContext, 'config' | 'runDir' | 'databaseUrl' | 'log'>): Promise<Link> {
+}: Pick<ProcessContext, 'config' | 'runDir' | 'databaseUrl' | 'worker' | 'log'>): Promise<Link> {
   const clock = systemClock
   if (config.serverLink) {
     const { host, port, identityFile } = config.serverLink
@@ -104,12 +168,18 @@ async function openLink({
     const server = connectToServer({ address, clock })
     return { server, source: routesOfServer(server), close: identity.stop }
   }
-  const db = openDatabase(databaseUrl, log)
+  const db = openDatabase(
+    databaseUrl,
+    log,
+    null,
+    Math.max(MIN_CONNECTIONS, Math.floor(POOL_SIZE / (worker?.of ?? 1))),
+  )
   const server = connectToServer({ address: { socketPath: wakeSocketOf(runDir) }, clock })
   return { server, source: routesOfDatabase(db), close: async () => await db.destroy() }
 }
 
-async function listen(server: Server, { host, port }: Address): Promise<void> {
-  server.listen(port, host)
+/** With several gateways, the kernel gives each connection to one of those that listen (SO_REUSEPORT). */
+async function listen(server: Server, { host, port }: Address, isShared: boolean): Promise<void> {
+  server.listen({ host, port, ...(isShared && { reusePort: true }) })
   await once(server, 'listening')
 }

@@ -21,7 +21,7 @@ export type ProcessMain = (context: ProcessContext) => Promise<StartedProcess>
 export async function runProcess(name: ProcessName, start: ProcessMain): Promise<never> {
   const input = await readInput()
   if (input.warmUp) return endWarmUp()
-  const log = createLog(name, input.config.logLevel)
+  const log = createLog(logNameOf(name, input), input.config.logLevel)
   const crash = (error: unknown) => {
     log.fatal({ error: describe(error) }, 'unhandled error')
     process.exit(1)
@@ -54,6 +54,10 @@ export async function runProcess(name: ProcessName, start: ProcessMain): Promise
     report({ kind: 'failed', message: error instanceof Error ? error.message : String(error) })
     process.exit(1)
   }
+}
+
+function logNameOf(name: ProcessName, { worker }: ProcessInput): string {
+  return worker === null || worker.number === 0 ? name : `${name} ${worker.number}`
 }
 
 async function readInput(): Promise<ProcessInput> {

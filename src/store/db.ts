@@ -11,7 +11,7 @@ import type { Database } from './schema.ts'
 export type { Database } from './schema.ts'
 
 // Embedded Postgres allows 60; the gateway, an operator's psql and a migration need some of them.
-const POOL_SIZE = 20
+export const POOL_SIZE = 20
 
 type Lead = { epoch: number; onLost: () => void }
 
@@ -19,10 +19,15 @@ type Lead = { epoch: number; onLost: () => void }
  * Connects at the first use. Queries, lock waits and idle transactions have timeouts. With a lead, these connections
  * read and write nothing once another server has taken it over (leaders.ts).
  */
-export function openDatabase(url: string, log: Log, lead: Lead | null = null): Kysely<Database> {
+export function openDatabase(
+  url: string,
+  log: Log,
+  lead: Lead | null = null,
+  maxConnections = POOL_SIZE,
+): Kysely<Database> {
   const pool = new pg.Pool({
     connectionString: url,
-    max: POOL_SIZE,
+    max: maxConnections,
     connectionTimeoutMillis: 10 * SECOND,
     statement_timeout: 30 * SECOND,
     lock_timeout: 10 * SECOND,

@@ -86,6 +86,14 @@ async function prepareServerDirectory(path: string): Promise<void> {
   await chmod(path, 0o2710)
 }
 
+/** Of several gateways alone. */
+export async function prepareGatewayDirectory(path: string): Promise<void> {
+  const { uid, gid } = await getAccount('berth-gateway')
+  await mkdir(path, { recursive: true })
+  await chmod(path, 0o700)
+  await chown(path, uid, gid)
+}
+
 /** Mails contain tokens: only the server and root may read them. */
 async function prepareMailDirectory(path: string): Promise<void> {
   const { uid, gid } = await getAccount('berth')

@@ -7,8 +7,11 @@ import { join } from 'node:path'
 import { type Config, withoutSecrets } from '../config.ts'
 import { systemClock } from '../lib/clock.ts'
 import { createLog, type Log, logPathOf } from '../lib/log.ts'
+import { advanceTicketSecret, newTicketSecret } from '../lib/ticket-secret.ts'
 import {
   certificateFileIn,
+  gatewayDirOf,
+  type GatewayWorker,
   identityFileIn,
   type EngineReady,
   type ProcessInput,
@@ -29,7 +32,13 @@ import { openLogFile } from './log-file.ts'
 import { caFileOf, type KeptCertificate, prepareCertificate } from '../certificates/default.ts'
 import { claimPorts } from '../doctor/ports.ts'
 import { postgresUrl, startPostgres } from './postgres.ts'
-import { compiledDirOf, keptStateOf, prepareProcessDirectories, stateDirOf } from './process-command.ts'
+import {
+  compiledDirOf,
+  keptStateOf,
+  prepareGatewayDirectory,
+  prepareProcessDirectories,
+  stateDirOf,
+} from './process-command.ts'
 import { type ServiceProcess, startProcess, warmUpProcess } from './start-process.ts'
 import { engineReadySchema, migrateReadySchema } from './process-reports.ts'
 import { lockRunDirectory, removeRunDirectory } from './run-directory.ts'
@@ -39,7 +48,7 @@ import { printError, print } from '../lib/terminal.ts'
 const processesOfHosts: readonly ProcessName[] = ['engine', 'gateway', 'egress']
 
 type Context = {
-  input: Omit<ProcessInput, 'databaseUrl' | 'stateDir' | 'machines' | 'warmUp'>
+  input: Omit<ProcessInput, 'databaseUrl' | 'stateDir' | 'machines' | 'worker' | 'warmUp'>
   /** The connection strings by role: the gateway may only read what routing needs. */
   databaseUrls: { berth: string; berth_gateway: string }
   logFile: number
@@ -190,14 +199,26 @@ async function keepGateway(context: Context): Promise<void> {
   const { input } = context
   const certificate = certificateFileIn(keptStateOf(input.config.dataDir, 'gateway'))
   renewing(context, await prepareCertificate(input.config, certificate, systemClock))
-  await keepRole(context, 'gateway')
+  const of = input.config.gatewayWorkers
+  if (of === 1) return void (await keepRole(context, 'gateway'))
+  await prepareGatewayDirectory(gatewayDirOf(input.runDir))
+  let tickets = newTicketSecret(systemClock.now())
+  const makeWorker = (number: number) => (): GatewayWorker => {
+    tickets = advanceTicketSecret(tickets, systemClock.now())
+    return { number, of, tickets }
+  }
+  // The first one alone, whose failure to start is the same as the others'.
+  await keepRole(context, 'gateway', makeWorker(0))
+  const more = Array.from({ length: of - 1 }, (_, index) => makeWorker(index + 1))
+  await Promise.all(more.map((make) => keepRole(context, 'gateway', make)))
 }
 
 /** Returns a new sign-in link of the database, and a key only if there is none yet. */
 async function migrate(context: Context): Promise<Credentials> {
   print('Preparing the database')
   const { config } = context.input
-  const role = await startOnce(context, 'migrate', context.stop, await listMachinesAndDisks(config.dataDir))
+  const machines = await listMachinesAndDisks(config.dataDir)
+  const role = await startOnce(context, 'migrate', context.stop, { machines })
   await role.stop()
   const made = migrateReadySchema.parse(role.result)
   const apiKey = made.apiKey ?? (await readCredentials(config.dataDir))?.apiKey
@@ -213,14 +234,19 @@ async function migrate(context: Context): Promise<Credentials> {
 }
 
 /** Returns the result of the first start; later restarts report to no one. */
-async function keepRole(context: Context, name: ProcessName): Promise<unknown> {
+async function keepRole(
+  context: Context,
+  name: ProcessName,
+  makeWorker: () => GatewayWorker | null = () => null,
+): Promise<unknown> {
   let result: unknown = null
   const start = async (signal: AbortSignal) => {
-    const role = await startOnce(context, name, signal)
+    const role = await startOnce(context, name, signal, { worker: makeWorker() })
     result = role.result
     return role
   }
-  await keep(context, { name, start })
+  const number = makeWorker()?.number ?? 0
+  await keep(context, { name: number === 0 ? name : `${name} ${number}`, start })
   return result
 }
 
@@ -228,9 +254,9 @@ function startOnce(
   context: Context,
   name: ProcessName,
   signal: AbortSignal,
-  machines: string[] = [],
+  more: Partial<Pick<ProcessInput, 'machines' | 'worker'>> = {},
 ): Promise<ServiceProcess> {
-  const input = { ...inputOf(context, name), machines }
+  const input = { ...inputOf(context, name), ...more }
   return startProcess({
     name,
     input,
@@ -279,6 +305,7 @@ function inputOf({ input, databaseUrls }: Context, name: ProcessName): ProcessIn
     databaseUrl: name === 'egress' ? '' : databaseUrls[name === 'gateway' ? 'berth_gateway' : 'berth'],
     stateDir: stateDirOf(name, config.dataDir, runDir),
     machines: [],
+    worker: null,
     warmUp: false,
   }
 }

@@ -68,6 +68,7 @@ beforeAll(async () => {
     databaseUrl: '',
     needsKey: false,
     machines: [],
+    worker: null,
     warmUp: false,
     log: silentLog,
     progress: () => {},

@@ -138,13 +138,19 @@ export class Berth {
 
   /** The process of a role, as a child of the supervisor; null while it is being started again. */
   async pidOf(role: string): Promise<number | null> {
+    return (await this.pidsOf(role))[0] ?? null
+  }
+
+  /** Of a role with several processes, as gateways may be. */
+  async pidsOf(role: string): Promise<number[]> {
     const supervisor = await this.supervisorPid()
+    const found: number[] = []
     for (const pid of await processIds()) {
       const [command, status] = await Promise.all([read(`/proc/${pid}/cmdline`), read(`/proc/${pid}/status`)])
       const isChild = status.includes(`PPid:\t${supervisor}\n`)
-      if (isChild && command.endsWith(`src/main.ts\0${role}\0`)) return pid
+      if (isChild && command.endsWith(`src/main.ts\0${role}\0`)) found.push(pid)
     }
-    return null
+    return found
   }
 
   async instance(): Promise<Instance> {
@@ -198,6 +204,7 @@ export function nameDataDir(): string {
 export function baseEnvironment(dataDir: string, settings: Settings = {}): Record<string, string> {
   // The default is a user's.
   const ready = process.env.BERTH_TEST_READY
+  const workers = process.env.BERTH_TEST_GATEWAY_WORKERS
   return {
     PATH: SAFE_PATH,
     HOME: '/root',
@@ -210,6 +217,7 @@ export function baseEnvironment(dataDir: string, settings: Settings = {}): Recor
     BERTH_POOL_SPACE: 'sparse',
     BERTH_RESERVE_GB: '1',
     ...(ready === undefined ? {} : { BERTH_READY_MACHINES: ready }),
+    ...(workers === undefined ? {} : { BERTH_GATEWAY_WORKERS: workers }),
     BERTH_API_ADDRESS: '127.0.0.1:0',
     BERTH_GATEWAY_HTTP: '127.0.0.1:0',
     BERTH_GATEWAY_TLS: '127.0.0.1:0',

@@ -4,7 +4,13 @@
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net'
+import {
+  type AddressInfo,
+  connect,
+  createServer as createTcpServer,
+  type ListenOptions,
+  type Socket,
+} from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { hashEndpointSecret, newEndpointName } from '../../src/contract/endpoint-label.ts'
@@ -13,6 +19,8 @@ import { createEndpointPorts } from '../../src/gateway/listen/endpoint-ports.ts'
 import type { Route, Routes, WakeOutcome } from '../../src/gateway/routing/route.ts'
 import { createGateway, type Gateway } from '../../src/gateway/server.ts'
 import { type SessionLimits, sessionLimits } from '../../src/gateway/sessions/session-limits.ts'
+import type { Peers } from '../../src/gateway/workers/peers.ts'
+import type { TicketKeys } from '../../src/gateway/workers/ticket-keys.ts'
 import type { EndpointPort } from '../../src/store/endpoint-ports.ts'
 import { type Log, silentLog } from '../../src/lib/log.ts'
 import { createTestClock, type TestClock } from './clock.ts'
@@ -57,6 +65,11 @@ export type TestGatewayOptions = {
     clock: TestClock
   }) => Promise<DefaultCertificates>
   tlsPort?: number
+  /** The others of several gateways. */
+  peers?: Peers
+  tickets?: TicketKeys
+  /** Whether others listen on the same port. */
+  isShared?: boolean
   /** Of a gateway before, for one that is started again. */
   routes?: Map<string, Route>
   log?: Log
@@ -64,7 +77,15 @@ export type TestGatewayOptions = {
 
 export async function startGateway(
   limits: Partial<SessionLimits> = {},
-  { certificatesBeside, tlsPort, routes = new Map(), log = silentLog }: TestGatewayOptions = {},
+  {
+    certificatesBeside,
+    tlsPort,
+    peers,
+    tickets,
+    isShared = false,
+    routes = new Map(),
+    log = silentLog,
+  }: TestGatewayOptions = {},
 ): Promise<TestGateway> {
   const clock = createTestClock()
   const use: string[] = []
@@ -102,11 +123,13 @@ export async function startGateway(
     clock,
     log,
     limits: { ...sessionLimits, ...limits },
+    ...(peers && { peers }),
+    ...(tickets && { tickets }),
   })
   const self: TestGateway = {
     gateway,
     port: await listen(gateway.http),
-    tlsPort: await listen(gateway.tls, tlsPort),
+    tlsPort: await listen(gateway.tls, tlsPort, isShared),
     mysqlPort: await listen(gateway.mysql),
     clock,
     routes,
@@ -229,13 +252,14 @@ export async function exchangeRaw(port: number, bytes: string | Buffer, quietMs 
 
 export function listen(
   server: {
-    listen(port: number, host: string, done: () => void): unknown
+    listen(options: ListenOptions, done: () => void): unknown
     address(): AddressInfo | string | null
   },
   port = 0,
+  isShared = false,
 ): Promise<number> {
   return new Promise((resolve, reject) => {
-    server.listen(port, '127.0.0.1', () => {
+    server.listen({ port, host: '127.0.0.1', ...(isShared && { reusePort: true }) }, () => {
       const address = server.address()
       if (address === null || typeof address === 'string') reject(new Error('not listening on a port'))
       else resolve(address.port)

@@ -4,6 +4,7 @@
 import { createSecureContext, createServer, type SecureContext, type Server } from 'node:tls'
 import { challengeCertificate, type Proof } from '../../certificates/acme.ts'
 import { SECOND } from '../../lib/clock.ts'
+import type { Peers } from '../workers/peers.ts'
 
 const PROTOCOL = 'acme-tls/1'
 const GREETING_MS = 5 * SECOND
@@ -18,7 +19,44 @@ export type Challenges = {
   server: Server
 }
 
-export function createChallenges(): Challenges {
+/** With `peers`, other gateways on the same port answer them too. */
+export function createChallenges(peers?: Pick<Peers, 'publish'>): Challenges {
+  const { pending, server } = createAnswers()
+  const withdrawals = new Map<string, () => void>()
+  return {
+    proof: {
+      type: 'tls-alpn-01',
+      async offer(challenge) {
+        const { name: serverName } = challenge
+        const pem = await challengeCertificate(challenge)
+        pending.set(serverName, createSecureContext({ cert: pem, key: pem }))
+        if (peers) withdrawals.set(serverName, peers.publish({ kind: 'challenge', serverName, pem }))
+      },
+      async withdraw({ name }) {
+        pending.delete(name)
+        withdrawals.get(name)?.()
+        withdrawals.delete(name)
+      },
+    },
+    arePending: () => pending.size > 0,
+    server,
+  }
+}
+
+/** Answers the challenges that another gateway has. */
+export function followChallenges(peers: Pick<Peers, 'follow'>): Omit<Challenges, 'proof'> {
+  const { pending, server } = createAnswers()
+  peers.follow('challenge', ({ serverName, pem }) => {
+    const context = createSecureContext({ cert: pem, key: pem })
+    pending.set(serverName, context)
+    return () => {
+      if (pending.get(serverName) === context) pending.delete(serverName)
+    }
+  })
+  return { arePending: () => pending.size > 0, server }
+}
+
+function createAnswers(): { pending: Map<string, SecureContext>; server: Server } {
   const pending = new Map<string, SecureContext>()
   const server = createServer({
     ALPNProtocols: [PROTOCOL],
@@ -31,20 +69,7 @@ export function createChallenges(): Challenges {
     socket.on('error', () => socket.destroy())
     socket.destroySoon()
   })
-  return {
-    proof: {
-      type: 'tls-alpn-01',
-      async offer(challenge) {
-        const pem = await challengeCertificate(challenge)
-        pending.set(challenge.name, createSecureContext({ cert: pem, key: pem }))
-      },
-      async withdraw({ name }) {
-        pending.delete(name)
-      },
-    },
-    arePending: () => pending.size > 0,
-    server,
-  }
+  return { pending, server }
 }
 
 /** `greeting` is the beginning of the connection, at least one TLS record. */

@@ -6,6 +6,7 @@ import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createSecureContext, type SecureContext } from 'node:tls'
 import { readCertificate } from '../../certificates/certificate.ts'
+import { readIfThere } from '../../lib/read-if-there.ts'
 import { writeDurably } from '../../lib/write-durably.ts'
 
 export type CachedCertificate = { certificate: X509Certificate; context: SecureContext }
@@ -48,6 +49,16 @@ export async function openCertificateCache(
       await rm(fileOf(name), { force: true })
     },
   }
+}
+
+/** Returns the certificate of one name in such a directory; null if there is none. */
+export async function readCertificateOf(
+  name: string,
+  { directory, domain }: { directory: string; domain: string },
+): Promise<CachedCertificate | null> {
+  const pem = await readIfThere(join(directory, `${name}${ENDING}`))
+  const found = pem === null ? null : read(pem)
+  return found?.certificate.checkHost(`${name}.${domain}`) ? found : null
 }
 
 function read(pem: string): CachedCertificate | null {

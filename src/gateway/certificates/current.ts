@@ -14,7 +14,7 @@ export type Certificates = {
   /** Calls `use` with the current chain and key, in PEM, and with each replacement. */
   follow(use: (pem: string) => void): void
   /** Answers the challenges of an authority. */
-  challenges?: Challenges
+  challenges?: Omit<Challenges, 'proof'>
 }
 
 export type DefaultCertificates = Certificates & { stop(): Promise<void> }

@@ -7,7 +7,6 @@ import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { SecureContext } from 'node:tls'
 import type { Config } from '../../config.ts'
-import { parseEndpointLabel } from '../../contract/endpoint-label.ts'
 import { accountKeyIn, type Authority, orderCertificate } from '../../certificates/acme.ts'
 import { hasEnded, isDue } from '../../certificates/certificate.ts'
 import { type Clock, DAY, HOUR, MINUTE, SECOND } from '../../lib/clock.ts'
@@ -17,9 +16,11 @@ import { runLoop } from '../../lib/loop.ts'
 import { slidingWindow } from '../../lib/concurrency/sliding-window.ts'
 import type { DefaultCertificates } from './current.ts'
 import { createChallenges } from './acme-challenges.ts'
-import { readHost } from '../routing/requested-host.ts'
 import { openCertificateCache } from './cache.ts'
 import type { Routes } from '../routing/route.ts'
+import type { Peers } from '../workers/peers.ts'
+import { askFirst, followOnDemandTls } from './ordered-elsewhere.ts'
+import { isPublicEndpoint, publicName } from './public-name.ts'
 
 /** Teams can create public names as fast as units: they must not use up the disk or the authority's rate limits. */
 export const onDemandTlsLimits = { names: 1000, ordersAtOnce: 4, ordersAnHour: 60 }
@@ -40,21 +41,29 @@ export type OnDemandTlsOptions = {
   routes: Routes
   clock: Clock
   log: Log
+  /** Other gateways on the same port: they answer challenges too, and ask this one for certificates. */
+  peers?: Peers
   limits?: typeof onDemandTlsLimits
 }
 
-/** Returns the default certificates, with those of public names if the settings enable them. */
+/**
+ * Returns the default certificates, with those of public names if the settings enable them. Of several gateways the first
+ * one orders them.
+ */
 export async function withOnDemandTls(
   { acme, domain }: Pick<Config, 'acme' | 'domain'>,
   {
     stateDir,
     ...options
-  }: Pick<OnDemandTlsOptions, 'followed' | 'routes' | 'clock' | 'log'> & { stateDir: string },
+  }: Pick<OnDemandTlsOptions, 'followed' | 'routes' | 'clock' | 'log' | 'peers'> & { stateDir: string },
 ): Promise<DefaultCertificates> {
   if (acme === null || acme.dnsHook !== null) return options.followed
   const state = join(stateDir, 'acme')
   // Certificates of another authority, for example a test one, are not used.
   const names = join(state, createHash('sha256').update(acme.directory).digest('hex').slice(0, 16))
+  const { peers } = options
+  if (peers && peers.number > 0)
+    return followOnDemandTls({ ...options, peers, order: askFirst(peers), directory: names, domain })
   await mkdir(names, { recursive: true, mode: 0o700 })
   const authority = {
     directory: acme.directory,
@@ -69,7 +78,7 @@ export async function openOnDemandTls(options: OnDemandTlsOptions): Promise<Defa
   const { followed, authority, directory, domain, routes, clock, log } = options
   const limits = options.limits ?? onDemandTlsLimits
   const kept = await openCertificateCache(directory, { domain, most: limits.names })
-  const challenges = createChallenges()
+  const challenges = createChallenges(options.peers)
   const failures = new Map<string, { times: number; untilMs: number }>()
   const underWay = new Map<string, Promise<void>>()
   const orders = slidingWindow(limits.ordersAnHour, HOUR)
@@ -80,15 +89,7 @@ export async function openOnDemandTls(options: OnDemandTlsOptions): Promise<Defa
     return found && !hasEnded(found.certificate, clock.now()) ? found.context : null
   }
 
-  /** Whether it is a public endpoint's. Null if it is unknown. */
-  async function isPublic(name: string): Promise<boolean | null> {
-    try {
-      const route = await routes.find(name)
-      return route !== null && route.secretHash === null
-    } catch {
-      return null
-    }
-  }
+  const isPublic = (name: string) => isPublicEndpoint(routes, name)
 
   async function order(name: string): Promise<void> {
     try {
@@ -142,6 +143,11 @@ export async function openOnDemandTls(options: OnDemandTlsOptions): Promise<Defa
   const stopped = new Promise<void>((resolve) => {
     stopping.signal.addEventListener('abort', () => resolve(), { once: true })
   })
+  options.peers?.answer('order', async ({ name }) => {
+    const ordered = !current(name) && (await isPublic(name)) ? begin(name) : null
+    if (ordered) await completesWithin(clock, PATIENCE_MS, ordered)
+    return {}
+  })
   const loop = { name: 'names on demand', everyMs: LOOK_EVERY_MS, timeoutMs: 2 * HOUR, run: look }
   const looking = runLoop(loop, { clock, log, signal: stopping.signal })
   return {
@@ -162,11 +168,4 @@ export async function openOnDemandTls(options: OnDemandTlsOptions): Promise<Defa
       await followed.stop()
     },
   }
-}
-
-/** Returns the endpoint name of a server name; null if the name contains a secret. */
-function publicName(serverName: string, domain: string): string | null {
-  const asked = readHost(serverName, domain)
-  const label = asked.kind === 'label' ? parseEndpointLabel(asked.label) : null
-  return label === null || label.secret !== null ? null : label.name
 }

@@ -5,6 +5,8 @@ import { randomBytes } from 'node:crypto'
 import { createServer, type Server, type Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import type { Certificates } from '../certificates/current.ts'
+import { MAX_GATEWAY_WORKERS } from '../../lib/gateway-workers.ts'
+import type { TicketKeys } from '../workers/ticket-keys.ts'
 import { acceptOptions } from './connection-limits.ts'
 import { serverNameOf } from '../peer.ts'
 import { errorPacket, greetClient, readAnswer, SALT_BYTES } from '../tcp/mysql/messages.ts'
@@ -19,11 +21,16 @@ export type Greeted = { serverName: string | null; sessionId: number }
 
 export function createMysqlPort({
   certificates,
+  tickets,
+  worker,
   greetingMs,
   onConnection,
   onGreeted,
 }: {
   certificates: Certificates
+  tickets?: TicketKeys
+  /** The number of this gateway among several on one host: they give different ids. */
+  worker?: number
   /** The timeout until TLS is established. */
   greetingMs: number
   /** Called for every connection, before a byte of it is read. May close it. */
@@ -31,9 +38,10 @@ export function createMysqlPort({
   /** `sessionId`: the id in the greeting, unique among connections. */
   onGreeted: (socket: TLSSocket, greeted: Greeted) => void
 }): Server {
-  const sessionIds = createSessionIds()
+  const sessionIds = createSessionIds(worker)
   const tls = createTlsServer({
     certificates,
+    ...(tickets && { tickets: { keys: tickets, listener: 'mysql' } }),
     handshakeMs: greetingMs / 2,
     onSecure(socket) {
       const sessionId = sessionIds.of(socket)
@@ -71,14 +79,14 @@ function makeSalt(): Buffer {
 type SessionIds = ReturnType<typeof createSessionIds>
 
 /** The session id of each connection. TLS wraps it in another object, so the key is the pair of ports. */
-function createSessionIds() {
+function createSessionIds(worker: number | undefined) {
   const byPorts = new Map<string, number>()
   const taken = new Set<number>()
   return {
     give(socket: Socket): number {
       const ports = portsOf(socket)
-      let id = makeSessionId()
-      while (taken.has(id)) id = makeSessionId()
+      let id = makeSessionId(worker)
+      while (taken.has(id)) id = makeSessionId(worker)
       taken.add(id)
       byPorts.set(ports, id)
       socket.once('close', () => {
@@ -95,7 +103,12 @@ function portsOf({ remoteAddress, remotePort, localAddress, localPort }: Socket)
   return [remoteAddress, remotePort, localAddress, localPort].join(' ')
 }
 
+/** Of the four bits below the first one. */
+const WORKER_BIT = 27
+
 /** Far above those of any server, which count from 1, so the two cannot be confused. */
-function makeSessionId(): number {
-  return (randomBytes(4).readUInt32LE() | 0x8000_0000) >>> 0
+function makeSessionId(worker: number | undefined): number {
+  const id = (randomBytes(4).readUInt32LE() | 0x8000_0000) >>> 0
+  if (worker === undefined) return id
+  return ((id & ~((MAX_GATEWAY_WORKERS - 1) << WORKER_BIT)) | (worker << WORKER_BIT)) >>> 0
 }

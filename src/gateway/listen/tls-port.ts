@@ -6,6 +6,7 @@ import { createServer, type Server, type Socket } from 'node:net'
 import type { TLSSocket, Server as TlsServer } from 'node:tls'
 import type { Certificates } from '../certificates/current.ts'
 import { type Challenges, isChallenge } from '../certificates/acme-challenges.ts'
+import type { TicketKeys } from '../workers/ticket-keys.ts'
 import { acceptOptions } from './connection-limits.ts'
 import { serverNameOf } from '../peer.ts'
 import { errorMessageOf } from '../sessions/outcomes.ts'
@@ -43,12 +44,14 @@ const MAX_RECORD_BYTES = 16 * 1024
 
 export function createTlsPort({
   certificates,
+  tickets,
   greetingMs,
   onConnection,
   onGreeted,
   onCancel,
 }: {
   certificates: Certificates
+  tickets?: TicketKeys
   /** The timeout until TLS is established. */
   greetingMs: number
   /** Called for every connection, before a byte of it is read. May close it. */
@@ -60,6 +63,7 @@ export function createTlsPort({
   const makeTls = (hasAsked: boolean): TlsServer =>
     createTlsServer({
       certificates,
+      ...(tickets && { tickets: { keys: tickets, listener: hasAsked ? 'postgres' : 'tls' } }),
       handshakeMs: greetingMs / 2,
       applications: APPLICATIONS,
       onSecure: (socket) =>
@@ -100,7 +104,7 @@ export function createTlsPort({
 /** Reads up to where TLS begins; returns null if it does not. */
 async function greet(
   socket: Socket,
-  challenges: Challenges | undefined,
+  challenges: Pick<Challenges, 'arePending'> | undefined,
 ): Promise<'direct' | 'asked' | 'challenge' | 'cancel' | null> {
   for (let greetings = 0; greetings < MAX_GREETINGS; greetings += 1) {
     const isLookedAt = challenges?.arePending() ?? false

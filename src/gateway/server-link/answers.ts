@@ -68,10 +68,10 @@ export const handlers: Handlers = {
     const own = await ownOf(app, from, unitIds)
     return { awake: [...(await from.questions(() => recordUses(app, own)))] }
   },
-  visits: async (app, from, { unitIds, endpoints = {} }) => {
+  visits: async (app, from, { worker = 0, unitIds, endpoints = {} }) => {
     const own = new Set(await ownOf(app, from, unitIds))
     const named = Object.entries(endpoints).filter(([id]) => own.has(id))
-    app.activity.sessions.tell(from.hostId, [...own], Object.fromEntries(named))
+    app.activity.sessions.tell({ hostId: from.hostId, worker }, [...own], Object.fromEntries(named))
     return {}
   },
   hello: async (app, { hostId, questions }, facts) => {

@@ -5,6 +5,7 @@ import type { TLSSocket } from 'node:tls'
 import type { App } from '../../app.ts'
 import { SECOND } from '../../lib/clock.ts'
 import { keptByKey } from '../../lib/concurrency/kept-by-key.ts'
+import { MAX_GATEWAY_WORKERS } from '../../lib/gateway-workers.ts'
 import type { FleetIdentity, FleetMember } from '../../lib/fleet-identity.ts'
 import { type FleetListenerOptions, listenForFleet } from '../../lib/ipc/fleet-tls.ts'
 import { runLoop } from '../../lib/loop.ts'
@@ -16,8 +17,8 @@ import { LINK_PROTOCOL } from './protocol.ts'
 /** Engines and servers ask for nothing here. */
 const mayCall = { server: false, engine: false, gateway: true }
 
-/** One gateway of a host, and earlier ones whose end has not been noticed. The oldest gives way. */
-const MAX_CONNECTIONS_OF_HOST = 4
+/** The gateways of a host, and earlier ones whose end has not been noticed. The oldest gives way. */
+export const MAX_CONNECTIONS_OF_HOST = MAX_GATEWAY_WORKERS + 3
 /** How long a host that was removed can still ask. */
 const LOOK_EVERY_MS = 2 * SECOND
 

@@ -11,6 +11,7 @@ import { protocols } from '../../contract/endpoint.ts'
 import { gatewayFactsSchema } from '../../contract/gateway-facts.ts'
 import { stoppedReasons, unitStates } from '../../contract/states.ts'
 import { VISIT_WAIT_MS, visitedSchema } from '../../contract/visit.ts'
+import { MAX_GATEWAY_WORKERS } from '../../lib/gateway-workers.ts'
 import { SECOND } from '../../lib/clock.ts'
 import { answerLine, eventLine, failureLine } from '../../lib/ipc/call-lines.ts'
 import { isId } from '../../lib/ids.ts'
@@ -62,9 +63,17 @@ export const gatewayOperations = {
     answer: z.strictObject({ awake: unitIds }),
     deadlineMs: 10 * SECOND,
   },
-  /** All units with long visits in progress, replacing the previous list, and their endpoints if known. */
+  /**
+   * All units with long visits in progress, replacing the previous list, and their endpoints if known. Each of several
+   * gateways on one host has a list, and says its number.
+   */
   visits: {
     request: z.strictObject({
+      worker: z
+        .int()
+        .min(1)
+        .max(MAX_GATEWAY_WORKERS - 1)
+        .optional(),
       unitIds,
       endpoints: z.record(unitId, z.array(endpointId).max(MAX_ENDPOINTS)).optional(),
     }),

@@ -6,7 +6,7 @@ import { listenForGroup } from '../../lib/ipc/unix-socket.ts'
 import { ownGateway } from './answers.ts'
 import { converse } from './conversation.ts'
 
-/** One gateway, and earlier ones that have not ended yet. */
+/** The gateways of this host, and earlier ones that have not ended yet. */
 const MAX_CONNECTIONS = 64
 
 /** Serves until closed. Closing breaks off requests in progress: the gateway sends them to the next server. */

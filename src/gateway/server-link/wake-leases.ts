@@ -45,15 +45,18 @@ export type WakeLeases = { waker: Waker; activity: Activity; stop(): Promise<voi
 
 export function createWakeLeases({
   server,
+  worker,
   clock,
   log,
 }: {
   server: ServerClient
+  /** The number of this gateway among several on one host. */
+  worker?: number
   clock: Clock
   log: Log
 }): WakeLeases {
   const leases = new Map<string, Lease>()
-  const longSessions = createLongSessions({ server, clock, log })
+  const longSessions = createLongSessions({ server, ...(worker !== undefined && { worker }), clock, log })
   const asks = createSingleFlight<Visited | null>(clock)
   let isConnected = false
 

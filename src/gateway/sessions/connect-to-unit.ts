@@ -15,6 +15,8 @@ import { isAuthorized } from '../routing/private-link.ts'
 import { createConcurrencyLimit, type ConcurrencyLimit } from '../../lib/concurrency/concurrency-limit.ts'
 import type { Activity, Route, Routes, WakeOutcome, Waker } from '../routing/route.ts'
 import { createUnitConnections, type UnitConnections } from '../http/unit-connections.ts'
+import type { Peers } from '../workers/peers.ts'
+import { shareCancelKeys, shareMysqlSessions } from '../workers/shared-sessions.ts'
 import type { SessionLimits } from './session-limits.ts'
 
 export type GatewayContextOptions = {
@@ -28,6 +30,8 @@ export type GatewayContextOptions = {
   limits: SessionLimits
   clock: Clock
   log: Log
+  /** Other gateways on the same ports. */
+  peers?: Peers
 }
 
 /** Everything that a visit needs. */
@@ -52,8 +56,16 @@ export function createGatewayContext(options: GatewayContextOptions): GatewayCon
     forgetUnit: (unitId) => connections.forget(unitId),
   })
   const waiting = createConcurrencyLimit(limits.visits, limits.waitingPerUnit)
-  const known = { cancelKeys: createCancelKeys(), mysqlSessions: createMysqlSessions() }
-  return { ...options, sessions, connections, wakes, waiting, ...known }
+  return { ...options, sessions, connections, wakes, waiting, ...knownSessions(options.peers) }
+}
+
+function knownSessions(peers: Peers | undefined): Pick<GatewayContext, 'cancelKeys' | 'mysqlSessions'> {
+  const [cancelKeys, mysqlSessions] = [createCancelKeys(), createMysqlSessions()]
+  if (!peers) return { cancelKeys, mysqlSessions }
+  return {
+    cancelKeys: shareCancelKeys(cancelKeys, peers),
+    mysqlSessions: shareMysqlSessions(mysqlSessions, peers),
+  }
 }
 
 /** The visitor has disconnected, or has its response. */

@@ -28,10 +28,12 @@ const MAX_NAMED = 1000
 
 export function createLongSessions({
   server,
+  worker = 0,
   clock,
   log,
 }: {
   server: ServerClient
+  worker?: number
   clock: Clock
   log: Log
 }): LongSessions {
@@ -66,7 +68,8 @@ export function createLongSessions({
     const isOld = lasting.size > 0 && nowMs - toldMs >= REPEAT_EVERY_MS
     if (!isOld && isSame(lasting, told)) return
     const endpoints = Object.fromEntries([...lasting].slice(0, MAX_NAMED))
-    await server.ask('visits', { unitIds: [...lasting.keys()], endpoints })
+    const who = worker === 0 ? {} : { worker }
+    await server.ask('visits', { ...who, unitIds: [...lasting.keys()], endpoints })
     told = lasting
     toldMs = nowMs
   }

@@ -76,3 +76,20 @@ export const sessionLimits: SessionLimits = {
   },
   uploadBytes: 4096,
 }
+
+/**
+ * The part of one of several gateways: together they have these limits, and up to one more for each. The kernel spreads
+ * connections by chance, so a gateway may reach its part while another one has room.
+ */
+export function dividedLimits(limits: SessionLimits, workers: number): SessionLimits {
+  const part = (limit: number) => Math.ceil(limit / workers)
+  return {
+    ...limits,
+    connections: part(limits.connections),
+    connectionsPerPeer: part(limits.connectionsPerPeer),
+    visits: part(limits.visits),
+    visitsPerPeer: part(limits.visitsPerPeer),
+    visitsPerUnit: part(limits.visitsPerUnit),
+    waitingPerUnit: part(limits.waitingPerUnit),
+  }
+}

@@ -278,6 +278,7 @@ describe('the end of a run', () => {
 })
 
 describe('open sessions of a unit', () => {
+  const at = (hostId: string, worker = 0) => ({ hostId, worker })
   let visits: Sessions
   beforeEach(() => {
     visits = domain.app.activity.sessions
@@ -289,17 +290,17 @@ describe('open sessions of a unit', () => {
 
   it('keep it from being put to sleep until the last one has ended', async () => {
     const endpoints = [newId('endpoint')]
-    visits.tell('here', [unit.id], { [unit.id]: endpoints })
+    visits.tell(at('here'), [unit.id], { [unit.id]: endpoints })
     const details = { busy: [unit.id], endpoints }
     await expect(asleep()).rejects.toMatchObject({ status: 409, details })
-    visits.tell('here', [])
+    visits.tell(at('here'), [])
     await asleep()
     expect((await get()).state).toBe('sleeping')
   })
 
   it('keep it from falling asleep, also when their use was not recorded', async () => {
     for (let count = 0; count < 5; count++) {
-      visits.tell('here', [unit.id])
+      visits.tell(at('here'), [unit.id])
       domain.clock.advance(15_000)
       await settle(1)
     }
@@ -309,14 +310,14 @@ describe('open sessions of a unit', () => {
 
   it('of two gateways do not replace each other, and end with their own gateway', async () => {
     const [here, there] = [newId('endpoint'), newId('endpoint')]
-    visits.tell('here', [unit.id], { [unit.id]: [here] })
-    visits.tell('there', [unit.id], { [unit.id]: [there] })
+    visits.tell(at('here'), [unit.id], { [unit.id]: [here] })
+    visits.tell(at('there'), [unit.id], { [unit.id]: [there] })
     expect(visits.endpointsOf(unit.id)).toEqual([here, there])
-    visits.tell('here', [])
+    visits.tell(at('here'), [])
     expect(domain.app.activity.uses.of(unit.id)).toBe(1)
-    visits.tell('here', [unit.id])
+    visits.tell(at('here'), [unit.id])
     domain.clock.advance(15_000)
-    visits.tell('there', [unit.id])
+    visits.tell(at('there'), [unit.id])
     domain.clock.advance(6_000)
     await settle(1)
     expect(domain.app.activity.uses.of(unit.id)).toBe(1)
@@ -325,8 +326,20 @@ describe('open sessions of a unit', () => {
     expect(domain.app.activity.uses.ids()).toEqual([])
   })
 
+  it('of two gateways on one host do not replace each other, and end with their host', async () => {
+    visits.tell(at('here'), [unit.id])
+    visits.tell(at('here', 1), [unit.id])
+    expect(domain.app.activity.uses.of(unit.id)).toBe(2)
+    visits.tell(at('here'), [])
+    await expect(asleep()).rejects.toMatchObject({ status: 409 })
+    visits.tell(at('here'), [unit.id])
+    visits.end('here')
+    await asleep()
+    expect(domain.app.activity.uses.ids()).toEqual([])
+  })
+
   it('end when their gateway has gone silent', async () => {
-    visits.tell('here', [unit.id])
+    visits.tell(at('here'), [unit.id])
     domain.clock.advance(21_000)
     await settle(1)
     await asleep()

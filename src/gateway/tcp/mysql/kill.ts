@@ -5,17 +5,19 @@
 import { followCommands } from './packets.ts'
 import type { Route } from '../../routing/route.ts'
 
+type Run = Pick<Route, 'unitId' | 'generation'>
+
 export type MysqlSessions = {
   /** Registers the session, until the returned function is called. */
-  add(session: { given: number; own: number; run: Route }): () => void
+  add(session: { given: number; own: number; run: Run }): () => void
   /**
    * Returns the server's own id of the session. Null if it is not a session of this run, or not an id of the gateway.
    */
-  find(given: number, run: Route): number | null
+  find(given: number, run: Run): number | null
 }
 
 export function createMysqlSessions(): MysqlSessions {
-  const sessions = new Map<number, { own: number; run: Route }>()
+  const sessions = new Map<number, { own: number; run: Run }>()
   return {
     add({ given, own, run }) {
       sessions.set(given, { own, run })
@@ -30,7 +32,7 @@ export function createMysqlSessions(): MysqlSessions {
 }
 
 /** Passes on what a client sends in its session, with the gateway's ids replaced. */
-export function followKills(sessions: MysqlSessions, run: Route): ReturnType<typeof followCommands> {
+export function followKills(sessions: MysqlSessions, run: Run): ReturnType<typeof followCommands> {
   const longest = { mostBytes: MAX_KILL_BYTES }
   return followCommands(longest, (command) => translateKill(command, (given) => sessions.find(given, run)))
 }

@@ -7,19 +7,22 @@ import { connect, type Socket } from 'node:net'
 import { findBackendKey, keyOfCancel, readStartup } from './messages.ts'
 import type { Route } from '../../routing/route.ts'
 
+/** The server of a session. */
+type Backend = Pick<Route, 'address' | 'port'>
+
 export type CancelKeys = {
   /** Stores the key of a session, until the returned function is called. */
-  add(key: Buffer, run: Route): () => void
+  add(key: Buffer, backend: Backend): () => void
   /** Returns null if no session has it, or several do, since units choose their keys. */
-  find(key: Buffer): Route | null
+  find(key: Buffer): Backend | null
 }
 
 export function createCancelKeys(): CancelKeys {
-  const sessions = new Map<string, Set<{ run: Route }>>()
+  const sessions = new Map<string, Set<{ backend: Backend }>>()
   return {
-    add(key, run) {
+    add(key, backend) {
       const name = key.toString('hex')
-      const session = { run }
+      const session = { backend }
       const sharing = sessions.get(name) ?? new Set()
       sessions.set(name, sharing.add(session))
       return () => {
@@ -29,7 +32,7 @@ export function createCancelKeys(): CancelKeys {
     },
     find(key) {
       const [session, another] = sessions.get(key.toString('hex')) ?? []
-      return session === undefined || another !== undefined ? null : session.run
+      return session === undefined || another !== undefined ? null : session.backend
     },
   }
 }
@@ -37,7 +40,7 @@ export function createCancelKeys(): CancelKeys {
 /** Stores the key that the unit sends its visitor, for as long as their session lasts. */
 export function recordCancelKey(
   keys: CancelKeys,
-  { unit, first, run }: { unit: Socket; first: Buffer; run: Route },
+  { unit, first, run }: { unit: Socket; first: Buffer; run: Backend },
 ): void {
   let said = Buffer.alloc(0)
   const look = (chunk: Buffer) => {
@@ -55,8 +58,8 @@ export function recordCancelKey(
 /** Passes the request on to its backend, and closes once that closes. The caller sets the timeout. */
 export async function handleCancelRequest(keys: CancelKeys, socket: Socket): Promise<void> {
   const request = await readRequest(socket)
-  const run = request === null ? null : keys.find(keyOfCancel(request))
-  if (request !== null && run !== null) await deliver(request, run, socket)
+  const backend = request === null ? null : keys.find(keyOfCancel(request))
+  if (request !== null && backend !== null) await deliver(request, backend, socket)
   socket.destroySoon()
 }
 
@@ -83,7 +86,7 @@ function readRequest(socket: Socket): Promise<Buffer | null> {
 
 const read = (socket: Socket) => socket.read() as Buffer | null
 
-function deliver(request: Buffer, { address, port }: Route, socket: Socket): Promise<void> {
+function deliver(request: Buffer, { address, port }: Backend, socket: Socket): Promise<void> {
   // Node would take an absent address for its own host (reliability I27).
   if (address === null) return Promise.resolve()
   return new Promise((resolve) => {

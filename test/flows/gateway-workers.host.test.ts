@@ -1,0 +1,211 @@
+// Two gateway processes on one host (decision 173): a unit is woken once, kept awake and put to sleep whichever of them its
+// visitors come to, a query is cancelled from either, and one that is killed takes nothing with it but its own connections.
+
+import { execFile } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { request } from 'node:https'
+import { connect as connectTls } from 'node:tls'
+import { promisify } from 'node:util'
+import pg from 'pg'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { freePort } from '../../src/lib/free-port.ts'
+import { eventually } from '../support/berth.ts'
+import { expectInvariants, withDatabase } from '../support/host-invariants.ts'
+import { freeze, type Published, publish, unitOf } from '../support/published.ts'
+import { useBerth } from '../support/use-berth.ts'
+
+const run = promisify(execFile)
+const PASSWORD = 'of both'
+
+const berth = useBerth(null)
+let ca: string
+let metrics: string
+let web: Published
+let shop: Published
+let clients: pg.Client[] = []
+
+beforeAll(async () => {
+  const port = await freePort('127.0.0.1')
+  metrics = `http://127.0.0.1:${port}`
+  await berth.start({
+    BERTH_ISOLATION: 'runc',
+    BERTH_FROZEN_FOR: 'never',
+    BERTH_GATEWAY_WORKERS: '2',
+    BERTH_GATEWAY_METRICS: `127.0.0.1:${port}`,
+  })
+  ca = await readFile(berth.credentials.caFile ?? '', 'utf8')
+  web = await publish(
+    berth,
+    { name: 'web', image: 'berth.local/nginx:1.22', ports: [80] },
+    { port: 80, protocol: 'http' },
+  )
+  const env = { POSTGRES_PASSWORD: PASSWORD }
+  const database = { name: 'shop', image: 'berth.local/postgres:15', ports: [5432], env }
+  shop = await publish(berth, database, { port: 5432, protocol: 'postgres' })
+  // PostgreSQL initializes its cluster first.
+  await eventually(async () => await (await connect()).end())
+  await eventually(async () => expect(await visit()).toBe(200))
+})
+afterEach(async () => {
+  await Promise.all(clients.map((client) => client.end().catch(() => {})))
+  clients = []
+})
+afterAll(async () => await expectInvariants(berth))
+
+/** On a connection of its own, which the kernel gives to either gateway. */
+function visit(): Promise<number> {
+  const { host, port } = web
+  return new Promise((resolve, reject) => {
+    const to = { host: '127.0.0.1', port, servername: host, headers: { host }, ca, agent: false }
+    request(to, (response) => {
+      response.resume()
+      response.once('end', () => resolve(response.statusCode ?? 0))
+    })
+      .on('error', reject)
+      .end()
+  })
+}
+
+async function connect(): Promise<pg.Client> {
+  const to = { host: shop.host, port: shop.port, user: 'postgres', database: 'postgres' }
+  const client = new pg.Client({ ...to, password: PASSWORD, ssl: { ca } })
+  client.on('error', () => {})
+  clients.push(client)
+  await client.connect()
+  return client
+}
+
+/** Until each gateway has at least one. */
+async function connectToBoth(): Promise<pg.Client[]> {
+  const open: pg.Client[] = []
+  do open.push(await connect())
+  while (Math.min(...(await connectionsOfEach())) === 0)
+  return open
+}
+
+async function connectionsOfEach(): Promise<number[]> {
+  const text = await (await fetch(`${metrics}/metrics`)).text()
+  return [...text.matchAll(/^berth_gateway_connections\{worker="\d"\} (\d+)$/gm)].map(([, n]) => Number(n))
+}
+
+async function gatewayPids(): Promise<number[]> {
+  return await berth.pidsOf('gateway')
+}
+
+/** The gateway that serves the metrics is the first one. */
+async function firstPid(): Promise<number> {
+  const { stdout } = await run('ss', ['-ltnpH', `sport = :${new URL(metrics).port}`])
+  return Number(/pid=(\d+)/.exec(stdout)?.[1])
+}
+
+const health = async () => await (await fetch(`${metrics}/healthz`)).json()
+
+const bothWell = { status: 'ok', workers: { 0: 'ok', 1: 'ok' } }
+
+async function runsBegun({ unit }: Published): Promise<number> {
+  const rows = await withDatabase(await berth.instance(), (store) =>
+    store.selectFrom('meters').select('unit_id').where('unit_id', '=', unit.id).execute(),
+  )
+  return rows.length
+}
+
+const asksToSleep = async ({ unit }: Published) =>
+  (await berth.call('POST', `/v1/units/${unit.id}/sleep`, { sleep: '10m', now: true })).status
+
+describe('two gateway processes', () => {
+  it('run, share the connections of visitors, and are both well', async () => {
+    expect(await gatewayPids()).toHaveLength(2)
+    await connectToBoth()
+    expect(await connectionsOfEach()).toHaveLength(2)
+    expect(await health()).toEqual(bothWell)
+  })
+
+  it('wake a unit once for many visits', async () => {
+    await freeze(berth, web.unit)
+    const before = await runsBegun(web)
+    const statuses = await Promise.all(Array.from({ length: 200 }, visit))
+    expect(new Set(statuses)).toEqual(new Set([200]))
+    await expect.poll(async () => (await unitOf(berth, web.unit)).state).toBe('running')
+    expect(await runsBegun(web)).toBe(before + 1)
+  })
+
+  it('resume a session of TLS that began at either', async () => {
+    const greet = async (session?: Buffer) => {
+      const to = { host: '127.0.0.1', port: web.port, servername: web.host, ca }
+      const client = connectTls({ ...to, maxVersion: 'TLSv1.2', ...(session && { session }) })
+      const [ticket] = await new Promise<[Buffer, void]>((resolve, reject) => {
+        client.once('error', reject)
+        client.once('session', (told: Buffer) => client.end(() => resolve([told, undefined])))
+        client.once('secureConnect', () => {
+          if (client.isSessionReused()) client.end(() => resolve([session ?? Buffer.alloc(0), undefined]))
+        })
+      })
+      return { ticket, isReused: client.isSessionReused() }
+    }
+    const { ticket } = await greet()
+    for (let times = 0; times < 16; times += 1) expect((await greet(ticket)).isReused).toBe(true)
+  })
+
+  it('cancel a query by psql’s request, at whichever of them that arrives', async () => {
+    for (let times = 0; times < 12; times += 1) {
+      const url = `${shop.url.replace('://', '://postgres@')}/postgres?sslmode=verify-full&sslrootcert=${berth.credentials.caFile}`
+      const args = [url, '--no-psqlrc', '--command=select pg_sleep(60)']
+      const asking = run('psql', args, { env: { ...process.env, PGPASSWORD: PASSWORD } }).catch(
+        ({ stderr }: { stderr: string }) => stderr,
+      )
+      const watching = await connect()
+      const active = "select 1 from pg_stat_activity where query = 'select pg_sleep(60)' and state = 'active'"
+      await expect.poll(async () => (await watching.query(active)).rowCount, { timeout: 20_000 }).toBe(1)
+      await watching.end()
+      process.kill(await psqlPid(), 'SIGINT')
+      expect(await asking).toContain('canceling statement due to user request')
+    }
+
+    async function psqlPid(): Promise<number> {
+      return Number((await run('pgrep', ['-f', `${shop.host}.*pg_sleep`])).stdout.trim().split('\n')[0])
+    }
+  })
+
+  it('keep a unit awake until the last query at either has ended', async () => {
+    const open = await connectToBoth()
+    const asking = open.map((client) => client.query('select pg_sleep(60)').catch(() => null))
+    await expect.poll(() => asksToSleep(shop)).toBe(409)
+    const last = open.pop()
+    await Promise.all(open.map((client) => client.end()))
+    expect(await asksToSleep(shop)).toBe(409)
+    await last?.end()
+    await Promise.all(asking)
+    await eventually(async () => expect(await asksToSleep(shop)).toBe(200))
+    expect((await unitOf(berth, shop.unit)).state).toBe('sleeping')
+  })
+})
+
+describe.each(['first', 'second'] as const)('while the %s of two gateway processes is killed', (which) => {
+  it('the other one serves, it is restarted, and its visits no longer keep a unit awake', async () => {
+    const open = await connectToBoth()
+    const asking = open.map((client) =>
+      client.query('select pg_sleep(60)').then(
+        () => 'ended',
+        () => 'broken',
+      ),
+    )
+    await expect.poll(() => asksToSleep(shop)).toBe(409)
+    const first = await firstPid()
+    const [killed] = (await gatewayPids()).filter((pid) => (pid === first) === (which === 'first'))
+    process.kill(killed ?? 0, 'SIGKILL')
+    expect(await Promise.race(asking)).toBe('broken')
+    // One that was in the queue of the killed one is lost; after that each visit is served.
+    await eventually(async () => expect(await visit()).toBe(200))
+    for (let times = 0; times < 20; times += 1) expect(await visit()).toBe(200)
+    await eventually(async () => expect(await health()).toEqual(bothWell))
+    const alive = await Promise.race([
+      Promise.all(asking).then(() => false),
+      new Promise<true>((resolve) => setImmediate(() => resolve(true))),
+    ])
+    expect(alive, 'sessions at the other one go on').toBe(true)
+    await Promise.all(open.map((client) => client.end().catch(() => {})))
+    await eventually(async () => expect(await asksToSleep(shop)).toBe(200))
+    expect(await gatewayPids()).toHaveLength(2)
+    await eventually(async () => await (await connect()).end())
+  })
+})
