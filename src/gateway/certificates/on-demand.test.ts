@@ -15,10 +15,12 @@ import {
 } from '../../../test/support/gateway.ts'
 import { type Pebble, startPebble } from '../../../test/support/pebble.ts'
 import { accountKeyIn } from '../../certificates/acme.ts'
-import { DAY, HOUR } from '../../lib/clock.ts'
+import { DAY, HOUR, systemClock } from '../../lib/clock.ts'
 import { freePort } from '../../lib/free-port.ts'
 import { silentLog } from '../../lib/log.ts'
 import type { Route } from '../routing/route.ts'
+import { createPeers, type Peers } from '../workers/peers.ts'
+import { askFirst, followOnDemandTls } from './ordered-elsewhere.ts'
 import { onDemandTlsLimits, openOnDemandTls } from './on-demand.ts'
 
 const NOBODY = `CN=*.${DOMAIN}`
@@ -44,7 +46,11 @@ afterEach(async () => {
   await rm(directory, { recursive: true })
 })
 
-async function start(tlsPort: number, routes = new Map<string, Route>()): Promise<TestGateway> {
+async function start(
+  tlsPort: number,
+  routes = new Map<string, Route>(),
+  peers?: Peers,
+): Promise<TestGateway> {
   const accountKey = await accountKeyIn(directory)
   const authority = {
     get directory() {
@@ -63,8 +69,9 @@ async function start(tlsPort: number, routes = new Map<string, Route>()): Promis
       domain: DOMAIN,
       log: silentLog,
       limits,
+      ...(peers && { peers }),
     })
-  return await startGateway({}, { tlsPort, routes, certificatesBeside })
+  return await startGateway({}, { tlsPort, routes, certificatesBeside, ...(peers && { peers }) })
 }
 
 async function startAgain(): Promise<void> {
@@ -74,9 +81,9 @@ async function startAgain(): Promise<void> {
 }
 
 /** Returns the certificate that a client of this name is presented. */
-async function shownTo(servername: string): Promise<X509Certificate> {
+async function shownTo(servername: string, at = gateway): Promise<X509Certificate> {
   const client = connectTls({
-    port: gateway.tlsPort,
+    port: at.tlsPort,
     host: '127.0.0.1',
     servername,
     rejectUnauthorized: false,
@@ -236,5 +243,76 @@ describe('a stored certificate', () => {
     await writeFile(join(directory, 'names', 'leftover.pem.new'), 'x')
     await startAgain()
     expect(await names()).toEqual([host.replace(`.${DOMAIN}`, '.pem')])
+  })
+})
+
+describe('a gateway that orders no certificates itself', () => {
+  let peers: Peers[]
+  /** It listens where the authority checks names. */
+  let other: TestGateway
+
+  beforeEach(async () => {
+    const { tlsPort, routes } = gateway
+    await gateway.close()
+    peers = [0, 1].map((number) =>
+      createPeers({ number, of: 2, directory, clock: systemClock, log: silentLog }),
+    )
+    const [first, second] = peers as [Peers, Peers]
+    gateway = await start(0, routes, first)
+    other = await startGateway(
+      {},
+      {
+        tlsPort,
+        routes,
+        peers: second,
+        certificatesBeside: async (around) =>
+          followOnDemandTls({
+            ...around,
+            order: askFirst(second),
+            directory: join(directory, 'names'),
+            domain: DOMAIN,
+            peers: second,
+          }),
+      },
+    )
+    for (const each of peers) await each.open()
+    for (const [index, each] of peers.entries())
+      await expect
+        .poll(() =>
+          each.ask(1 - index, 'metrics', {}).then(
+            () => true,
+            (error: Error) => !error.message.includes('not there'),
+          ),
+        )
+        .toBe(true)
+  })
+  afterEach(async () => {
+    await other.close()
+    for (const each of peers) await each.stop()
+  })
+
+  it('has the first one order it at a visit, answers the authority, and shows it', async () => {
+    const host = gateway.expose(1)
+    const shown = await Promise.all([1, 2, 3].map(async () => await shownTo(host, other)))
+    expect(shown[0]?.checkHost(host)).toBe(host)
+    expect(new Set(shown.map(({ serialNumber }) => serialNumber)).size).toBe(1)
+    expect((await shownTo(host)).serialNumber).toBe(shown[0]?.serialNumber)
+    expect(pebble.issued()).toBe(1)
+  })
+
+  it('shows what is there while the first one is away, and the default certificate for other names', async () => {
+    const host = gateway.expose(1)
+    const { serialNumber } = await shownTo(host)
+    const another = gateway.expose(1)
+    await peers[0]?.stop()
+    expect((await shownTo(host, other)).serialNumber).toBe(serialNumber)
+    expect((await shownTo(another, other)).subject).toBe(NOBODY)
+  })
+
+  it('orders nothing for private and unknown names', async () => {
+    const host = gateway.expose(1, { secret: 'abcdefghijklmnopqrstuvwxyz' })
+    for (const name of [host, `nothing-abcdefghij.${DOMAIN}`])
+      expect((await shownTo(name, other)).subject).toBe(NOBODY)
+    expect(pebble.issued()).toBe(0)
   })
 })
