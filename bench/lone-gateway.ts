@@ -19,9 +19,11 @@ export type LoneGateway = {
   domain: string
   certificate: string
   endpoints: Record<string, { port: number; protocol: Protocol }>
+  /** The ports of another one, which this one shares. */
+  shared?: { http: number; tls: number }
 }
 
-const { domain, certificate, endpoints } = JSON.parse(process.argv[2] ?? '') as LoneGateway
+const { domain, certificate, endpoints, shared } = JSON.parse(process.argv[2] ?? '') as LoneGateway
 const pem = await readFile(certificate, 'utf8')
 createSecureContext({ cert: pem, key: pem })
 
@@ -60,12 +62,14 @@ const gateway = createGateway({
   log,
 })
 
-async function listen(listener: Server): Promise<number> {
-  await once(listener.listen(0, '127.0.0.1'), 'listening')
+async function listen(listener: Server, port = 0): Promise<number> {
+  await once(listener.listen({ port, host: '127.0.0.1', reusePort: true }), 'listening')
   return (listener.address() as AddressInfo).port
 }
 
-console.log(JSON.stringify({ http: await listen(gateway.http), tls: await listen(gateway.tls) }))
+const http = await listen(gateway.http, shared?.http)
+const tls = await listen(gateway.tls, shared?.tls)
+console.log(JSON.stringify({ http, tls }))
 process.stdin.resume()
 await once(process.stdin, 'end')
 await gateway.close()

@@ -1,6 +1,7 @@
 // `npm run bench:proxied`: the processor time that one small request costs the gateway, beside Debian's nginx as a proxy
 // of the same origin, in turns, because the load of a machine changes. It wants `wrk`, and `nginx` or its path. Where
-// other programs run, processor time says more than requests a second.
+// other programs run, processor time says more than requests a second. With `--workers 2` also two gateways on one port; with
+// `--quota 25` each gateway may use that part of a core, in percent, so that client and origin are not what it waits for (root).
 
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -10,6 +11,7 @@ import { loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { runOrThrow } from '../src/lib/process.ts'
+import { type CpuQuota, createCpuQuota } from './cpu-quota.ts'
 import { percentile } from './figures.ts'
 import { startNginx } from './proxies.ts'
 import { DOMAIN, loneGateway, makeCertificateFile, startGateway } from './start-gateway.ts'
@@ -20,6 +22,8 @@ const { values: options } = parseArgs({
     seconds: { type: 'string', default: '3' },
     connections: { type: 'string', default: '32' },
     nginx: { type: 'string', default: 'nginx' },
+    workers: { type: 'string', default: '1' },
+    quota: { type: 'string' },
     /** Other `bench/lone-gateway.ts`, as of a checkout before a change. */
     beside: { type: 'string', multiple: true, default: [] },
   },
@@ -41,6 +45,7 @@ try {
   const { port } = origin.address() as AddressInfo
   started.push(await startPeer(port))
   for (const path of [loneGateway, ...options.beside]) started.push(await startOurs(path, port))
+  if (options.workers !== '1') started.push(await startOurs(loneGateway, port, Number(options.workers)))
   const targets = started.flatMap((each) => each.targets)
   for (const target of targets) await measure(target)
   // The first time compiles.
@@ -65,15 +70,32 @@ async function startPeer(port: number): Promise<Started> {
   return { targets, stop: () => nginx.stop() }
 }
 
-async function startOurs(path: string, port: number): Promise<Started> {
+async function startOurs(path: string, port: number, workers = 1): Promise<Started> {
   const endpoints = { [NAME]: { port, protocol: 'http' as const } }
-  const gateway = await startGateway(path, { certificate: await makeCertificateFile(directory), endpoints })
-  const name = path === loneGateway ? 'gateway' : path
+  const given = { certificate: await makeCertificateFile(directory), endpoints }
+  const first = await startGateway(path, given)
+  const gateways = [first]
+  while (gateways.length < workers) gateways.push(await startGateway(path, { ...given, shared: first }))
+  const quotas = await Promise.all(gateways.map(({ pid }) => limit(pid)))
+  const own = workers === 1 ? 'gateway' : `${workers} gateways`
+  const name = path === loneGateway ? own : path
+  const cpuSeconds = () => gateways.reduce((sum, gateway) => sum + gateway.cpuSeconds(), 0)
   const targets = [
-    target(name, `http://127.0.0.1:${gateway.http}/`, gateway.cpuSeconds),
-    target(`${name}, TLS`, `https://127.0.0.1:${gateway.tls}/`, gateway.cpuSeconds),
+    target(name, `http://127.0.0.1:${first.http}/`, cpuSeconds),
+    target(`${name}, TLS`, `https://127.0.0.1:${first.tls}/`, cpuSeconds),
   ]
-  return { targets, stop: () => gateway.stop() }
+  const stop = async () => {
+    for (const gateway of gateways) await gateway.stop()
+    for (const quota of quotas) await quota?.remove()
+  }
+  return { targets, stop }
+}
+
+async function limit(pid: number): Promise<CpuQuota | null> {
+  if (options.quota === undefined) return null
+  const quota = await createCpuQuota(`${pid}`, Number(options.quota))
+  await quota.add(pid)
+  return quota
 }
 
 async function measure({ url, cpuSeconds, samplesUs, rates }: Target): Promise<void> {

@@ -19,6 +19,7 @@ export type StartedGateway = {
   http: number
   tls: number
   cpuSeconds: () => number
+  pid: number
   stop(): Promise<void>
 }
 
@@ -46,6 +47,7 @@ export async function startGateway(
   const ports = JSON.parse(line) as { http: number; tls: number }
   return {
     ...ports,
+    pid: child.pid ?? 0,
     cpuSeconds: () => cpuSecondsOf(child.pid ?? 0),
     stop: async () => {
       const ended = once(child, 'exit')

@@ -10,9 +10,14 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { createTestDomain, makeUnit, type TestDomain } from '../../test/support/domain.ts'
 import type { Unit } from '../contract/unit.ts'
 import type { Caller } from '../domain/credentials/caller.ts'
+import { exposeUnit } from '../domain/units/expose.ts'
+import { sleepUnit } from '../domain/units/sleep.ts'
 import { stopUnit } from '../domain/units/stop.ts'
 import { systemClock } from '../lib/clock.ts'
 import { newId } from '../lib/ids.ts'
+import { silentLog } from '../lib/log.ts'
+import { findEndpointRoutes } from '../store/endpoints.ts'
+import { createWakeLeases, type WakeLeases } from './server-link/wake-leases.ts'
 import { connectToServer, type ServerClient } from './server-link/client.ts'
 import { serveWakes } from './server-link/server.ts'
 
@@ -165,4 +170,54 @@ describe('a client that follows run-end events', () => {
     await until(() => domain.app.activity.events.listenerCount('runEnded') === 0)
     expect(heard).toEqual(['there', departing.id, 'away', 'there', 'away'])
   })
+})
+
+describe('two gateways of one host', () => {
+  let gateways: WakeLeases[]
+
+  beforeEach(() => {
+    gateways = [0, 1].map((worker) => {
+      const link = connectToServer({ address: { socketPath }, clock: systemClock })
+      return createWakeLeases({ server: link, worker, clock: systemClock, log: silentLog })
+    })
+  })
+  afterEach(async () => {
+    await Promise.all(gateways.map((gateway) => gateway.stop()))
+  })
+
+  it('keep a unit in use until the last long visit at either has ended', async () => {
+    const ends = gateways.map(({ activity }) => activity.begin(unit.id, newId('endpoint')))
+    await until(() => domain.app.activity.uses.of(unit.id) === 2)
+    expect(domain.app.activity.sessions.endpointsOf(unit.id)).toHaveLength(2)
+    ends[0]?.()
+    await until(() => domain.app.activity.uses.of(unit.id) === 1)
+    await expect(asleep()).rejects.toMatchObject({ status: 409 })
+    ends[1]?.()
+    await until(() => domain.app.activity.uses.of(unit.id) === 0)
+    await asleep()
+  })
+
+  it('wake a unit once, however many visits wait for it at both, with a message of each', async () => {
+    const name = await exposed()
+    await asleep()
+    const [route] = await findEndpointRoutes(domain.app.db, [name])
+    if (!route) throw new Error('the unit has no endpoint')
+    const before = domain.engine.calls.length
+    const waking = Array.from({ length: 100 }, (_, index) => gateways[index % 2]?.waker.wake(route))
+    const woken = await Promise.all(waking)
+    expect(new Set(woken.map((outcome) => outcome?.kind))).toEqual(new Set(['running']))
+    const changes = domain.engine.calls.slice(before).map(({ operation }) => operation)
+    expect(changes.filter((operation) => ['thaw', 'start'].includes(operation))).toHaveLength(1)
+  })
+
+  const asleep = async () => {
+    const how = { sleep: '30m', stack: false, now: true } as const
+    await sleepUnit(domain.app, caller, unit.id, how)
+  }
+
+  async function exposed(): Promise<string> {
+    const published = { port: 80, mode: 'public', rotate: false } as const
+    const { url } = await exposeUnit(domain.app, caller, unit.id, published)
+    return new URL(url).hostname.split('.')[0] ?? ''
+  }
 })
