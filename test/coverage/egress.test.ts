@@ -38,6 +38,8 @@ const doors: Record<string, string> = {
   'src/gateway/http/proxy-request.ts': 'the same, over unit-connections.ts',
   'src/gateway/server-link/client.ts': 'a socket of this instance',
   'src/processes/renewals.ts': 'the same',
+  'src/gateway/workers/peers.ts': 'sockets of other gateways of this instance',
+  'src/doctor/gateway-workers.ts': 'the gateway of this instance, at the address of the settings',
   'src/engine/ipc/transport.ts':
     'a socket of this instance, or the engine that the operator names, by its certificate',
   'src/lib/ipc/unix-socket.ts': 'a socket of this instance',
