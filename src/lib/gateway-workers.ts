@@ -2,7 +2,7 @@
 
 import { availableParallelism } from 'node:os'
 
-/** Each has about 70 MB of memory, and up to 20 connections to the database are shared among them. */
+/** Each has about 40 MB of memory of its own, and up to 20 connections to the database are shared among them. */
 export const MAX_GATEWAY_WORKERS = 16
 /** Without a setting: the cores are also for units, server and engine. */
 const MAX_BY_DEFAULT = 8
