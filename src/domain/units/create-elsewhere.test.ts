@@ -74,14 +74,38 @@ describe('a create that hosts refuse because they are full', () => {
       await keepHosts(3)
       preferInOrder()
       refuse(operation, hosts.slice(0, 2))
+      const results: string[] = []
+      app.observer = { ...app.observer, operationEnded: ({ result }) => void results.push(result) }
       const unit = await makeUnit(app, caller)
       expect(unit).toMatchObject({ state: 'running', host: { id: third().id } })
+      expect(results).toEqual(['success'])
       expect(machines()).toEqual([{ host: third().id, unit: unit.id }])
       expect(triesOf(operation)).toEqual([1, 1, 1])
       const { units } = await listUnits(app, caller, { all: false, limit: 10 })
       expect(units.map(({ id }) => id)).toEqual([unit.id])
     },
   )
+
+  it('answers with the URL of the host that has the unit, also when the call is repeated meanwhile', async () => {
+    await keepHosts(3)
+    preferInOrder()
+    refuse('create', hosts.slice(0, 2))
+    const url = 'https://three.example.com'
+    const facts = { domain: 'three.example.com', url, tlsPort: 443, mysqlPort: 3306, ports: null }
+    app.gateways.set(third().id, facts)
+    const spec = { name: 'web', image: 'berth.local/debian:12', ports: [8000], expose: 8000 }
+    const body = createFromSpecSchema.parse({ spec, expose: 'public' })
+    let kept: unknown
+    const keep = async (_db: unknown, value: unknown) => void (kept = JSON.parse(JSON.stringify(value)))
+    const made = await createUnits(app, caller, body, {
+      claim: async () => {},
+      keep,
+      release: async () => {},
+    })
+    expect(made.outputs['URL']).toMatch(/^https:\/\/[^.]+\.three\.example\.com$/)
+    expect(kept).not.toMatchObject({ outputs: { URL: made.outputs['URL'] } })
+    expect((await resumeCreate(app, caller, body, kept)).outputs).toEqual(made.outputs)
+  })
 
   it('is tried three times, and then answers 503 with the reason and the time to wait', async () => {
     refuse('create', hosts)

@@ -25,19 +25,13 @@ import { getRecord } from './get.ts'
 import { machineSizes } from './model/machine.ts'
 import { destroyCreateGroup, waitForCreateGroup } from './lifecycle/create-group.ts'
 import { type CreatePlan, planOfSpec } from './model/plan.ts'
-import { keptOfCreateSchema, reserveUnits, withNewUrl } from './admission/reserve.ts'
+import { keptOfCreateSchema, reserveUnits, outputsNow } from './admission/reserve.ts'
 import { becomeRunning, readyStep, startStep } from './lifecycle/run.ts'
 import { waitUntilStable } from './lifecycle/wait-until-stable.ts'
 import { keepLog, readLastLines } from './model/kept-log.ts'
 import { toUnit } from './model/to-unit.ts'
 import { transition } from './lifecycle/transition.ts'
-import {
-  undoSteps,
-  runOperation,
-  runOperationHere,
-  type OperationContext,
-  type UnitOperation,
-} from './lifecycle/operation.ts'
+import { undoSteps, runOperation, type OperationContext, type UnitOperation } from './lifecycle/operation.ts'
 import { inTransaction } from '../transactions/transactions.ts'
 
 const imageStep: Step<OperationContext> = {
@@ -85,11 +79,10 @@ export const createOperation: UnitOperation = {
   onSuccess: async (context) => {
     if (!(await becomeRunning(context))) await removeIfUnwanted(context)
   },
+  moveOn: moveToOtherHost,
   onFailure: async (context, failed) => {
     const { app, unit } = context
     app.log.warn({ err: failed.cause, unitId: unit.id, step: failed.step }, 'unit creation failed')
-    const moved = await moveToOtherHost(context, failed)
-    if (moved) return await runOperationHere(app, moved, createOperation)
     const full = noRoom(app, unit, failed.cause)
     // State first: a killed process whose unit is still `creating` would look like an exit.
     const error = full?.message ?? failureText(failed.cause, unit)
@@ -132,8 +125,7 @@ export async function createPlanned(
       throw error
     })
   const records = await Promise.all(units.map(({ id }) => getRecord(app, caller, id)))
-  const hasMoved = records.some(({ hostId }, at) => hostId !== units[at]?.hostId)
-  const told = hasMoved ? withNewUrl(app, records, outputs) : outputs
+  const told = outputsNow(app, records, { outputs, hostId: units[0]?.hostId })
   return resultOf(app, records, { outputs: told, recipe: plan.recipe })
 }
 
@@ -147,14 +139,14 @@ export async function resumeCreate(
   { wait, waitTimeoutMs }: Wait,
   kept: unknown,
 ): Promise<RunResult> {
-  const { unitIds, ...told } = keptOfCreateSchema.parse(kept)
+  const { unitIds, recipe, ...told } = keptOfCreateSchema.parse(kept)
   const get = async (id: string) =>
     wait ? await waitUntilStable(app, caller, id, waitTimeoutMs) : await getRecord(app, caller, id)
   const units = await Promise.all(unitIds.map(get))
   // Only a unit that could not be created has an error and never ran.
   const failed = wait ? units.find(({ error, startedAt }) => error !== null && startedAt === null) : undefined
   if (failed) throw couldNotBeMade(failed)
-  return resultOf(app, units, told)
+  return resultOf(app, units, { outputs: outputsNow(app, units, told), recipe })
 }
 
 function resultOf(app: App, units: UnitRecord[], told: Pick<RunResult, 'outputs' | 'recipe'>): RunResult {

@@ -59,6 +59,8 @@ export const keptOfCreateSchema = z.object({
   recipe: z.string().nullable(),
   unitIds: z.array(z.string()),
   outputs: z.record(z.string(), z.string()),
+  /** Where the units were to be, by which the outputs were written. */
+  hostId: z.string().optional(),
 })
 
 /** Another create has placed the team on another host meanwhile: the transaction is rolled back. */
@@ -141,7 +143,8 @@ async function reserve(app: App, caller: Caller, plan: CreatePlan, once: Once | 
       } else inserted.push(unit)
     }
     const told = withUrl(app, inserted, outputs)
-    const kept = { recipe: plan.recipe, unitIds: inserted.map(({ id }) => id), outputs: told }
+    const unitIds = inserted.map(({ id }) => id)
+    const kept = { recipe: plan.recipe, unitIds, outputs: told, hostId: inserted[0]?.hostId }
     await once?.keep(db, kept satisfies z.infer<typeof keptOfCreateSchema>)
     return { units: inserted, outputs: told }
   })
@@ -212,13 +215,14 @@ async function reread(app: App, db: Kysely<Database>, id: string): Promise<UnitR
   return unit
 }
 
-/** For units that are on another host by now, whose gateway has URLs of its own. */
-export function withNewUrl(
+/** `hostId`: by which the outputs were written. Units may be on another one by now, whose gateway has URLs of its own. */
+export function outputsNow(
   app: App,
   units: UnitRecord[],
-  outputs: Record<string, string>,
+  { outputs, hostId }: { outputs: Record<string, string>; hostId?: string | undefined },
 ): Record<string, string> {
-  if (units.every(({ endpoints }) => endpoints.length === 0)) return outputs
+  const hasMoved = hostId !== undefined && units.some((unit) => unit.hostId !== hostId)
+  if (!hasMoved || units.every(({ endpoints }) => endpoints.length === 0)) return outputs
   const others = Object.entries(outputs).filter(([name]) => name !== 'URL')
   return withUrl(app, units, Object.fromEntries(others))
 }

@@ -38,6 +38,8 @@ export type OperationContext = {
 export type UnitOperation = {
   saga: Saga<OperationContext>
   onSuccess: (context: OperationContext) => Promise<void>
+  /** Returns the unit as it is now elsewhere, where the operation begins again: then only how that ends counts. Null: it has failed. */
+  moveOn?: (context: OperationContext, failed: StepFailed<OperationContext>) => Promise<UnitRecord | null>
   /** Decides which state the unit is left in. Throws the error for the caller. */
   onFailure: (context: OperationContext, failed: StepFailed<OperationContext>) => Promise<void>
 }
@@ -103,6 +105,8 @@ export async function runOperationHere(
   }
   // Without the database the result cannot be recorded. The operation is resumed when it is back.
   if (isOutage(failed.cause)) throw failed.cause
+  const moved = await operation.moveOn?.(context, failed)
+  if (moved) return await runOperationHere(app, moved, operation)
   if (!(failed.cause instanceof Superseded)) reportOperation(context, name, 'failure')
   await operation.onFailure(context, failed)
 }
