@@ -156,7 +156,14 @@ export type Capacity = {
 }
 
 /** Whose machines these are, in which boot of the host, what its wall clock says, and where addresses of machines are. */
-export type HostFacts = { instance: string; boot: string; nowMs: number; subnet: string }
+export type HostFacts = {
+  instance: string
+  boot: string
+  nowMs: number
+  subnet: string
+  /** How visitors reach them (contract/gateway-facts.ts), not checked yet. Absent: as the server's own settings say. */
+  gateway?: unknown
+}
 
 /** Machines made ahead: how many wait and what they use, and how many creates found one since the engine started. */
 export type ReadyMachinesStatus = { waiting: number; memoryMb: number; hits: number; misses: number }

@@ -6,6 +6,7 @@ import { openEpochs } from '../engine/epochs.ts'
 import { openOciEngine } from '../engine/oci/oci-engine.ts'
 import { runtimeOptions } from '../engine/oci/runtime/runtime.ts'
 import { serveEngine } from '../engine/ipc/server.ts'
+import { withGateway } from '../engine/with-gateway.ts'
 import { openHostRenewal } from '../certificates/host-renewal.ts'
 import { HOUR, MINUTE, systemClock } from '../lib/clock.ts'
 import { getAccount } from '../lib/system-users.ts'
@@ -77,7 +78,7 @@ export const engineProcess: ProcessMain = async ({
   const epochs = await openEpochs(join(config.dataDir, 'engine.epoch'))
   const renewal = config.role === 'host' && config.engineTls ? openRenewal(config, instance.id, log) : null
   const socket = await serveEngine({
-    engine: renewal ? { ...engine, renew: renewal.renew } : engine,
+    engine: renewal ? withGateway({ ...engine, renew: renewal.renew }, config) : engine,
     epochs,
     socketPath: engineSocketOf(runDir),
     socketGid: gid,

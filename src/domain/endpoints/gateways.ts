@@ -4,7 +4,7 @@ import type { App } from '../../app.ts'
 import { type GatewayFacts, gatewayFactsOf } from '../../contract/gateway-facts.ts'
 import { listGatewayFacts } from '../../store/host-gateways.ts'
 
-/** Until another host's gateway has said something, its units are shown as those of this host. */
+/** Of another host its engine says this before any unit is there (domain/hosts/facts.ts), and its gateway when it connects. */
 export function gatewayOf(
   { config, gateways }: Pick<App, 'config' | 'gateways'>,
   { hostId }: { hostId: string },

@@ -6,6 +6,7 @@ import { createFakeEngine, type FakeEngine } from '../../../test/support/fake-en
 import { type App, createApp } from '../../app.ts'
 import { createFleet } from '../../engine/fleet.ts'
 import { newId } from '../../lib/ids.ts'
+import { listGatewayFacts } from '../../store/host-gateways.ts'
 import { type HostRecord, insertHost, listHosts } from '../../store/hosts.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { getUnit } from '../units/get.ts'
@@ -107,6 +108,26 @@ describe('a host of another machine', () => {
     await rounds(3)
     expect(await east()).toMatchObject({ awaySince: null, reason: null })
     expect(engine.machines().map((machine) => machine.id)).toContain(unitId)
+  })
+
+  it('has URLs by what its engine says of its gateway, until that has connected, and by nothing that is none', async () => {
+    const says = async (gateway: unknown) => {
+      const capacity = async () => {
+        const said = await engine.capacity()
+        return { ...said, ...(said.host && { host: { ...said.host, gateway } }) }
+      }
+      answering = { ...engine, capacity }
+      await rounds(1)
+      return app.gateways.get(id)
+    }
+    const facts = { url: 'https://east.example.com', tlsPort: 443, mysqlPort: 3306, ports: null }
+    expect(await says({ domain: 'east.example.com', ...facts, url: 'https://x@elsewhere' })).toBeUndefined()
+    const own = { domain: 'east.example.com', ...facts }
+    expect(await says(own)).toEqual(own)
+    expect(await says({ ...own, tlsPort: 444 })).toEqual(own)
+    expect((await listGatewayFacts(app.db)).get(id)).toEqual(own)
+    expect((await east())?.awaySince).toBeNull()
+    answering = engine
   })
 
   it('is away while its clock is more than a minute off', async () => {

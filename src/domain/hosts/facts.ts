@@ -2,9 +2,11 @@
 // operator (decision 151).
 
 import type { App } from '../../app.ts'
+import { gatewayFactsSchema } from '../../contract/gateway-facts.ts'
 import type { Capacity, HostFacts } from '../../engine/engine.ts'
 import type { FleetHost } from '../../engine/fleet.ts'
 import { MINUTE, SECOND } from '../../lib/clock.ts'
+import { saveGatewayFacts } from '../../store/host-gateways.ts'
 import { type HostFactsRow, type HostRecord, saveHostFacts } from '../../store/hosts.ts'
 
 /** A slower answer says too little about when it was given. */
@@ -30,6 +32,7 @@ export async function askFacts(
       host.clockOffsetMs = aheadMs
     refuseOthers(record, hosts, capacity.host)
     refuseSubnet(app, host, capacity.host)
+    await learnGateway(app, host, capacity.host)
   }
   if (Math.abs(host.clockOffsetMs) > LARGEST_OFFSET_MS)
     throw new Error(`its clock is ${Math.round(host.clockOffsetMs / SECOND)} s ahead of the server's; set it`)
@@ -49,6 +52,15 @@ function refuseOthers({ id, instance }: HostRecord, hosts: HostRecord[], said: H
 function refuseSubnet({ fleet }: App, host: FleetHost, { subnet }: HostFacts): void {
   const other = fleet.hosts().find((each) => each.id !== host.id && each.capacity?.host?.subnet === subnet)
   if (other) throw new Error(`its subnet ${subnet} is that of the host "${other.name}"; give it another one`)
+}
+
+/** Until its gateway has said it: the first unit there is shown before. */
+async function learnGateway(app: App, { id: hostId }: FleetHost, { gateway }: HostFacts): Promise<void> {
+  if (app.gateways.has(hostId)) return
+  const facts = gatewayFactsSchema.safeParse(gateway).data
+  if (!facts) return
+  await saveGatewayFacts(app.db, { hostId, facts })
+  app.gateways.set(hostId, facts)
 }
 
 function hasNews(before: Capacity | null, now: Capacity): boolean {

@@ -18,6 +18,7 @@ import { bytes, date, env, id, noNul } from './fields.ts'
 import {
   cwd,
   directory,
+  hostFacts,
   image,
   machineEgress,
   machineMetrics,
@@ -150,14 +151,13 @@ const capabilities = z.object({
   brokersSecrets: z.boolean().optional(),
 })
 const ready = z.object({ waiting: z.number(), memoryMb: z.number(), hits: z.number(), misses: z.number() })
-const facts = z.object({ instance: z.string(), boot: z.string(), nowMs: z.number(), subnet: z.string() })
 const capacity = z.object({
   cpus: z.number(),
   memoryMb: z.number(),
   availableMemoryMb: z.number(),
   teamDiskGb: z.number(),
   readyMachines: ready.optional(),
-  host: facts.optional(),
+  host: hostFacts.optional(),
 })
 
 const status = z.object({

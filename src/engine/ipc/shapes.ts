@@ -1,4 +1,4 @@
-// The schemas of processes, directories, images and certificates in the engine's protocol (protocol.ts).
+// The schemas of processes, directories, images, hosts and certificates in the engine's protocol (protocol.ts).
 
 import { z } from 'zod'
 import { limits } from '../../contract/limits.ts'
@@ -109,6 +109,14 @@ export const directory = z.object({
 })
 
 export const machineSeen = z.array(z.object({ ...seenLine.shape, machine: id })).max(SEEN_AT_ONCE)
+
+export const hostFacts = z.object({
+  instance: z.string(),
+  boot: z.string(),
+  nowMs: z.number(),
+  subnet: z.string(),
+  gateway: z.unknown().optional(),
+})
 
 export const image = z.object({
   reference: z.string(),
