@@ -81,8 +81,10 @@ async function shownByEngine(): Promise<string> {
 async function openCounter(unit: Unit) {
   const { baseUrl, apiKey } = berth.credentials
   const cmd = ['sh', '-c', 'i=0; while :; do echo "n$i."; i=$((i+1)); sleep 0.2; done']
+  const stop = new AbortController()
   const answer = await fetch(`${baseUrl}/v1/units/${unit.id}/exec`, {
     method: 'POST',
+    signal: stop.signal,
     headers: {
       authorization: `Bearer ${apiKey}`,
       accept: 'text/event-stream',
@@ -97,7 +99,7 @@ async function openCounter(unit: Unit) {
   })().catch(() => {})
   const last = () => Number([...seen.matchAll(/n(\d+)\./g)].at(-1)?.[1] ?? -1)
   const end = async () => {
-    await answer.body?.cancel().catch(() => {})
+    stop.abort()
     await reading
   }
   return { last, hasEnded: () => seen.endsWith(' ended'), end }
