@@ -3,6 +3,7 @@
 
 export const engineFailpoints = [
   'engine.create.disk',
+  'engine.create.volume-data',
   'engine.create.network',
   'engine.create.record',
   'engine.start.etc',

@@ -72,6 +72,8 @@ const leftBehind = [
   '/var/log/dpkg.log',
 ]
 
+const EMPTY_RUN = 'find "$1"/run -mindepth 1 ! -path "$1"/run/lock -delete'
+
 /** The release of this Debian: the date of every file that the build itself made. */
 const RELEASED = Date.UTC(2023, 5, 10)
 
@@ -99,7 +101,7 @@ export async function buildImage(
     reference,
     digest: buildDigest(id, readPackages(rootfs)),
     config: builtInConfig(definition),
-    build: { definition: id, archiveAt },
+    build: { definition: id, archiveAt, volumeData: definition.volumeData },
   }
 }
 
@@ -126,6 +128,8 @@ function buildCommand(
     ...dpkgOptions.map((option) => `--dpkgopt=${option}`),
     ...aptOptions.map((option) => `--aptopt=${option}`),
     `--customize-hook=grep -h '^Date: ' "$1"/var/lib/apt/lists/*Release >"$BERTH_RELEASES" || true`,
+    // It is emptied before `prepare` instead of afterwards.
+    ...(definition.keepsRun ? ['--skip=cleanup/run', `--customize-hook=${EMPTY_RUN}`] : []),
     ...(definition.prepare ? [`--customize-hook=chroot "$1" sh -c '${definition.prepare}'`] : []),
     SUITE,
     rootfs,

@@ -19,13 +19,19 @@ import type { Clock } from '../../../lib/clock.ts'
 import { runOrThrow } from '../../../lib/process.ts'
 import { readIfThere } from '../../../lib/read-if-there.ts'
 import type { Image } from '../../engine.ts'
+import type { VolumeData } from './builtin.ts'
 import { removeTree } from './files.ts'
 import { imageConfigSchema } from './image-config.ts'
 import { type Lock, takeLock, tryLock } from './lock.ts'
 import { digestOf } from './manifest.ts'
 
 /** A stored image, and its root directory. */
-export type StoredImage = { image: Image; rootfs: string }
+export type StoredImage = {
+  image: Image
+  rootfs: string
+  /** Null: it was not built here. */
+  build: BuildRecord | null
+}
 
 /** What a built-in image was made of. Older images have no such record. */
 export type BuildRecord = {
@@ -33,10 +39,11 @@ export type BuildRecord = {
   definition: string
   /** When Debian last published its packages. */
   archiveAt: string | null
+  /** What it has for new volumes. */
+  volumeData?: VolumeData | undefined
 }
 
 export type KeptImage = StoredImage & {
-  build: BuildRecord | null
   madeAt: Date
   /** When it was last requested or used; null: never. */
   usedAt: Date | null
@@ -77,7 +84,11 @@ export type ImageStore = {
 }
 
 const digestPattern = /^sha256:([0-9a-f]{64})$/
-const buildSchema = z.object({ definition: z.string(), archiveAt: z.string().nullable() })
+const buildSchema = z.object({
+  definition: z.string(),
+  archiveAt: z.string().nullable(),
+  volumeData: z.object({ mount: z.string(), archive: z.string(), directory: z.string() }).optional(),
+})
 const imageFileSchema = z.object({
   reference: z.string(),
   digest: z.string(),
@@ -178,7 +189,7 @@ async function make(
   }
 }
 
-async function readImage(home: string): Promise<(StoredImage & { build: BuildRecord | null }) | null> {
+async function readImage(home: string): Promise<StoredImage | null> {
   const text = await readIfThere(join(home, 'image.json'))
   if (text === null) return null
   const { build, ...image } = imageFileSchema.parse(JSON.parse(text))

@@ -3,7 +3,8 @@
 
 import type { MachineSpec, MachineStatus } from '../../engine.ts'
 import { EngineError } from '../../errors.ts'
-import { createDisk } from '../storage/disks.ts'
+import type { StoredImage } from '../images/store.ts'
+import { createDisk, fillVolume } from '../storage/disks.ts'
 import { newMachine, statusOf, type EngineContext } from '../context.ts'
 import type { Attachment } from '../network/network.ts'
 import { checkReserve } from '../storage/pool.ts'
@@ -20,14 +21,18 @@ export function createMachine(host: EngineContext, spec: MachineSpec): Promise<M
     return await host.images.hold([spec.imageDigest], async ([image]) => {
       const ready = image && host.ready.take(spec, image)
       if (ready) return await claimReady(host, spec, ready)
-      if (image) return await makeMachine(host, spec)
+      if (image) return await makeMachine(host, spec, image)
       throw new EngineError('image_not_found', 'The image is no longer on this host: pull it again.')
     })
   })
 }
 
-async function makeMachine(host: EngineContext, spec: MachineSpec): Promise<MachineStatus> {
-  const attachment = await makeLasting(host, spec)
+async function makeMachine(
+  host: EngineContext,
+  spec: MachineSpec,
+  image: StoredImage,
+): Promise<MachineStatus> {
+  const attachment = await makeLasting(host, spec, image)
   const { address } = attachment
   const machine = newMachine(newRecord(spec, address), attachment)
   try {
@@ -41,17 +46,22 @@ async function makeMachine(host: EngineContext, spec: MachineSpec): Promise<Mach
 }
 
 /** Both or neither: the one that succeeds is awaited before it is rolled back. */
-async function makeLasting(host: EngineContext, spec: MachineSpec): Promise<Attachment> {
+async function makeLasting(host: EngineContext, spec: MachineSpec, image: StoredImage): Promise<Attachment> {
   const group = { machineId: spec.id, group: spec.networkGroup, address: null }
   await beginMachine(host.paths, spec.id)
   const [attached, made] = await Promise.allSettled([
     host.effect('engine.create.network', () => host.network.attach(group)),
-    host.effect('engine.create.disk', async () => {
-      await prepareShare(host.paths, spec.networkGroup, host.shareBytes)
-      await createDisk(host.paths, spec)
-    }),
+    makeDisk(host, spec, image),
   ])
   if (attached.status === 'fulfilled' && made.status === 'fulfilled') return attached.value
   await removeMachineState(host, spec.id)
   throw attached.status === 'rejected' ? attached.reason : made.status === 'rejected' ? made.reason : null
+}
+
+async function makeDisk(host: EngineContext, spec: MachineSpec, image: StoredImage): Promise<void> {
+  await host.effect('engine.create.disk', async () => {
+    await prepareShare(host.paths, spec.networkGroup, host.shareBytes)
+    await createDisk(host.paths, spec)
+  })
+  await host.effect('engine.create.volume-data', () => fillVolume(host, spec, image))
 }

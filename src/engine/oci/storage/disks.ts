@@ -6,9 +6,12 @@ import { existsSync } from 'node:fs'
 import { chmod, mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import { run, runOrThrow } from '../../../lib/process.ts'
 import type { MachineSpec } from '../../engine.ts'
+import type { EngineContext } from '../context.ts'
+import type { StoredImage } from '../images/store.ts'
 import type { MachinePaths, Paths } from '../paths.ts'
 import { copyOptions, shareOptions } from './team-shares.ts'
 import { nestedSubvolumes } from './subvolumes.ts'
+import { unpackVolumeData } from './volume-data.ts'
 
 const BTRFS_TIMEOUT_MS = 30_000
 const NESTED_AT_ONCE = 500
@@ -22,6 +25,18 @@ export async function createDisk(paths: Paths, spec: MachineSpec): Promise<void>
     makeDisk(machine, spec),
     spec.volume ? makeSubvolume(machine.volume, spec, spec.volume.gb, 0o755) : undefined,
   ])
+}
+
+/** Puts into the volume what its image has for it. Only for a machine that has never run. */
+export async function fillVolume(
+  { paths, log }: Pick<EngineContext, 'paths' | 'log'>,
+  { id, volume }: MachineSpec,
+  { rootfs, build }: StoredImage,
+): Promise<void> {
+  const data = build?.volumeData
+  if (!data || data.mount !== volume?.mount) return
+  const why = await unpackVolumeData(paths.machine(id).volume, rootfs, data)
+  if (why !== null) log.warn({ machine: id, why }, 'a volume begins without the data of its image')
 }
 
 export async function destroyDisk(paths: Paths, id: string): Promise<void> {

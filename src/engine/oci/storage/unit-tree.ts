@@ -117,7 +117,7 @@ export async function makeInTree(root: string, path: string, mode = 0o755): Prom
 
 /**
  * Returns the path on this host, for another program: of a path that `makeInTree` returned, while nothing of the unit
- * runs; or of a file that Berth itself has put into an image.
+ * runs; of a file that Berth itself has put into an image; or in a volume in which nothing of a unit has been.
  */
 export function pathInTree(root: string, real: string): string {
   return join(root, real)

@@ -20,7 +20,7 @@ import { removeMachineState } from '../lifecycle/stop.ts'
 import type { Attachment } from '../network/network.ts'
 import type { RunPaths } from '../paths.ts'
 import { startContainer } from '../runtime/runtime.ts'
-import { createDisk } from '../storage/disks.ts'
+import { createDisk, fillVolume } from '../storage/disks.ts'
 import { writeEtc } from '../storage/etc.ts'
 import { HELPER_DIR } from '../storage/mount-points.ts'
 import { prepareShare } from '../storage/team-shares.ts'
@@ -80,7 +80,7 @@ async function make(host: EngineContext, { spec, paths, image, ends, signal }: M
   const record = { spec, forkGeneration: 0 }
   const runtime = getRuntime(host, spec.isolation)
   const identity = identityOf(host, spec, image.rootfs)
-  const attachment = await makeLasting(host, spec, paths)
+  const attachment = await makeLasting(host, { spec, paths, image })
   const { namespacePath: networkNamespace, address } = attachment
   await writeEtc(host, host.paths.machine(spec.id).upper, { address, run: nobodysRun })
   const hold = (path: string, flags: number) => {
@@ -144,13 +144,17 @@ async function standbyOf(
 }
 
 /** What the machine will keep for life, and the directories of its run. */
-async function makeLasting(host: EngineContext, spec: MachineSpec, paths: RunPaths): Promise<Attachment> {
+async function makeLasting(
+  host: EngineContext,
+  { spec, paths, image }: Pick<Making, 'spec' | 'paths' | 'image'>,
+): Promise<Attachment> {
   const { networkGroup } = spec
   await beginMachine(host.paths, spec.id)
   const { logs } = host.paths.machine(spec.id)
   const makeDisk = async () => {
     await prepareShare(host.paths, networkGroup, host.shareBytes)
     await createDisk(host.paths, spec)
+    await fillVolume(host, spec, image)
   }
   const makeDirectories = async () => {
     await mkdir(paths.execs, { recursive: true, mode: 0o700 })

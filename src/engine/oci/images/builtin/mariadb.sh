@@ -8,8 +8,14 @@ shift
 data=/var/lib/mysql/data
 # As it is: the shell's echo has ideas of its own about backslashes.
 say() { printf '%s\n' "$1"; }
-# Whatever is in it, byte by byte; and what a statement that is put together has for it, as a string and as a name.
-text() { printf "CONVERT(X'%s' USING utf8mb4)" "$(printf '%s' "$1" | od -An -v -tx1 | tr -d ' \n')"; }
+# Whatever is in it, byte by byte; and what a statement that is put together has for it, as a string and as a name. In a
+# sandbox the start of a program takes long: none for what needs no care.
+text() {
+  case $1 in
+  *[!A-Za-z0-9_-]*) printf "CONVERT(X'%s' USING utf8mb4)" "$(printf '%s' "$1" | od -An -v -tx1 | tr -d ' \n')" ;;
+  *) printf "CONVERT('%s' USING utf8mb4)" "$1" ;;
+  esac
+}
 string() { say "QUOTE($(text "$1"))"; }
 name() { say "CONCAT('\`', REPLACE($(text "$1"), '\`', '\`\`'), '\`')"; }
 # In a grant _ and % would mean others, too, unless there is a backslash before them.
@@ -17,14 +23,15 @@ backslash='CHAR(92 USING utf8mb4)'
 granted() { say "REPLACE(REPLACE(REPLACE($(name "$1"), $backslash, CONCAT($backslash, $backslash)), '_', CONCAT($backslash, '_')), '%', CONCAT($backslash, '%'))"; }
 execute() { say "EXECUTE IMMEDIATE CONCAT($1);"; }
 
-install -d -o mysql -g mysql /run/mysqld /var/lib/mysql
-if [ ! -d "$data" ]; then
-  # Made under another name and then renamed: half a database is never taken for one.
-  rm -rf "$data.new"
-  install -d -m 0700 -o mysql -g mysql "$data.new"
-  # Out of one file: opening each of hundreds takes seconds in a sandbox.
+# Out of one file: opening each of hundreds takes seconds in a sandbox.
+unpack() {
+  install -d -o mysql -g mysql "${new%/*}"
+  install -d -m 0700 -o mysql -g mysql "$new"
   setpriv --reuid=mysql --regid=mysql --init-groups \
-    tar --extract --touch --file=/usr/share/berth/data.tar --directory="$data.new"
+    tar --extract --touch --file=/usr/share/berth/data.tar --directory="$new"
+}
+
+customise() {
   {
     say 'FLUSH PRIVILEGES;'
     [ -z "${MARIADB_DATABASE:-}" ] || execute "'CREATE DATABASE ', $(name "$MARIADB_DATABASE")"
@@ -38,8 +45,20 @@ if [ ! -d "$data" ]; then
       [ -z "${MARIADB_DATABASE:-}" ] ||
         execute "'GRANT ALL ON ', $(granted "$MARIADB_DATABASE"), '.* TO ', $user"
     fi
-  } | mariadbd --user=mysql --datadir="$data.new" --bootstrap
-  sync -f "$data.new"
-  mv -T "$data.new" "$data"
+  } | mariadbd --user=mysql --datadir="$new" --bootstrap
+}
+
+[ -d /run/mysqld ] || install -d -o mysql -g mysql /run/mysqld
+if [ ! -d "$data" ]; then
+  # Made under another name and then renamed: half a database is never taken for one. What a new volume has is used once.
+  new=$data.new
+  [ ! -e "$new" ] || rm -rf "$new"
+  if ! { [ -d "$data.prepared" ] && mv -T "$data.prepared" "$new" && customise; }; then
+    [ ! -e "$new" ] || rm -rf "$new"
+    unpack
+    customise
+  fi
+  sync -f "$new"
+  mv -T "$new" "$data"
 fi
 exec mariadbd --user=mysql --datadir="$data" --bind-address='*' "$@"
