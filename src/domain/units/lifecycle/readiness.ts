@@ -1,17 +1,22 @@
 // Decides when a unit is ready: its healthcheck passed or, without one, its process has started (spec 2.4). Probes
 // run one at a time; each is killed after 10 seconds, and all must end within the healthcheck's `timeoutMs` (design
 // 5). The first probes follow each other quickly, since most starts take less than one `intervalMs`
-// (docs/decisions/0039).
+// (docs/decisions/0039), and one follows what the unit prints (docs/decisions/0177).
 
 import type { App } from '../../../app.ts'
 import { limits } from '../../../contract/limits.ts'
 import { EngineError, isEngineError } from '../../../engine/errors.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
 import { machineRef } from '../model/machine.ts'
+import { followOutput } from './output.ts'
 
 /** The first pause between two probes; each pause is 1.5 times the one before, up to `intervalMs`. */
 const FIRST_PAUSE_MS = 100
 const LONGER = 1.5
+/** A probe takes processor time of the start that it waits for, in a sandbox much of it: the pause is as long at least. */
+const PAUSE_PER_PROBE = 2
+/** The pause before a probe because the unit has printed something. */
+const PRINTED_PAUSE_MS = 50
 
 /** How much of the output of the last probe and the unit goes into the error. */
 const PROBE_CHARACTERS = 300
@@ -41,22 +46,28 @@ export async function becomesReady(app: App, unit: UnitRecord, atMostMs = Infini
   if (!healthcheck) return true
   const timeoutMs = Math.min(healthcheck.timeoutMs, atMostMs)
   const deadlineMs = app.clock.monotonicMs() + timeoutMs
+  const output = followOutput(app, unit)
   let probes = 0
   let last = ''
-  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs *= LONGER) {
-    const leftMs = deadlineMs - app.clock.monotonicMs()
-    if (leftMs <= 0) throw await notReady(app, unit, { timeoutMs, probes, last })
-    const { outcome, said } = await probe(
-      app,
-      unit,
-      healthcheck.cmd,
-      Math.min(leftMs, limits.healthcheckProbeMs),
-    )
-    if (outcome !== 'failed') return outcome === 'passed'
-    probes += 1
-    last = said
-    const restMs = deadlineMs - app.clock.monotonicMs()
-    await app.clock.sleep(Math.max(0, Math.min(pauseMs, healthcheck.intervalMs, restMs)))
+  try {
+    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs *= LONGER) {
+      const beganMs = app.clock.monotonicMs()
+      const leftMs = deadlineMs - beganMs
+      if (leftMs <= 0) throw await notReady(app, unit, { timeoutMs, probes, last })
+      output.forget()
+      const probeMs = Math.min(leftMs, limits.healthcheckProbeMs)
+      const { outcome, said } = await probe(app, unit, healthcheck.cmd, probeMs)
+      if (outcome !== 'failed') return outcome === 'passed'
+      probes += 1
+      last = said
+      const endedMs = app.clock.monotonicMs()
+      const tookMs = endedMs - beganMs
+      const longestMs = Math.max(0, Math.min(healthcheck.intervalMs, deadlineMs - endedMs))
+      const restMs = Math.min(longestMs, Math.max(pauseMs, PAUSE_PER_PROBE * tookMs))
+      await output.next({ afterMs: Math.min(restMs, Math.max(PRINTED_PAUSE_MS, tookMs)), atMostMs: restMs })
+    }
+  } finally {
+    output.close()
   }
 }
 

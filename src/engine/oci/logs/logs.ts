@@ -10,11 +10,15 @@ import type { ParsedLine } from './line.ts'
 import { comparePosition, listParts, type Part, type Position, rowsOf, type Work } from './parts.ts'
 import { bytesBeforeEnd, findSince } from './seek.ts'
 import { beginOfUnfinished } from './unfinished.ts'
+import { watchWrites } from './writes.ts'
 
 /** `end`: the end of the last line returned; reading begins at `begin`, the start of an unfinished line. */
 type Cursor = { end: Position; begin: Position }
 
+/** How soon a follower notices the end of the run, of which no file tells. */
 const FOLLOW_EVERY_MS = 200
+/** What is written within this time is read together, so that a machine that prints all the time costs no more. */
+const GATHER_MS = 50
 /** A longer line is returned in several pieces, which are marked as continued. */
 const MAX_LINE_CHARS = 256 * 1024
 /** How far before its end a line can begin, with rows of the other stream in between. */
@@ -62,16 +66,25 @@ export async function* followLogs(
   signal: AbortSignal,
 ): AsyncIterable<LogLine> {
   let cursor = after === null ? null : parseCursor(after)
-  while (!signal.aborted) {
-    // Asked before reading: what a run wrote up to its end is read once more after it.
-    const isRunning = host.machines.get(id)?.record.state === 'running'
-    for await (const line of linesFrom(await listParts(host.paths.machine(id).logs), cursor, isRunning)) {
-      if (signal.aborted) return
-      cursor = parseCursor(line.cursor)
-      yield line
+  const { logs } = host.paths.machine(id)
+  const writes = watchWrites(host.clock, logs)
+  try {
+    while (!signal.aborted) {
+      const beganMs = host.clock.monotonicMs()
+      // Asked before reading: what a run wrote up to its end is read once more after it.
+      const isRunning = host.machines.get(id)?.record.state === 'running'
+      for await (const line of linesFrom(await listParts(logs), cursor, isRunning)) {
+        if (signal.aborted) return
+        cursor = parseCursor(line.cursor)
+        yield line
+      }
+      if (!isRunning) return
+      await writes.next(FOLLOW_EVERY_MS, signal)
+      const gatherMs = GATHER_MS - (host.clock.monotonicMs() - beganMs)
+      if (gatherMs > 0) await host.clock.sleep(gatherMs, signal).catch(() => undefined)
     }
-    if (!isRunning) return
-    await host.clock.sleep(FOLLOW_EVERY_MS, signal).catch(() => undefined)
+  } finally {
+    writes.close()
   }
 }
 
