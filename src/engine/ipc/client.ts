@@ -27,7 +27,7 @@ import type {
   UnaryOperation,
   UnaryRequest,
 } from './protocol.ts'
-import { encodeFrame } from './frames.ts'
+import { encodeFrame, type Frame } from './frames.ts'
 import { connectRpc } from './rpc-client.ts'
 import { askForFrames, askForJson } from './request.ts'
 import { type EngineAddress, type EngineTransport, transportTo } from './transport.ts'
@@ -169,11 +169,10 @@ function callOver(transport: EngineTransport, { epoch, onLost }: Omit<Connection
     recover: async (wanted) => await ask('recover', { wanted }),
 
     exec: async (ref, request, onOutput, signal) => {
-      for await (const { type, data } of stream('exec', { ref, request }, signal)) {
-        if (type === 'stdout' || type === 'stderr') await onOutput({ stream: type, data })
-        else return streamedOperations.exec.item.parse(JSON.parse(data.toString('utf8')))
-      }
-      throw new EngineError('engine_away', 'The engine ended before the command did.')
+      const frames = stream('exec', { ref, request }, signal)
+      const exit = await lastMessage(frames, (type, data) => onOutput({ stream: type, data }))
+      if (exit === null) throw new EngineError('engine_away', 'The engine ended before the command did.')
+      return streamedOperations.exec.item.parse(exit.said)
     },
 
     terminal: async (ref, request, input, onOutput, signal) => {
@@ -189,11 +188,9 @@ function callOver(transport: EngineTransport, { epoch, onLost }: Omit<Connection
     followProcess: (id, process, after, signal) => items('followProcess', { id, process, after }, signal),
 
     readArchive: async (ref, path, onData, signal) => {
-      for await (const { type, data } of stream('readArchive', { ref, path }, signal)) {
-        if (type === 'stdout') await onData(data)
-        else return void streamedOperations.readArchive.item.parse(JSON.parse(data.toString('utf8')))
-      }
-      throw new EngineError('engine_away', 'The engine ended before the archive did.')
+      const end = await lastMessage(stream('readArchive', { ref, path }, signal), (_type, data) => onData(data))
+      if (end === null) throw new EngineError('engine_away', 'The engine ended before the archive did.')
+      streamedOperations.readArchive.item.parse(end.said)
     },
 
     writeArchive: async (ref, path, pieces, signal) => {
@@ -215,6 +212,26 @@ function callOver(transport: EngineTransport, { epoch, onLost }: Omit<Connection
     watchEgress: async (onSeen, signal) =>
       await watch('watchEgress', (item) => onSeen(streamedOperations.watchEgress.item.parse(item)), signal),
   }
+}
+
+/**
+ * Passes the bytes of a stream on and returns the message that comes after them, or null without one. Reads the stream to its
+ * end, so that its connection serves the next call.
+ */
+async function lastMessage(
+  frames: AsyncIterable<Frame>,
+  onBytes: (type: 'stdout' | 'stderr', data: Buffer) => void | Promise<void>,
+): Promise<{ said: unknown } | null> {
+  let last: Buffer | null = null
+  try {
+    for await (const { type, data } of frames) {
+      if (type === 'stdout' || type === 'stderr') await onBytes(type, data)
+      else last = data
+    }
+  } catch (error) {
+    if (last === null) throw error
+  }
+  return last && { said: JSON.parse(last.toString('utf8')) as unknown }
 }
 
 async function* inputFrames(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {

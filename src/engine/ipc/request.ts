@@ -44,6 +44,7 @@ export async function* askForFrames(
   const given = new AbortController()
   const gone = signal ? AbortSignal.any([signal, given.signal]) : given.signal
   let waiting = true
+  let ended = false
   // Only silence while waiting counts: a slow reader receives nothing either.
   const timer = setTimeout(() => {
     if (waiting) given.abort(silenceError(operation))
@@ -59,12 +60,14 @@ export async function* askForFrames(
       waiting = true
       timer.refresh()
     }
+    ended = true
   } catch (error) {
     gone.throwIfAborted()
     throw toEngineError(error)
   } finally {
     clearTimeout(timer)
-    given.abort()
+    // After its end the connection is kept for the next call.
+    if (!ended) given.abort()
   }
 }
 

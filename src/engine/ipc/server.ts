@@ -2,6 +2,7 @@
 // request is validated against protocol.ts first. If a caller disconnects, its command or its log stream ends;
 // everything else runs to its end. The socket of low-latency calls is opened too, and the TLS listener if it is configured.
 
+import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FleetListener } from '../../lib/ipc/fleet-tls.ts'
@@ -28,6 +29,9 @@ import { listenByTls } from './tls-listener.ts'
 import { createQuickCalls, listenForQuickCalls } from './rpc-server.ts'
 import type { EngineServerOptions } from './server-options.ts'
 import { type FrameStream, openFrameStream } from './stream.ts'
+
+/** A client that does not close its connection by then loses what it still sends. */
+const CLIENT_CLOSES_WITHIN_MS = 2000
 
 export type ServedEngine = {
   close: () => Promise<void>
@@ -85,7 +89,6 @@ export async function serveEngine(options: EngineServerOptions): Promise<ServedE
     incoming: IncomingMessage,
     response: ServerResponse,
   ) {
-    // What is left of it when the operation ends is not read.
     response.shouldKeepAlive = false
     const frames = decodeFrames(incoming.iterator({ destroyOnReturn: false }))
     const first = await frames.next()
@@ -93,8 +96,11 @@ export async function serveEngine(options: EngineServerOptions): Promise<ServedE
       throw malformed('The request does not begin with what is asked.')
     const asked = parseJson(first.value.data)
     const request = parseRequest(twoWayOperations[operation].request, asked) as TwoWayRequest[K]
-    await streamAnswer(operation, response, (stream) =>
-      twoWayHandlers[operation](engine, request, frames, stream),
+    await streamAnswer(
+      operation,
+      response,
+      (stream) => twoWayHandlers[operation](engine, request, frames, stream),
+      (gone) => discardUntilClosed(frames, gone),
     )
   }
 
@@ -102,6 +108,7 @@ export async function serveEngine(options: EngineServerOptions): Promise<ServedE
     operation: string,
     response: ServerResponse,
     work: (stream: FrameStream) => Promise<void>,
+    beforeEnd: (gone: AbortSignal) => Promise<void> = async () => {},
   ) {
     const stream = openFrameStream(response, closing.signal)
     try {
@@ -110,6 +117,7 @@ export async function serveEngine(options: EngineServerOptions): Promise<ServedE
       if (stream.gone.aborted) return
       await stream.write('error', JSON.stringify(errorAnswerOf(error, operation, log)))
     } finally {
+      if (!stream.gone.aborted) await beforeEnd(stream.gone)
       stream.end()
     }
   }
@@ -161,6 +169,19 @@ export async function serveEngine(options: EngineServerOptions): Promise<ServedE
     await close()
     throw error
   }
+}
+
+/**
+ * A connection that is closed with input that nobody read is reset, and the answer with it. So the rest is read and thrown away
+ * until the client, which has the answer, closes the connection itself.
+ */
+async function discardUntilClosed(frames: AsyncIterator<unknown>, gone: AbortSignal): Promise<void> {
+  const over = AbortSignal.any([gone, AbortSignal.timeout(CLIENT_CLOSES_WITHIN_MS)])
+  const discard = async () => {
+    while (!(await frames.next()).done);
+  }
+  discard().catch(() => {})
+  if (!over.aborted) await once(over, 'abort')
 }
 
 function isUnary(operation: string): operation is UnaryOperation {
