@@ -11,7 +11,7 @@ export type Actions = {
   destroy: (id: string) => Promise<unknown>
 }
 
-const AT_ONCE = 10
+export const AT_ONCE = 10
 /** Less than an agent thinks between two commands. */
 const PAUSE_MS = 100
 
