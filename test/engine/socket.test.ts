@@ -88,25 +88,25 @@ describeEngineContract(
 
 describe('the engine socket', () => {
   test('commands one after the other come over one connection, also those that print', async () => {
-  const { ref, socketPath } = await withMachine()
-  let connections = 0
-  const counted = createServer((socket) => {
-    connections += 1
-    const onward = connect(socketPath)
-    socket.pipe(onward).pipe(socket)
-    for (const each of [socket, onward]) each.on('error', () => {})
-    onTestFinished(() => void socket.destroy())
+    const { ref, socketPath } = await withMachine()
+    let connections = 0
+    const counted = createServer((socket) => {
+      connections += 1
+      const onward = connect(socketPath)
+      socket.pipe(onward).pipe(socket)
+      for (const each of [socket, onward]) each.on('error', () => {})
+      onTestFinished(() => void socket.destroy())
+    })
+    const path = newSocketPath()
+    await new Promise<void>((resolve) => counted.listen(path, resolve))
+    onTestFinished(() => void counted.close())
+    const engine = connectEngine({ address: { socketPath: path }, epoch: 1, onLost: () => {} })
+    for (const argv of [['echo', 'one'], ['true'], ['false'], ['echo', 'two']])
+      await engine.exec(ref, { argv, stdin: null, timeoutMs: 10_000 }, () => {})
+    expect(connections).toBe(1)
   })
-  const path = newSocketPath()
-  await new Promise<void>((resolve) => counted.listen(path, resolve))
-  onTestFinished(() => void counted.close())
-  const engine = connectEngine({ address: { socketPath: path }, epoch: 1, onLost: () => {} })
-  for (const argv of [['echo', 'one'], ['true'], ['false'], ['echo', 'two']])
-    await engine.exec(ref, { argv, stdin: null, timeoutMs: 10_000 }, () => {})
-  expect(connections).toBe(1)
-})
 
-test('can be opened by its group only and is removed on close', async () => {
+  test('can be opened by its group only and is removed on close', async () => {
     const { socketPath, close } = await serve()
     const { mode, gid: owner } = await stat(socketPath)
     expect([(mode & 0o777).toString(8), owner]).toEqual(['660', gid])

@@ -188,7 +188,9 @@ function callOver(transport: EngineTransport, { epoch, onLost }: Omit<Connection
     followProcess: (id, process, after, signal) => items('followProcess', { id, process, after }, signal),
 
     readArchive: async (ref, path, onData, signal) => {
-      const end = await lastMessage(stream('readArchive', { ref, path }, signal), (_type, data) => onData(data))
+      const end = await lastMessage(stream('readArchive', { ref, path }, signal), (_type, data) =>
+        onData(data),
+      )
       if (end === null) throw new EngineError('engine_away', 'The engine ended before the archive did.')
       streamedOperations.readArchive.item.parse(end.said)
     },
