@@ -5,7 +5,7 @@ import { expect, it } from 'vitest'
 import { HOUR, systemClock } from '../../../lib/clock.ts'
 import { watchWrites } from './writes.ts'
 
-it('whoever waits for writes goes on once a file of the directory is written or made, or the signal aborts', async () => {
+it('a wait for writes ends once a file of the directory is written or made, or the signal aborts', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'writes-'))
   const writes = watchWrites(systemClock, directory)
   const gone = new AbortController()

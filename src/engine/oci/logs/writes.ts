@@ -1,4 +1,4 @@
-// Notices that files of a directory are written, by inotify: whoever follows a log then reads it at once, rather than at
+// Notices that files of a directory are written, by inotify: a follower of a log then reads it at once, rather than at
 // the next turn of a timer.
 
 import { type FSWatcher, watch } from 'node:fs'
