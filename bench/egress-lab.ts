@@ -9,13 +9,20 @@ import { join } from 'node:path'
 import { makeKey, proofCertificate, toPem } from '../src/certificates/signed.ts'
 import type { MachineEgress } from '../src/engine/egress.ts'
 import type { Outcome, Step } from '../test/support/network-lab/egress-client.ts'
-import { NEIGHBOUR, type NetworkProcess, openLab, PUBLIC } from '../test/support/network-lab/lab.ts'
+import {
+  EGRESS_PORTS,
+  NEIGHBOUR,
+  type NetworkProcess,
+  openLab,
+  PUBLIC,
+} from '../test/support/network-lab/lab.ts'
 import { startEgressIn } from '../test/support/network-lab/start-egress.ts'
 import { startIn } from '../test/support/network-lab/start-in.ts'
+import { type EgressPeer, startEgressPeer } from './egress-peers.ts'
 
 export type EgressLab = {
   network: NetworkProcess
-  /** Of the egress process and the resolvers. */
+  /** Of the egress process and the resolvers, or of the peer. */
   pid: number
   attach: (machine: string) => Promise<void>
   from: (machine: string, ...steps: Step[]) => Promise<Outcome[]>
@@ -40,7 +47,8 @@ export const manyRules: MachineEgress = {
   secrets: [],
 }
 
-export async function openEgressLab(): Promise<EgressLab> {
+/** `peer`: what connections go through instead of the egress process. */
+export async function openEgressLab(peer: EgressPeer | null = null): Promise<EgressLab> {
   const lab = await openLab()
   const stateDir = await mkdtemp(join(tmpdir(), 'bench-egress-'))
   const children: ChildProcess[] = []
@@ -58,12 +66,15 @@ export async function openEgressLab(): Promise<EgressLab> {
     children.push(outside)
     const network = await lab.openNetwork()
     await network.recover([])
-    const processes = await startEgressIn(lab, { stateDir })
+    const ports = peer === null ? EGRESS_PORTS : { ...EGRESS_PORTS, tls: 0 }
+    const processes = await startEgressIn(lab, { stateDir, ports })
     children.push(processes)
+    const beside = peer === null ? processes : await startEgressPeer(peer, lab, stateDir)
+    children.push(beside)
     const namespaceOf = (machine: string) => namespaces.get(machine) ?? ''
     return {
       network,
-      pid: processes.pid ?? 0,
+      pid: beside.pid ?? 0,
       attach: async (machineId) => {
         const { namespacePath } = await network.attach({ machineId, group: 1, address: null })
         namespaces.set(machineId, namespacePath)

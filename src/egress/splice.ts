@@ -2,13 +2,17 @@
 
 import type { Socket } from 'node:net'
 import { type Mask, through } from './broker/mask.ts'
+import type { Reads } from './reads.ts'
+
+type Ways = { mask?: Mask | null; reads?: Reads }
 
 /**
  * Passes bytes with backpressure; the end of one side ends that direction, an error both.
  *
  * @param mask What is covered in the bytes from `other` to `one`.
+ * @param reads By which `other` was connected: they send to `one`.
  */
-export function splice(one: Socket, other: Socket, mask: Mask | null = null): void {
+export function splice(one: Socket, other: Socket, { mask = null, reads }: Ways = {}): void {
   for (const [from, to] of [
     [one, other],
     [other, one],
@@ -17,6 +21,9 @@ export function splice(one: Socket, other: Socket, mask: Mask | null = null): vo
     from.once('close', () => {
       if (!from.readableEnded) to.destroy()
     })
-    through(from === other ? mask : null, from).pipe(to)
+    if (from === one) from.pipe(to)
+    else if (reads) from.once('end', () => to.end())
+    else through(mask, from).pipe(to)
   }
+  reads?.begin(other)
 }

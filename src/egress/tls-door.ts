@@ -8,6 +8,7 @@ import { decide, isAllowed, secretsFor } from './decide.ts'
 import { dialName } from './dial.ts'
 import type { Door } from './door.ts'
 import { noteAllowed, noteRefused } from './noting.ts'
+import { createReads } from './reads.ts'
 import { splice } from './splice.ts'
 
 const PORT = 443
@@ -47,7 +48,8 @@ async function serve(door: Door, broker: Broker, machine: Socket): Promise<void>
   }
   const gone = new AbortController()
   machine.once('close', () => gone.abort())
-  const host = await dialName(decision.addresses, PORT, gone.signal)
+  const reads = createReads(machine)
+  const host = await dialName(decision.addresses, PORT, gone.signal, reads)
   noteAllowed(noting, decision, host)
   if (host === null) return end(machine, alerts.unreachable)
   if (machine.destroyed || !isAllowed(door.link, address, decision.name, PORT)) {
@@ -61,7 +63,7 @@ async function serve(door: Door, broker: Broker, machine: Socket): Promise<void>
   const forget = door.open.add(address, { name: decision.name, port: PORT, cut })
   machine.once('close', forget)
   host.write(first.bytes)
-  splice(machine, host)
+  splice(machine, host, { reads })
 }
 
 /** Returns the first bytes and the name in them, null for none; or null for a client that says nothing in time. */

@@ -24,19 +24,19 @@ import type { KnownRules } from '../../lib/egress/link-client.ts'
 import { parseAllowed } from '../../lib/egress/rules.ts'
 import type { BrokeredSecret } from '../../lib/egress/secrets.ts'
 import type { MachineSeen } from '../../lib/egress/seen.ts'
+import type * as Dial from '../dial.ts'
 import type { Door } from '../door.ts'
 import { createTlsDoor } from '../tls-door.ts'
 import { type Authorities, openAuthorities } from './authorities.ts'
 import { createBroker } from './broker.ts'
 import { upstreamContext } from './upstream.ts'
 
-vi.mock('../dial.ts', () => ({
-  dialName: async () => {
-    const socket = connectTcp((host.address() as AddressInfo).port, '127.0.0.1')
-    await once(socket, 'connect')
-    return socket
-  },
-}))
+vi.mock('../dial.ts', async (original) => {
+  const { dialName } = await original<typeof Dial>()
+  const toHost: typeof dialName = async (_addresses, _port, gone, reads) =>
+    await dialName(['127.0.0.1'], (host.address() as AddressInfo).port, gone, reads)
+  return { dialName: toHost }
+})
 
 const ROOT = 'Test root'
 const OWNER = '127.0.0.1'

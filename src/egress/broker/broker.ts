@@ -137,7 +137,7 @@ async function passUpgrade(
     socket.write(headOf(answered, masked(pairs(answered.rawHeaders), mask), ''))
     if (first.length > 0) host.unshift(first)
     if (head.length > 0) host.write(head)
-    splice(socket as Socket, host, mask)
+    splice(socket as Socket, host, { mask })
   })
   outgoing.end()
 }

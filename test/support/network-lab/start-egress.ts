@@ -3,19 +3,21 @@
 import type { ChildProcess } from 'node:child_process'
 import type { EgressProcesses } from './egress-processes.ts'
 import { DNS_PORT, EGRESS_GID, EGRESS_PORTS, type Lab, NEIGHBOUR } from './lab.ts'
+import { keptForStreams } from '../../../src/supervisor/process-command.ts'
 import { startIn } from './start-in.ts'
 
-type Given = Pick<EgressProcesses, 'stateDir'> & Partial<Pick<EgressProcesses, 'roots' | 'siblings'>>
+type Given = Pick<EgressProcesses, 'stateDir'> &
+  Partial<Pick<EgressProcesses, 'ports' | 'roots' | 'siblings'>>
 
 /** Returns the process, once it is ready. */
 export async function startEgressIn(
   lab: Lab,
-  { stateDir, roots = '', siblings = {} }: Given,
+  { stateDir, ports = EGRESS_PORTS, roots = '', siblings = {} }: Given,
 ): Promise<ChildProcess> {
   const { rules, names } = lab.sockets
   const given: EgressProcesses = {
     address: lab.gateway,
-    ports: EGRESS_PORTS,
+    ports,
     dnsPort: DNS_PORT,
     sockets: { rules: rules.path, names: names.path },
     nameserver: NEIGHBOUR,
@@ -24,6 +26,6 @@ export async function startEgressIn(
     siblings,
   }
   const as = ['setpriv', `--regid=${EGRESS_GID}`, '--clear-groups']
-  const [child] = await startIn(lab.host, 'egress-processes', given, as)
+  const [child] = await startIn(lab.host, 'egress-processes', given, { as, env: keptForStreams })
   return child
 }
