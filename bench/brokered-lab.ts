@@ -45,7 +45,7 @@ async function serveDoors(roots: string): Promise<void> {
   const secret = {
     name: 'KEY',
     placeholder: 'berth_secret_0123456789abcdef',
-    value: 'sk',
+    value: 'sk-proj-0123456789abcdefghijklmnopqrstuvwxyzABCDEFGH',
     hosts: ['api.example.com'],
   }
   const rules = {

@@ -23,6 +23,8 @@ export function passAnswer(
   if (!passHead(answered, response, mask)) return void client.destroy()
   answered.on('error', () => client.destroy())
   through(mask, answered).pipe(response)
+  // With the first bytes of the body if they are there, and without them if the host says them later.
+  setImmediate(() => response.flushHeaders())
 }
 
 /** Returns false for one that Node reads and does not send, such as a status of 99. */

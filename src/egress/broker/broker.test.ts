@@ -9,7 +9,9 @@ import {
   type Http2SecureServer,
   type IncomingHttpHeaders,
 } from 'node:http2'
-import { type AddressInfo, connect as connectTcp } from 'node:net'
+import { type IncomingMessage, request as httpRequest, type ServerResponse } from 'node:http'
+import { type AddressInfo, connect as connectTcp, type Socket } from 'node:net'
+import type { Readable } from 'node:stream'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect, type TLSSocket } from 'node:tls'
@@ -73,6 +75,11 @@ beforeAll(async () => {
   const roots = authorityCertificate(ROOT, { key: rootKey, now })
   const cert = hostCertificate('api.example.com', key, { name: ROOT, key: rootKey }, now)
   host = createSecureServer({ key: toPem(key), cert, allowHTTP1: true }, (request, response) => {
+    if (request.url === '/stream') {
+      ;(response as unknown as ServerResponse).flushHeaders()
+      // The first piece says that there is a request, and is not answered.
+      return void request.once('data', () => request.pipe(response))
+    }
     const body: Buffer[] = []
     request.on('data', (chunk: Buffer) => body.push(chunk))
     request.on('end', () => {
@@ -316,6 +323,61 @@ describe('a request by HTTP/2', () => {
     const closed = once(session, 'close')
     door.open.sift(OWNER, ({ used }) => !used?.has(secret.placeholder))
     await closed
+  })
+})
+
+describe('an answer that streams', () => {
+  const long = { ...secret, value: 'sk-the-real-and-long-one' }
+  const asked = { host: 'api.example.com', 'x-key': secret.placeholder }
+  const over = (socket: TLSSocket) => ({ createConnection: () => socket, headers: asked })
+
+  beforeEach(() => rules.set(OWNER, rulesWith(long)))
+
+  /** Each piece is sent once the one before came back, and ends as the value begins. */
+  async function talk(write: (text: string) => void, answer: Readable): Promise<void> {
+    let [heard, expected] = ['', '']
+    answer.on('data', (chunk: Buffer) => (heard += chunk.toString()))
+    for (const piece of ['data: 1 s', 'k-the', ' data: 2 sk-t', `data: ${long.value}.`]) {
+      write(piece)
+      expected += piece.replace(long.value, '*'.repeat(long.value.length))
+      while (heard !== expected) await once(answer, 'data')
+    }
+  }
+
+  test('has its head before its first piece is there', async () => {
+    const socket = await open()
+    const request = httpRequest({ ...over(socket), path: '/stream', method: 'POST' })
+    request.write('-')
+    await once(request, 'response')
+    socket.destroy()
+  })
+
+  test('brings each piece before the next one is there, by HTTP/1.1', async () => {
+    const socket = await open()
+    const request = httpRequest({ ...over(socket), path: '/stream', method: 'POST' })
+    request.write('begin')
+    const [answer] = (await once(request, 'response')) as [IncomingMessage]
+    await talk((text) => request.write(text), answer)
+    socket.destroy()
+  })
+
+  test('brings each piece before the next one is there, by HTTP/2', async () => {
+    const socket = await open({ alpn: ['h2'] })
+    const session = connectHttp2('https://api.example.com', { createConnection: () => socket })
+    const stream = session.request({ ':method': 'POST', ':path': '/stream', 'x-key': secret.placeholder })
+    stream.write('begin')
+    await once(stream, 'response')
+    await talk((text) => stream.write(text), stream)
+    session.destroy()
+  })
+
+  test('brings each piece before the next one is there, after an upgrade', async () => {
+    const socket = await open()
+    const upgrade = { connection: 'upgrade', upgrade: 'websocket' }
+    const request = httpRequest({ ...over(socket), headers: { ...asked, ...upgrade } }).end()
+    const [, upgraded] = (await once(request, 'upgrade')) as [IncomingMessage, Socket]
+    await talk((text) => upgraded.write(text), upgraded)
+    socket.destroy()
   })
 })
 

@@ -98,8 +98,10 @@ function pass(door: Door, place: Place, { host, stream, headers }: Asked): void 
     let trailers: OutgoingHttpHeaders = {}
     outgoing.once('trailers', (last) => (trailers = named(masked(listed(last), put.mask))))
     stream.once('wantTrailers', () => orClose(stream, () => stream.sendTrailers(trailers)))
-    const head = named(masked(listed(answered), put.mask))
-    orClose(stream, () => stream.respond(head, { waitForTrailers: true }))
+    orClose(stream, () => {
+      const head = named(masked(listed(answered), put.mask))
+      stream.respond(head, { waitForTrailers: true })
+    })
     through(put.mask, outgoing).pipe(stream)
   })
   if (!stream.endAfterHeaders) stream.pipe(outgoing)
@@ -126,10 +128,10 @@ function isFor(host: string, headers: IncomingHttpHeaders): boolean {
   )
 }
 
-/** Without what Node adds for its own use. */
+/** Without what Node adds for its own use, and as text: it gives a status as a number. */
 function listed(headers: IncomingHttpHeaders): Header[] {
   return Object.entries(headers).flatMap(([name, value]) =>
-    (Array.isArray(value) ? value : [value ?? '']).map((each): Header => [name, each]),
+    (Array.isArray(value) ? value : [value ?? '']).map((each): Header => [name, String(each)]),
   )
 }
 

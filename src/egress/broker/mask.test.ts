@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { formsOf } from './forms.ts'
 import { maskOf } from './mask.ts'
 
 const VALUE = 'sk-0123456789abcdef'
@@ -11,24 +12,97 @@ async function masked(pieces: string[], ...values: string[]): Promise<string[]> 
   const stream = maskOf(values)?.stream()
   if (!stream) return pieces
   const read: string[] = []
-  stream.on('data', (chunk: Buffer) => read.push(chunk.toString()))
-  for (const piece of pieces) stream.write(Buffer.from(piece))
+  stream.on('data', (chunk: Buffer) => read.push(chunk.toString('latin1')))
+  for (const piece of pieces) stream.write(Buffer.from(piece, 'latin1'))
   stream.end()
   await once(stream, 'end')
   return read
 }
 
+/** Each place of the whole text is looked at by itself. */
+function maskedSlowly(text: string, forms: string[]): string {
+  const result = text.split('')
+  for (const form of forms)
+    for (let at = 0; at < text.length; at += 1)
+      if (text.startsWith(form, at)) result.fill('*', at, at + form.length)
+  return result.join('')
+}
+
+/** Pieces that end at these places. */
+function cut(text: string, places: number[]): string[] {
+  const at = [0, ...places.toSorted((one, other) => one - other), text.length]
+  return at.slice(1).map((end, index) => text.slice(at[index], end))
+}
+
 describe('an answer', () => {
-  test('has asterisks in place of a value, however it is cut', async () => {
+  test('has asterisks in place of values of few different characters, however they overlap and it is cut', async () => {
+    const letters = (minLength: number, maxLength: number) =>
+      fc.string({ unit: fc.constantFrom('a', 'b'), minLength, maxLength })
+    const values = fc.array(letters(16, 20), { minLength: 1, maxLength: 3 })
+    const given = values.chain((chosen) => {
+      const part = fc
+        .constantFrom(...chosen)
+        .chain((value) =>
+          fc.tuple(fc.nat(value.length), fc.nat(value.length)).map(([from, to]) => value.slice(from, to)),
+        )
+      const text = fc.array(fc.oneof(fc.constantFrom(...chosen), part, letters(0, 30)), { maxLength: 12 })
+      return fc.tuple(fc.constant(chosen), text, fc.array(fc.nat(200), { maxLength: 20 }))
+    })
     await fc.assert(
-      fc.asyncProperty(fc.array(fc.nat(80), { maxLength: 6 }), async (cuts) => {
-        const text = `{"key":"${VALUE}","also":"${LONGER}","${VALUE.slice(0, 9)}":"${VALUE}${VALUE}"}`
-        const at = [0, ...cuts.toSorted((one, other) => one - other), text.length]
-        const pieces = at.slice(1).map((end, index) => text.slice(at[index], end))
-        const expected = text.replaceAll(LONGER, stars(LONGER)).replaceAll(VALUE, stars(VALUE))
-        expect((await masked(pieces, VALUE, LONGER)).join('')).toBe(expected)
+      fc.asyncProperty(given, async ([chosen, parts, places]) => {
+        const text = parts.join('')
+        const within = places.map((place) => Math.min(place, text.length))
+        const expected = maskedSlowly(text, formsOf(chosen, []))
+        expect((await masked(cut(text, within), ...chosen)).join('')).toBe(expected)
+        expect(maskOf(chosen)?.text(text)).toBe(expected)
       }),
+      { numRuns: 500 },
     )
+  })
+
+  test('has asterisks in place of the whole of a value that begins as another one does', async () => {
+    const longer = `${VALUE}-and-more`
+    const pieces = [`x${VALUE}`, '-and-', 'more.', VALUE, '!']
+    expect((await masked(pieces, VALUE, longer)).join('')).toBe(`x${stars(longer)}.${stars(VALUE)}!`)
+  })
+
+  test('has asterisks in place of a value in JSON, HTML, a URL and base64', async () => {
+    const value = `p/a+s<s>w&o"r'd=\\1234567`
+    const { stringify } = JSON
+    const spellings = [
+      value,
+      stringify(value).slice(1, -1),
+      stringify(value).slice(1, -1).replaceAll('/', '\\/'),
+      encodeURIComponent(value).replaceAll("'", '%27'),
+      encodeURIComponent(value)
+        .replaceAll("'", '%27')
+        .replaceAll(/%../g, (each) => each.toLowerCase()),
+      'p/a+s&lt;s&gt;w&amp;o&quot;r&#39;d=\\1234567',
+      'p/a+s\\u003cs\\u003ew\\u0026o\\"r\'d=\\\\1234567',
+    ]
+    for (const each of spellings)
+      expect((await masked([`<${each}>`], value)).join('')).toBe(`<${stars(each)}>`)
+  })
+
+  test.each(['', 'a', 'us', 'user:', 'someone@example.com:'])(
+    'has asterisks in place of a value in base64 behind "%s"',
+    async (before) => {
+      for (const encoding of ['base64', 'base64url'] as const) {
+        const encoded = Buffer.from(`${before}${LONGER}:behind`).toString(encoding)
+        const [answer = ''] = await masked([encoded], LONGER)
+        // At its ends the value shares a character with its neighbours.
+        const shown = Buffer.from(answer.replaceAll('*', 'A'), encoding).toString('latin1')
+        expect(shown).toContain(before)
+        for (let at = 0; at + 3 <= LONGER.length; at += 1)
+          expect(shown).not.toContain(LONGER.slice(at, at + 3))
+      }
+    },
+  )
+
+  test('has asterisks in place of a header that was sent with a short value', () => {
+    const mask = maskOf(['hunter2'], ['Bearer hunter2-hunter2', 'hunter2'])
+    expect(mask?.text('you sent Bearer hunter2-hunter2')).toBe('you sent **********************')
+    expect(mask?.text('hunter2')).toBe('hunter2')
   })
 
   test('that has no value passes as it is, and no piece waits for the next one', async () => {
@@ -40,8 +114,32 @@ describe('an answer', () => {
     expect((await masked(['a sk-01'], VALUE)).join('')).toBe('a sk-01')
   })
 
+  test('whose message ends as a value begins goes on without a next one, and the rest of a value is covered', async () => {
+    const stream = maskOf([VALUE])?.stream()
+    if (!stream) throw new Error('no mask')
+    let read = ''
+    stream.on('data', (chunk: Buffer) => (read += chunk.toString()))
+    const until = async (text: string) => {
+      while (read !== text) await once(stream, 'data')
+    }
+    stream.write('hello s')
+    await until('hello s')
+    stream.write('k-01')
+    await until('hello sk-01')
+    stream.write('23456789abcdef, sk-0123456789abcdef s')
+    await until(`hello sk-01${'*'.repeat(14)}, ${stars(VALUE)} s`)
+    stream.end('.')
+    await once(stream, 'end')
+    expect(read).toBe(`hello sk-01${'*'.repeat(14)}, ${stars(VALUE)} s.`)
+  })
+
   test('has asterisks in its headers too', () => {
     expect(maskOf([VALUE])?.text(`Bearer ${VALUE}`)).toBe(`Bearer ${stars(VALUE)}`)
+  })
+
+  test('is covered whole where values could not be counted', async () => {
+    const answer = await masked(['a'.repeat(100_000)], 'a'.repeat(16))
+    expect(answer.join('')).toBe('*'.repeat(100_000))
   })
 
   test('is not looked at for a value that may be an ordinary word', () => {

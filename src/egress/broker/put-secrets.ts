@@ -6,8 +6,8 @@ import type { BrokeredSecret } from '../../lib/egress/secrets.ts'
 export type Header = [name: string, value: string]
 
 export type Put =
-  /** `used`: the placeholders that were found. `encoded`: what was sent with a value in another form than its own. */
-  | { kind: 'put'; headers: Header[]; used: string[]; encoded: string[] }
+  /** `used`: the placeholders that were found. `sent`: the header values that have one, and what follows `Basic`. */
+  | { kind: 'put'; headers: Header[]; used: string[]; sent: string[] }
   /** A head that repeats placeholders can become far larger than it was. */
   | { kind: 'too_large' }
 
@@ -15,7 +15,7 @@ const MAX_HEAD_BYTES = 64 * 1024
 
 export function putSecrets(headers: readonly Header[], secrets: readonly BrokeredSecret[]): Put {
   const used = new Set<string>()
-  const encoded: string[] = []
+  const sent: string[] = []
   let left = MAX_HEAD_BYTES
   const into = (text: string): string => {
     let result = text
@@ -31,13 +31,19 @@ export function putSecrets(headers: readonly Header[], secrets: readonly Brokere
   }
   const done = headers.map(([name, value]): Header => {
     const credentials = /^basic$/i.test(value.split(' ')[0] ?? '') ? basicOf(value) : null
-    if (credentials === null) return [name, into(value)]
-    const replaced = into(credentials.text)
-    if (replaced === credentials.text) return [name, value]
-    encoded.push(base64(replaced))
-    return [name, `${credentials.scheme} ${encoded.at(-1)}`]
+    const text = credentials?.text ?? value
+    const replaced = into(text)
+    if (replaced === text) return [name, value]
+    if (credentials === null) {
+      sent.push(replaced)
+      return [name, replaced]
+    }
+    const encoded = base64(replaced)
+    const whole = `${credentials.scheme} ${encoded}`
+    sent.push(encoded, whole)
+    return [name, whole]
   })
-  return left < 0 ? { kind: 'too_large' } : { kind: 'put', headers: done, used: [...used], encoded }
+  return left < 0 ? { kind: 'too_large' } : { kind: 'put', headers: done, used: [...used], sent }
 }
 
 /** The user and password of RFC 7617, as bytes in latin1; null if there are none. */

@@ -52,7 +52,10 @@ export function putInto(
   for (const placeholder of put.used) place.used.add(placeholder)
   const names = secrets.filter(({ placeholder }) => put.used.includes(placeholder)).map(({ name }) => name)
   noteBrokered(door, place, names)
-  const mask = maskOf([...secrets.map(({ value }) => value), ...put.encoded])
+  const mask = maskOf(
+    secrets.map(({ value }) => value),
+    put.sent,
+  )
   return { headers: put.used.length > 0 ? put.headers.map(uncompressed) : put.headers, mask }
 }
 
