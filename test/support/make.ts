@@ -10,7 +10,7 @@ import { unrestrictedPolicy } from '../../src/domain/credentials/unrestricted-po
 import { beginFamily } from '../../src/domain/oauth/families.ts'
 import { createAccount } from '../../src/domain/accounts/create.ts'
 import { newId } from '../../src/lib/ids.ts'
-import { HOUR, MINUTE } from '../../src/lib/clock.ts'
+import { type Clock, HOUR, MINUTE } from '../../src/lib/clock.ts'
 import { insertConnection, revokeCredential } from '../../src/store/credentials.ts'
 import { deleteMember, insertMember } from '../../src/store/members.ts'
 import { revokeFamily } from '../../src/store/oauth-families.ts'
@@ -22,7 +22,10 @@ export type TestTeam = { userId: string; teamId: string; email: string; key: str
 let count = 0
 
 /** A person with a personal team and a key that may do everything the policy says. */
-export async function makeTeam({ app }: Service, policy: Partial<Policy> = {}): Promise<TestTeam> {
+export async function makeTeam(
+  { app }: { app: { db: Service['app']['db']; clock: Clock } },
+  policy: Partial<Policy> = {},
+): Promise<TestTeam> {
   const email = `person-${count++}@example.test`
   const createdAt = app.clock.now()
   const { userId, teamId } = await app.db.transaction().execute((transaction) =>
@@ -41,7 +44,7 @@ export async function makeTeam({ app }: Service, policy: Partial<Policy> = {}): 
 }
 
 export async function makeKey(
-  { app }: Pick<Service, 'app'>,
+  { app }: { app: { db: Service['app']['db']; clock: Clock } },
   { teamId, userId, policy = {} }: { teamId: string; userId: string; policy?: Partial<Policy> },
 ): Promise<{ id: string; secret: string }> {
   return await createKey(app.db, {
