@@ -38,13 +38,14 @@ type Where = {
   /** Where it answers a server on another machine. */
   tls?: FleetListenerOptions | null
   aheadMs?: number
+  onStarted?: (pid: number) => void
 }
 
 /** Ready once it resolves. Closing one that was killed succeeds. */
 export async function openEngineProcess(
   options: OciOptions,
   failpointsDir: string,
-  { withoutInotify = false, network = null, tls = null, aheadMs = 0 }: Where = {},
+  { withoutInotify = false, network = null, tls = null, aheadMs = 0, onStarted }: Where = {},
 ): Promise<OciEngine> {
   const { onProgress: _, log: __, clock: ___, failpoints: ____, ...rest } = options
   const socketPath = join(options.runDir, 'engine.sock')
@@ -60,6 +61,7 @@ export async function openEngineProcess(
     stdio: ['pipe', 'pipe', 'inherit'],
     detached: true,
   })
+  if (child.pid !== undefined) onStarted?.(child.pid)
   child.stdin.end(`${JSON.stringify(input)}\n`)
   const ended = once(child, 'exit')
   const said = await Promise.race([once(child.stdout, 'data'), ended])
