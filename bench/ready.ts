@@ -7,7 +7,7 @@ import { type Actions, AT_ONCE, type Figures, timed } from './figures.ts'
 /** The engine makes one once nothing else is to do. */
 const READY_WITHIN_MS = 3000
 /** The same for as many as come at once, which it makes one after the other. */
-const ALL_READY_WITHIN_MS = 15_000
+const ALL_READY_WITHIN_MS = 8000
 /** The engine has as many ready as came at once twice. */
 const BURSTS_TO_LEARN = 2
 const BURSTS = 4

@@ -161,8 +161,9 @@ describe('a visit', () => {
     await hibernate()
     domain.engine.setCapacity({ availableMemoryMb: 0 })
     expect(await inTime(visit())).toMatchObject({ kind: 'waiting', retryAfterS: expect.any(Number) })
-    // Before there is room: the wake that the visit began goes on without it.
-    await expect.poll(async () => (await get()).state).toBe('sleeping')
+    // Before there is room: the wake that the visit began goes on without it, until its own time is over.
+    const ended = async () => await expect.poll(async () => (await get()).state).toBe('sleeping')
+    await inTime(ended())
   })
 
   it('does not wake a unit beyond the concurrency limit of the credential that last ran it', async () => {
