@@ -42,15 +42,27 @@ describe.each(isDeep ? isolationClasses : [isolationClasses[testSeed % 2] ?? 'ru
         },
         readyMachines,
       }
-      const hosts = await Promise.all(
+      const opened = await Promise.allSettled(
         names.map(async (name, index) => await openFarHost({ name, fleetDir, index: 10 + index, options })),
       )
+      const hosts = opened.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
+      const close = async () => {
+        const closed = await Promise.allSettled(hosts.map(async (each) => await each.close()))
+        await rm(fleetDir, { recursive: true })
+        for (const each of closed) if (each.status === 'rejected') throw each.reason
+      }
+      const images: string[] = []
+      try {
+        for (const each of opened) if (each.status === 'rejected') throw each.reason
+        for (const { host } of hosts)
+          images.push(await deriveImage(host.engine(), [IMAGES_DIR, IMAGE], configured))
+      } catch (error) {
+        await close()
+        throw error
+      }
       const members = joinFleet(identity, hosts)
       spread = spreadEngine(members.fleet, members.hosts)
       const hostOf = (id: string) => hosts.find(({ name }) => name === spread?.hostOf(id))?.host
-      const images: string[] = []
-      for (const { host } of hosts)
-        images.push(await deriveImage(host.engine(), [IMAGES_DIR, IMAGE], configured))
       const { engine } = spread
       return {
         engine,
@@ -62,11 +74,7 @@ describe.each(isDeep ? isolationClasses : [isolationClasses[testSeed % 2] ?? 'ru
           )
           return engine
         },
-        close: async () => {
-          const closed = await Promise.allSettled(hosts.map(async (each) => await each.close()))
-          await rm(fleetDir, { recursive: true })
-          for (const each of closed) if (each.status === 'rejected') throw each.reason
-        },
+        close,
       }
     }
 

@@ -5,6 +5,7 @@ import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { request } from 'node:https'
 import { connect as connectTls } from 'node:tls'
+import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
@@ -16,6 +17,8 @@ import { useBerth } from '../support/use-berth.ts'
 
 const run = promisify(execFile)
 const PASSWORD = 'of both'
+/** A visit is reported after a tenth of a second. */
+const REPORTED_WITHIN_MS = 2000
 
 const berth = useBerth(null)
 let ca: string
@@ -112,6 +115,23 @@ async function runsBegun({ unit }: Published): Promise<number> {
 const asksToSleep = async ({ unit }: Published) =>
   (await berth.call('POST', `/v1/units/${unit.id}/sleep`, { sleep: '10m', now: true })).status
 
+/** Begins long queries at both, once both have reported them: a unit that is asked to sleep before that sleeps. */
+async function queryAtBoth() {
+  return await eventually(async () => {
+    const open = await connectToBoth()
+    const asking = open.map((client) =>
+      client.query('select pg_sleep(60)').then(
+        () => 'ended',
+        () => 'broken',
+      ),
+    )
+    await delay(REPORTED_WITHIN_MS)
+    if ((await asksToSleep(shop)) === 409) return { open, asking }
+    await Promise.all(open.map((client) => client.end().catch(() => {})))
+    throw new Error('the queries were not reported yet')
+  }, 60_000)
+}
+
 describe('two gateway processes', () => {
   it('run, share the connections of visitors, and are both well', async () => {
     expect(await gatewayPids()).toHaveLength(2)
@@ -167,9 +187,7 @@ describe('two gateway processes', () => {
   })
 
   it('keep a unit awake until the last query at either has ended', async () => {
-    const open = await connectToBoth()
-    const asking = open.map((client) => client.query('select pg_sleep(60)').catch(() => null))
-    await expect.poll(() => asksToSleep(shop)).toBe(409)
+    const { open, asking } = await queryAtBoth()
     const last = open.pop()
     await Promise.all(open.map((client) => client.end()))
     expect(await asksToSleep(shop)).toBe(409)
@@ -182,14 +200,7 @@ describe('two gateway processes', () => {
 
 describe.each(['first', 'second'] as const)('while the %s of two gateway processes is killed', (which) => {
   it('the other one serves, it is restarted, and its visits no longer keep a unit awake', async () => {
-    const open = await connectToBoth()
-    const asking = open.map((client) =>
-      client.query('select pg_sleep(60)').then(
-        () => 'ended',
-        () => 'broken',
-      ),
-    )
-    await expect.poll(() => asksToSleep(shop)).toBe(409)
+    const { open, asking } = await queryAtBoth()
     const first = await firstPid()
     const [killed] = (await gatewayPids()).filter((pid) => (pid === first) === (which === 'first'))
     process.kill(killed ?? 0, 'SIGKILL')

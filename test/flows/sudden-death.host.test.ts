@@ -55,6 +55,8 @@ describe.each(Object.entries(parts))('with %s', (isolation, kinds) => {
     const cmd = ['sh', '-c', 'test -f /root/mark && exit 137; touch /root/mark; sleep infinity']
     const spec = { name: `${isolation}-itself`, image: 'berth.local/debian:12', size: 'nano' }
     const unit = await createUnit(berth, { ...spec, entrypoint: cmd, cmd: [] })
+    const hasMark = async () => (await exec(berth, unit, ['test', '-f', '/root/mark'])).exitCode === 0
+    await eventually(async () => expect(await hasMark()).toBe(true))
     expect((await berth.call('POST', `/v1/units/${unit.id}/stop`)).status).toBe(200)
     await berth.call('POST', `/v1/units/${unit.id}/start`)
     await eventually(async () => expect((await get(unit)).state).toBe('stopped'), TOLD_WITHIN_MS)

@@ -99,7 +99,9 @@ function atNewestEpoch(engine: OciEngine, socketPath: string): OciEngine {
       if (name === 'then') return undefined
       if (name === 'close') return async () => await target.close()
       return async (...args: unknown[]) => {
-        const asked = connectEngine({ address, epoch: await askEngineEpoch(address), onLost: () => {} })
+        // It has seen none before its first call.
+        const epoch = Math.max(1, await askEngineEpoch(address))
+        const asked = connectEngine({ address, epoch, onLost: () => {} })
         return await (asked[name] as (...given: unknown[]) => unknown)(...args)
       }
     },

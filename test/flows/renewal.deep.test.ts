@@ -27,7 +27,7 @@ beforeAll(async () => {
   east.settings['BERTH_GATEWAY_TLS'] = `0.0.0.0:${await freePort('0.0.0.0')}`
 })
 const berth = useBerth(() => settings)
-const east = useMachine('east', 1, { BERTH_ISOLATION: 'runc' })
+const east = useMachine('east', 4, { BERTH_ISOLATION: 'runc' })
 
 /** A host whose last request came to nothing asks again after a minute. */
 const RENEWED_MS = 120 * SECOND
