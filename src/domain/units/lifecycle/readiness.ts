@@ -13,7 +13,7 @@ import { followOutput } from './output.ts'
 /** The first pause between two probes; each pause is 1.5 times the one before, up to `intervalMs`. */
 const FIRST_PAUSE_MS = 100
 const LONGER = 1.5
-/** A probe takes processor time of the start that it waits for, in a sandbox much of it: the pause is as long at least. */
+/** A probe takes processor time of the start that it waits for, in a sandbox much of it: the pause is twice as long. */
 const PAUSE_PER_PROBE = 2
 /** The pause before a probe because the unit has printed something. */
 const PRINTED_PAUSE_MS = 50

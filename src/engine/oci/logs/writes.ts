@@ -3,6 +3,7 @@
 
 import { type FSWatcher, watch } from 'node:fs'
 import type { Clock } from '../../../lib/clock.ts'
+import { createNotice } from '../../../lib/concurrency/notice.ts'
 
 export type Writes = {
   /** Resolves after `ms`, or sooner if something was written since the last call; at once when the signal aborts. */
@@ -12,21 +13,12 @@ export type Writes = {
 
 /** Without a watch, as where the kernel has no more of them, `next` takes its whole time. */
 export function watchWrites(clock: Clock, directory: string): Writes {
-  let written = false
-  let wake = () => {}
-  const watcher = openWatcher(directory, () => {
-    written = true
-    wake()
-  })
+  const written = createNotice(clock)
+  const watcher = openWatcher(directory, () => written.notify())
   return {
     next: async (ms, signal) => {
-      if (!written && !signal.aborted) {
-        const woken = new AbortController()
-        wake = () => woken.abort()
-        await clock.sleep(ms, AbortSignal.any([signal, woken.signal])).catch(() => {})
-        wake = () => {}
-      }
-      written = false
+      await written.wait(ms, signal)
+      written.forget()
     },
     close: () => watcher?.close(),
   }
