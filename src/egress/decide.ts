@@ -5,6 +5,7 @@ import type { EgressLink } from '../lib/egress/link-client.ts'
 import { entryForName } from '../lib/egress/rules.ts'
 import type { BrokeredSecret } from '../lib/egress/secrets.ts'
 import type { ResolveName } from './names.ts'
+import type { Refused } from './refused.ts'
 
 export type RefusedReason = 'not_listed' | 'no_name' | 'no_rules' | 'private_address' | 'unknown_name'
 
@@ -64,8 +65,12 @@ export function secretsFor(
   return link.rulesOf(machine)?.secrets.filter(({ hosts }) => hosts.includes(host)) ?? []
 }
 
-/** A sentence for the client that is refused. The name is in the form in which names are compared, so it is safe to show. */
-export function refusalText(reason: RefusedReason, name: string | null, port: number): string {
+/** For the client that is refused. The name is in the form in which names are compared, so it is safe to show. */
+export function notAllowed(reason: RefusedReason, name: string | null, port: number): Refused {
+  return { status: 403, code: 'egress_refused', message: refusalText(reason, name, port) }
+}
+
+function refusalText(reason: RefusedReason, name: string | null, port: number): string {
   const what = name ?? 'this host'
   const sentences = {
     not_listed: `This unit may not reach ${what} at port ${port}: its egress rules do not list it. Ask the owner of the unit to allow "${what}".`,

@@ -12,6 +12,7 @@ import { createHttpDoor } from './http-door.ts'
 
 vi.mock('./dial.ts', () => ({
   dialName: async () => {
+    if (isAway) return null
     const socket = connect((host.address() as AddressInfo).port, '127.0.0.1')
     await once(socket, 'connect')
     return socket
@@ -20,6 +21,8 @@ vi.mock('./dial.ts', () => ({
 
 let host: Server
 let server: Server
+/** Whether the host does not answer. */
+let isAway = false
 const seen: string[] = []
 const noted: MachineSeen[] = []
 const egress = { mode: 'listed' as const, allow: ['a.example.com'], siblings: 'none' as const }
@@ -35,7 +38,8 @@ beforeAll(async () => {
     request.on('data', (chunk: Buffer) => body.push(chunk))
     request.on('end', () => response.setHeader('x-from', 'host').end(`got ${Buffer.concat(body).toString()}`))
   }).listen(0, '127.0.0.1')
-  host.on('upgrade', (_request, socket) => {
+  host.on('upgrade', (request, socket) => {
+    if (request.url === '/no') return void socket.end('HTTP/1.1 401 Unauthorized\r\nX-Why: none\r\n\r\nsorry')
     socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n')
     socket.pipe(socket)
   })
@@ -79,6 +83,35 @@ describe('a request', () => {
     socket.write('over and out')
     await vi.waitFor(() => expect(said).toContain('over and out'))
     socket.destroy()
+  })
+
+  test.each([
+    [
+      'of the host, which does not upgrade',
+      '/no',
+      'a.example.com',
+      /401 Unauthorized[^]*X-Why: none[^]*sorry/,
+    ],
+    ['of a sentence, which may not reach its host', '/', 'b.example.com', /403 Forbidden[^]*egress_refused/],
+  ])('to upgrade has the answer %s', async (_what, path, name, answer) => {
+    const head = `GET ${path} HTTP/1.1\r\nHost: ${name}\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n`
+    expect(await say(head)).toMatch(answer)
+  })
+
+  test('that offers HTTP/2 is answered by HTTP/1.1', async () => {
+    const offer = 'Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n'
+    const body = `POST / HTTP/1.1\r\nHost: a.example.com\r\n${offer}Content-Length: 5\r\n\r\nhello`
+    expect(await say(body)).toMatch(/200 OK[^]*got hello/)
+  })
+
+  test('to a listed host that does not answer is told so, and not that it has no address', async () => {
+    isAway = true
+    const upgrade = 'Connection: upgrade\r\nUpgrade: echo\r\n'
+    for (const more of ['Connection: close\r\n', upgrade])
+      expect(await say(`GET / HTTP/1.1\r\nHost: a.example.com\r\n${more}\r\n`)).toMatch(
+        /502 Bad Gateway[^]*"host_unreachable"[^]*a\.example\.com did not answer/,
+      )
+    isAway = false
   })
 
   test.each([

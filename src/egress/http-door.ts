@@ -3,6 +3,7 @@
 
 import {
   Agent,
+  type ClientRequest,
   createServer,
   type IncomingMessage,
   request as httpRequest,
@@ -11,12 +12,13 @@ import {
 } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { decide, isAllowed, type RefusedReason, refusalText } from './decide.ts'
+import { decide, isAllowed, notAllowed } from './decide.ts'
 import { dialName } from './dial.ts'
 import type { Door } from './door.ts'
 import { noteAllowed, noteRefused } from './noting.ts'
+import { refuse, refuseUpgrade, type Refused, unreachable } from './refused.ts'
 import { pairs, passedHeaders, passAnswer } from './request-headers.ts'
-import { splice } from './splice.ts'
+import { isUpgrade, passUpgrade } from './upgrade.ts'
 
 const PORT = 80
 const HEAD_MS = 10_000
@@ -24,7 +26,13 @@ const HEAD_BYTES = 16 * 1024
 
 export function createHttpDoor(door: Door): Server {
   const server = createServer(
-    { maxHeaderSize: HEAD_BYTES, headersTimeout: HEAD_MS, requestTimeout: 0, noDelay: true },
+    {
+      maxHeaderSize: HEAD_BYTES,
+      headersTimeout: HEAD_MS,
+      requestTimeout: 0,
+      noDelay: true,
+      shouldUpgradeCallback: isUpgrade,
+    },
     (request, response) => {
       pass(door, request, response).catch(() => request.socket.destroy())
     },
@@ -34,7 +42,7 @@ export function createHttpDoor(door: Door): Server {
     if (release !== null) socket.once('close', release)
   })
   server.on('upgrade', (request, socket, head) => {
-    passUpgrade(door, request, socket, head).catch(() => socket.destroy())
+    upgrade(door, request, socket, head).catch(() => socket.destroy())
   })
   server.on('connect', (_request, socket) => socket.destroy())
   server.on('clientError', (_error, socket) => socket.destroy())
@@ -44,49 +52,37 @@ export function createHttpDoor(door: Door): Server {
 async function pass(door: Door, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { socket } = request
   const went = await begin(door, request)
-  if (went.reason !== undefined) return refuse(response, went.reason, went.name)
-  const { outgoing, forget } = went
+  if ('status' in went) return refuse(response, went)
+  const { outgoing, forget, name } = went
   response.once('close', () => {
     forget()
     outgoing.destroy()
   })
   outgoing.on('error', () => {
     if (response.headersSent) socket.destroy()
-    else answer(response, 502, 'host_unreachable', 'The host did not answer.')
+    else refuse(response, unreachable(name))
   })
   outgoing.on('response', (answered) => passAnswer(answered, response, { client: socket }))
   request.pipe(outgoing)
 }
 
-async function passUpgrade(
-  door: Door,
-  request: IncomingMessage,
-  socket: Duplex,
-  head: Buffer,
-): Promise<void> {
+async function upgrade(door: Door, request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
   socket.on('error', () => socket.destroy())
   const went = await begin(door, request)
-  if (went.reason !== undefined) return void socket.end('HTTP/1.1 403 Forbidden\r\nConnection: close\r\n\r\n')
-  const { outgoing, forget } = went
+  if ('status' in went) return refuseUpgrade(socket, went)
+  const { outgoing, forget, name } = went
   socket.once('close', () => {
     forget()
     outgoing.destroy()
   })
-  outgoing.on('error', () => socket.destroy())
-  // A server that does not upgrade is asked again without.
-  outgoing.on('response', () => socket.destroy())
-  outgoing.on('upgrade', (answered, host, first) => {
-    const lines = pairs(answered.rawHeaders).map(([name, value]) => `${name}: ${value}\r\n`)
-    socket.write(`HTTP/1.1 101 ${answered.statusMessage}\r\n${lines.join('')}\r\n`)
-    if (first.length > 0) socket.write(first)
-    if (head.length > 0) host.write(head)
-    splice(socket as Socket, host)
-  })
-  outgoing.end()
+  passUpgrade(outgoing, { socket, head, refusalFor: () => unreachable(name) })
 }
 
 /** Decides a request, connects, and returns the request to the host with its head. */
-async function begin(door: Door, request: IncomingMessage) {
+async function begin(
+  door: Door,
+  request: IncomingMessage,
+): Promise<{ outgoing: ClientRequest; forget: () => void; name: string } | Refused> {
   const { socket } = request
   const machine = socket.remoteAddress ?? ''
   const host = hostOf(request)
@@ -94,16 +90,16 @@ async function begin(door: Door, request: IncomingMessage) {
   const noting = { door, machine, protocol: 'http', port: PORT } as const
   if (decision.kind === 'refused') {
     noteRefused(noting, decision)
-    return { reason: decision.reason, name: decision.name }
+    return notAllowed(decision.reason, decision.name, PORT)
   }
   const gone = new AbortController()
   socket.once('close', () => gone.abort())
   const connection = await dialName(decision.addresses, PORT, gone.signal)
   noteAllowed(noting, decision, connection)
-  if (connection === null) return { reason: 'unknown_name' as const, name: decision.name }
+  if (connection === null) return unreachable(decision.name)
   if (!isAllowed(door.link, machine, decision.name, PORT)) {
     connection.destroy()
-    return { reason: 'not_listed' as const, name: decision.name }
+    return notAllowed('not_listed', decision.name, PORT)
   }
   const cut = () => {
     socket.resetAndDestroy()
@@ -117,11 +113,11 @@ async function begin(door: Door, request: IncomingMessage) {
     setHost: false,
   })
   for (const [name, value] of passedHeaders(request)) outgoing.appendHeader(name, value)
-  const { upgrade, 'transfer-encoding': encoding } = request.headers
-  if (upgrade !== undefined) outgoing.setHeader('connection', 'upgrade').setHeader('upgrade', upgrade)
+  const { upgrade: protocol = '', 'transfer-encoding': encoding } = request.headers
+  if (isUpgrade(request)) outgoing.setHeader('connection', 'upgrade').setHeader('upgrade', protocol)
   else outgoing.setHeader('connection', 'close')
   if (encoding !== undefined) outgoing.setHeader('transfer-encoding', 'chunked')
-  return { outgoing, forget }
+  return { outgoing, forget, name: decision.name }
 }
 
 /** The host of a request; null if it names none, two, or another port or target than its Host. */
@@ -146,13 +142,4 @@ function agentOver(connection: Socket): Agent {
   const agent = new Agent()
   Object.assign(agent, { createConnection: () => connection })
   return agent
-}
-
-function refuse(response: ServerResponse, reason: RefusedReason, name: string | null): void {
-  answer(response, 403, 'egress_refused', refusalText(reason, name, PORT))
-}
-
-function answer(response: ServerResponse, status: number, code: string, message: string): void {
-  response.writeHead(status, { 'content-type': 'application/json', connection: 'close' })
-  response.end(`${JSON.stringify({ error: { code, message } })}\n`)
 }

@@ -2,7 +2,7 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { type Mask, masked, through } from './broker/mask.ts'
+import { type Mask, masked, maskedText, through } from './broker/mask.ts'
 
 /** Headers of one connection, which are not forwarded (RFC 9110 7.6.1). */
 const hopByHop = new Set([
@@ -31,7 +31,7 @@ export function passAnswer(
 function passHead(answered: IncomingMessage, response: ServerResponse, mask: Mask | null): boolean {
   try {
     const headers = masked(passedHeaders(answered), mask)
-    response.writeHead(answered.statusCode ?? 502, answered.statusMessage, headers)
+    response.writeHead(answered.statusCode ?? 502, maskedText(answered.statusMessage ?? '', mask), headers)
     return true
   } catch {
     return false

@@ -84,6 +84,8 @@ beforeAll(async () => {
     request.on('data', (chunk: Buffer) => body.push(chunk))
     request.on('end', () => {
       const { url, headers } = request
+      const key = String(headers['x-key'] ?? '')
+      if (url === '/status') return void request.socket.end(`HTTP/1.1 400 Bad ${key}\r\n${key}: 1\r\n\r\n`)
       if (url === '/odd') return void request.socket.end('HTTP/1.1 099 \u0001\r\nContent-Length: 0\r\n\r\n')
       seen.push({ url, headers, body: Buffer.concat(body).toString() })
       response.setHeader('x-from', 'host')
@@ -95,6 +97,8 @@ beforeAll(async () => {
   }).listen(0, '127.0.0.1')
   host.on('secureConnection', (socket: TLSSocket) => hostSockets.add(socket))
   host.on('upgrade', (request, socket) => {
+    const key = String(request.headers['x-key'] ?? '')
+    if (request.url === '/status') return void socket.end(`HTTP/1.1 400 Bad ${key}\r\n${key}: 1\r\n\r\n`)
     seen.push({ url: request.url ?? '', headers: request.headers, body: '' })
     socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n')
     socket.pipe(socket)
@@ -130,6 +134,28 @@ async function open({ machine = OWNER, name = 'api.example.com', alpn }: At = {}
   socket.on('error', () => {})
   await once(socket, 'secureConnect')
   return socket
+}
+
+async function askHttp2({ name = 'api.example.com' }: At, ...requests: Record<string, string>[]) {
+  const socket = await open({ name, alpn: ['h2'] })
+  expect(socket.alpnProtocol).toBe('h2')
+  const session = connectHttp2(`https://${name}`, { createConnection: () => socket })
+  const answers = requests.map(async (headers) => {
+    const stream = session.request({ ':path': '/', ...headers })
+    if (headers[':method'] === 'POST') stream.end(headers['x-body'])
+    const said: Buffer[] = []
+    let trailers: IncomingHttpHeaders = {}
+    stream.on('trailers', (given: IncomingHttpHeaders) => (trailers = given))
+    stream.on('data', (chunk: Buffer) => said.push(chunk))
+    const [[answered]] = (await Promise.all([once(stream, 'response'), once(stream, 'close')])) as [
+      [IncomingHttpHeaders],
+      unknown,
+    ]
+    return { status: answered[':status'], body: Buffer.concat(said).toString(), trailers: { ...trailers } }
+  })
+  const all = await Promise.all(answers)
+  session.destroy()
+  return all
 }
 
 /** Sends text, and returns everything up to the end, or what has come when `until` has. */
@@ -238,6 +264,17 @@ describe('a request to the host of a secret', () => {
     expect(seen.at(-1)?.headers['x-key']).toBe(`Basic ${credentials}`)
   })
 
+  test('is answered without the value in the status and in the name of a header', async () => {
+    rules.set(OWNER, rulesWith({ ...secret, value: 'sk-the-real-one-0123456789' }))
+    const stars = '*'.repeat(26)
+    const upgrade = ['Connection: upgrade', 'Upgrade: websocket']
+    for (const more of [[], upgrade]) {
+      const said = await ask(get(`X-Key: ${secret.placeholder}`, ...more).replace('GET /', 'GET /status'))
+      expect(said).toContain(`400 Bad ${stars}`)
+      expect(said).toContain(`${stars}: 1`)
+    }
+  })
+
   test('that would become too large is refused', async () => {
     rules.set(OWNER, rulesWith({ ...secret, value: 'v'.repeat(8192) }))
     const many = Array.from({ length: 20 }, () => secret.placeholder).join(' ')
@@ -263,28 +300,6 @@ describe('a request to the host of a secret', () => {
 })
 
 describe('a request by HTTP/2', () => {
-  const askHttp2 = async (...requests: Record<string, string>[]) => {
-    const socket = await open({ alpn: ['h2'] })
-    expect(socket.alpnProtocol).toBe('h2')
-    const session = connectHttp2('https://api.example.com', { createConnection: () => socket })
-    const answers = requests.map(async (headers) => {
-      const stream = session.request({ ':path': '/', ...headers })
-      if (headers[':method'] === 'POST') stream.end(headers['x-body'])
-      const said: Buffer[] = []
-      let trailers: IncomingHttpHeaders = {}
-      stream.on('trailers', (given: IncomingHttpHeaders) => (trailers = given))
-      stream.on('data', (chunk: Buffer) => said.push(chunk))
-      const [[answered]] = (await Promise.all([once(stream, 'response'), once(stream, 'close')])) as [
-        [IncomingHttpHeaders],
-        unknown,
-      ]
-      return { status: answered[':status'], body: Buffer.concat(said).toString(), trailers: { ...trailers } }
-    })
-    const all = await Promise.all(answers)
-    session.destroy()
-    return all
-  }
-
   test('carries the value, its body and its trailers, as clients of gRPC send it', async () => {
     const path = `/?k=${secret.placeholder}`
     const post = {
@@ -293,7 +308,7 @@ describe('a request by HTTP/2', () => {
       'x-key': secret.placeholder,
       'x-body': secret.placeholder,
     }
-    const [answer] = await askHttp2({ ...post, te: 'trailers' })
+    const [answer] = await askHttp2({}, { ...post, te: 'trailers' })
     expect(answer).toMatchObject({
       status: 200,
       body: `hello ${secret.value}`,
@@ -305,11 +320,13 @@ describe('a request by HTTP/2', () => {
 
   test('is one of many on a connection, of which each is decided by its own authority', async () => {
     const [first, other, second] = await askHttp2(
+      {},
       { 'x-key': secret.placeholder },
       { 'x-key': secret.placeholder, ':authority': 'www.example.com' },
       { 'x-key': secret.placeholder },
     )
     expect([first?.status, other?.status, second?.status]).toEqual([200, 421, 200])
+    expect(other?.body).toContain('This connection is to api.example.com')
     expect(seen.map(({ headers }) => headers['x-key'])).toEqual([secret.value, secret.value])
   })
 
@@ -393,6 +410,10 @@ describe('a connection by name', () => {
     const request = get(`X-Key: ${secret.placeholder}`).replace('api.', 'wrong.')
     const answer = await ask(request, { name: 'wrong.example.com' })
     expect(answer).toMatch(/502 Bad Gateway[^]*host_unverified/)
+    const upgrade = request.replace('Connection: close', 'Connection: upgrade\r\nUpgrade: websocket')
+    expect(await ask(upgrade, { name: 'wrong.example.com' })).toMatch(/502 Bad Gateway[^]*host_unverified/)
+    const [byHttp2] = await askHttp2({ name: 'wrong.example.com' }, { 'x-key': secret.placeholder })
+    expect(byHttp2).toMatchObject({ status: 502, body: expect.stringContaining('host_unverified') })
     expect(seen).toEqual([])
   })
 

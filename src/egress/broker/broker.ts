@@ -7,14 +7,14 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { type SecureContext, TLSSocket } from 'node:tls'
 import type { Door } from '../door.ts'
-import { pairs, passedHeaders, passAnswer } from '../request-headers.ts'
-import { splice } from '../splice.ts'
+import { refuse, refuseUpgrade } from '../refused.ts'
+import { passAnswer } from '../request-headers.ts'
+import { isUpgrade, passUpgrade } from '../upgrade.ts'
 import type { Authorities } from './authorities.ts'
 import { beginRequest } from './requests.ts'
 import { openSession, type Session } from './session.ts'
-import { type Protocol, protocols, type Refused } from './upstream.ts'
+import { type Protocol, protocols } from './upstream.ts'
 import { openHttp2 } from './http2.ts'
-import { masked, through } from './mask.ts'
 
 const HANDSHAKE_MS = 10_000
 const FIRST_HEAD_MS = 60_000
@@ -29,7 +29,12 @@ export type BrokerOptions = { authorities: Authorities; trusted: () => Promise<S
 
 export function createBroker(door: Door, { authorities, trusted }: BrokerOptions): Broker {
   const sessions = new WeakMap<Duplex, Session>()
-  const server = createServer({ maxHeaderSize: HEAD_BYTES, keepAliveTimeout: 0, requestTimeout: 0 })
+  const server = createServer({
+    maxHeaderSize: HEAD_BYTES,
+    keepAliveTimeout: 0,
+    requestTimeout: 0,
+    shouldUpgradeCallback: isUpgrade,
+  })
   serveRequests(door, server, sessions)
 
   return {
@@ -82,7 +87,7 @@ function serveRequests(door: Door, server: Server, sessions: WeakMap<Duplex, Ses
     const session = sessions.get(socket)
     if (!session) return void socket.destroy()
     request.socket.setTimeout(0)
-    passUpgrade(door, session, request, socket, head).catch(() => socket.destroy())
+    upgrade(door, session, request, { socket, head })
   })
   server.on('connect', (_request, socket) => socket.destroy())
   server.on('clientError', (_error, socket) => socket.destroy())
@@ -112,46 +117,17 @@ async function pass(
   request.pipe(outgoing)
 }
 
-async function passUpgrade(
+function upgrade(
   door: Door,
   session: Session,
   request: IncomingMessage,
-  socket: Duplex,
-  head: Buffer,
-): Promise<void> {
+  { socket, head }: { socket: Duplex; head: Buffer },
+): void {
   socket.on('error', () => socket.destroy())
   const begun = beginRequest(door, session, request)
-  if ('status' in begun)
-    return void socket.end(`HTTP/1.1 ${begun.status} Refused\r\nConnection: close\r\n\r\n`)
+  if ('status' in begun) return refuseUpgrade(socket, begun)
   const { outgoing, mask } = begun
   session.begin()
   socket.once('close', () => outgoing.destroy())
-  outgoing.on('error', () => socket.destroy())
-  // A host that does not upgrade answers as it would any request.
-  outgoing.on('response', (answered) => {
-    socket.write(headOf(answered, masked(passedHeaders(answered), mask), 'Connection: close\r\n'))
-    answered.on('error', () => socket.destroy())
-    through(mask, answered).pipe(socket)
-  })
-  outgoing.on('upgrade', (answered, host, first) => {
-    socket.write(headOf(answered, masked(pairs(answered.rawHeaders), mask), ''))
-    if (first.length > 0) host.unshift(first)
-    if (head.length > 0) host.write(head)
-    splice(socket as Socket, host, { mask })
-  })
-  outgoing.end()
-}
-
-function headOf(
-  { statusCode, statusMessage }: IncomingMessage,
-  headers: [string, string][],
-  last: string,
-): string {
-  const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`).join('')
-  return `HTTP/1.1 ${statusCode} ${statusMessage}\r\n${lines}${last}\r\n`
-}
-
-function refuse(response: ServerResponse, { status, code, message }: Refused): void {
-  response.writeHead(status, { 'content-type': 'application/json', connection: 'close' })
-  response.end(`${JSON.stringify({ error: { code, message } })}\n`)
+  passUpgrade(outgoing, { socket, head, mask, refusalFor: session.refusalFor })
 }

@@ -14,11 +14,12 @@ import type { SecureContext, TLSSocket } from 'node:tls'
 import { canonicalHostName } from '../../lib/egress/entry.ts'
 import type { Door } from '../door.ts'
 import { noteBrokeredEnd } from '../noting.ts'
+import { bodyOf, misdirected, type Refused } from '../refused.ts'
 import { masked, through } from './mask.ts'
 import type { Place } from './place.ts'
 import type { Header } from './put-secrets.ts'
 import { putInto } from './requests.ts'
-import { connectUpstream } from './upstream.ts'
+import { connectUpstream, refusalOf, UpstreamError } from './upstream.ts'
 
 type To = { machine: string; host: string; trusted: () => Promise<SecureContext> }
 
@@ -43,15 +44,18 @@ export function openHttp2(door: Door, inside: TLSSocket, { machine, host, truste
   const connecting = connectUpstream(door, { machine, host, trusted, protocol: 'h2' }, gone.signal)
   connecting.catch(() => {})
   return () => {
-    connecting.then((upstream) => join(door, place, inside, upstream)).catch(() => inside.destroy())
+    connecting
+      .then((upstream) => join(door, place, inside, upstream))
+      .catch((error: unknown) => refuseAll(inside, refusalOf(error, host)))
   }
 }
 
 function join(door: Door, place: Place, inside: TLSSocket, upstream: TLSSocket): void {
-  if (inside.destroyed || upstream.alpnProtocol !== 'h2') {
-    inside.destroy()
+  if (inside.destroyed) return void upstream.destroy()
+  if (upstream.alpnProtocol !== 'h2') {
     upstream.destroy()
-    return
+    const message = `${place.host} does not speak HTTP/2.`
+    throw new UpstreamError({ status: 502, code: 'host_unreachable', message })
   }
   inside.setTimeout(0)
   const host = connect(`https://${place.host}`, {
@@ -72,10 +76,22 @@ function join(door: Door, place: Place, inside: TLSSocket, upstream: TLSSocket):
   })
 }
 
+/** Answers a machine whose host cannot be connected to. The connection ends with its first request. */
+function refuseAll(inside: TLSSocket, refused: Refused): void {
+  if (inside.destroyed) return
+  const machine = performServerHandshake(inside, { settings: SETTINGS })
+  machine.on('error', () => {})
+  machine.on('stream', (stream) => {
+    stream.on('error', () => {})
+    stream.once('close', () => machine.close())
+    orClose(stream, () => refuse(stream, refused))
+  })
+}
+
 type Asked = { host: ClientHttp2Session; stream: ServerHttp2Stream; headers: IncomingHttpHeaders }
 
 function pass(door: Door, place: Place, { host, stream, headers }: Asked): void {
-  if (!isFor(place.host, headers)) return refuse(stream, 421)
+  if (!isFor(place.host, headers)) return refuse(stream, misdirected(place.host))
   // The path is one of the headers here, and as a part of the URL it is left as it is.
   const isPseudo = ([name]: Header) => name.startsWith(':')
   const all = listed(headers)
@@ -84,7 +100,7 @@ function pass(door: Door, place: Place, { host, stream, headers }: Asked): void 
     place,
     all.filter((header) => !isPseudo(header)),
   )
-  if ('status' in put) return refuse(stream, put.status)
+  if ('status' in put) return refuse(stream, put)
   const given = named([...all.filter(isPseudo), ...put.headers])
   const outgoing = host.request(given, { endStream: stream.endAfterHeaders })
   outgoing.on('error', () => {})
@@ -145,7 +161,8 @@ function named(headers: Header[]): OutgoingHttpHeaders {
   return result
 }
 
-function refuse(stream: ServerHttp2Stream, status: number): void {
-  stream.respond({ ':status': status }, { endStream: true })
+function refuse(stream: ServerHttp2Stream, refused: Refused): void {
+  stream.respond({ ':status': refused.status, 'content-type': 'application/json' })
+  stream.end(bodyOf(refused))
   stream.close()
 }

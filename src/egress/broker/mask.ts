@@ -7,7 +7,7 @@ import { formsOf } from './forms.ts'
 import type { Header } from './put-secrets.ts'
 
 export type Mask = {
-  /** Of a header. */
+  /** Of a part of a head. */
   text: (value: string) => string
   /** For a body. */
   stream: () => Transform
@@ -39,9 +39,14 @@ export function maskOf(values: readonly string[], sent: readonly string[] = []):
   }
 }
 
-/** Headers of an answer, without values. */
+/** Headers of an answer, without values: a host may make a name of one too. */
 export function masked(headers: Header[], mask: Mask | null): Header[] {
-  return mask === null ? headers : headers.map(([name, value]) => [name, mask.text(value)])
+  return headers.map(([name, value]) => [maskedText(name, mask), maskedText(value, mask)])
+}
+
+/** A part of an answer's head, without values. */
+export function maskedText(text: string, mask: Mask | null): string {
+  return mask === null ? text : mask.text(text)
 }
 
 /** A body, without values. */

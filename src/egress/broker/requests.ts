@@ -2,15 +2,16 @@
 
 import { type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http'
 import { canonicalHostName } from '../../lib/egress/entry.ts'
-import { isAllowed, refusalText, secretsFor } from '../decide.ts'
+import { isAllowed, notAllowed, secretsFor } from '../decide.ts'
 import type { Door } from '../door.ts'
 import { noteBrokered } from '../noting.ts'
+import { misdirected, type Refused } from '../refused.ts'
 import { pairs, passedHeaders } from '../request-headers.ts'
+import { isUpgrade } from '../upgrade.ts'
 import { type Mask, maskOf } from './mask.ts'
 import { type Header, putSecrets } from './put-secrets.ts'
 import type { Place } from './place.ts'
 import type { Session } from './session.ts'
-import type { Refused } from './upstream.ts'
 
 /** `mask`: for what is answered; null if it passes as it is. */
 type Masked = { mask: Mask | null }
@@ -24,13 +25,7 @@ export function beginRequest(
   request: IncomingMessage,
 ): ({ outgoing: ClientRequest } & Masked) | Refused {
   const { host } = session
-  if (!isFor(host, request)) {
-    return {
-      status: 421,
-      code: 'egress_refused',
-      message: `This connection is to ${host}: a request on it must have that Host, and a path as its target.`,
-    }
-  }
+  if (!isFor(host, request)) return misdirected(host)
   const put = putInto(door, session, passedHeaders(request))
   return 'status' in put ? put : { outgoing: send(session, request, put.headers), mask: put.mask }
 }
@@ -45,7 +40,7 @@ export function putInto(
   const secrets = secretsFor(door.link, machine, host)
   // The rules as they are now: values change, and secrets are taken away.
   if (!isAllowed(door.link, machine, host, PORT) || secrets.length === 0)
-    return { status: 403, code: 'egress_refused', message: refusalText('not_listed', host, PORT) }
+    return notAllowed('not_listed', host, PORT)
   const put = putSecrets(headers, secrets)
   if (put.kind === 'too_large')
     return { status: 431, code: 'egress_refused', message: 'The headers of this request are too large.' }
@@ -78,8 +73,8 @@ function send(
     setHost: false,
   })
   for (const [name, value] of headers) outgoing.appendHeader(name, value)
-  const { upgrade, 'transfer-encoding': encoding } = request.headers
-  if (upgrade !== undefined) outgoing.setHeader('connection', 'upgrade').setHeader('upgrade', upgrade)
+  const { upgrade = '', 'transfer-encoding': encoding } = request.headers
+  if (isUpgrade(request)) outgoing.setHeader('connection', 'upgrade').setHeader('upgrade', upgrade)
   if (encoding !== undefined) outgoing.setHeader('transfer-encoding', 'chunked')
   return outgoing
 }

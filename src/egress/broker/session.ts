@@ -7,8 +7,9 @@ import type { Duplex } from 'node:stream'
 import type { SecureContext, TLSSocket } from 'node:tls'
 import type { Door } from '../door.ts'
 import { noteBrokeredEnd } from '../noting.ts'
+import type { Refused } from '../refused.ts'
 import type { Place } from './place.ts'
-import { connectUpstream, type Refused, UpstreamError } from './upstream.ts'
+import { connectUpstream, refusalOf } from './upstream.ts'
 
 export type Session = Place & {
   agent: Agent
@@ -79,10 +80,7 @@ export function openSession(door: Door, inside: TLSSocket, { machine, host, trus
         if (requests === 0 && upstream?.destroyed) inside.end()
       }
     },
-    refusalFor: (error) =>
-      error instanceof UpstreamError
-        ? { status: error.status, code: error.code, message: error.message }
-        : { status: 502, code: 'host_unreachable', message: `${host} did not answer.` },
+    refusalFor: (error) => refusalOf(error, host),
   }
   return session
 }

@@ -3,9 +3,10 @@
 
 import { once } from 'node:events'
 import { connect, createSecureContext, type SecureContext, type TLSSocket } from 'node:tls'
-import { decide, refusalText } from '../decide.ts'
+import { decide, notAllowed } from '../decide.ts'
 import { dialName } from '../dial.ts'
 import type { Door } from '../door.ts'
+import { type Refused, unreachable } from '../refused.ts'
 
 /** As ALPN names them, the preferred one first. */
 export const protocols = ['http/1.1', 'h2'] as const
@@ -14,18 +15,18 @@ export type Protocol = (typeof protocols)[number]
 const PORT = 443
 const HANDSHAKE_MS = 10_000
 
-/** `message` is for the unit: it says nothing of this host. */
-export type Refused = { status: number; code: string; message: string }
-
 export class UpstreamError extends Error {
-  readonly status: number
-  readonly code: string
+  readonly refused: Refused
 
-  constructor(status: number, code: string, message: string) {
-    super(message)
-    this.status = status
-    this.code = code
+  constructor(refused: Refused) {
+    super(refused.message)
+    this.refused = refused
   }
+}
+
+/** What a client is told of a connection to a host that failed. */
+export function refusalOf(error: unknown, host: string): Refused {
+  return error instanceof UpstreamError ? error.refused : unreachable(host)
 }
 
 /** Returns a function that answers with what hosts are verified by: `roots`, in PEM; null for those that come with Node. */
@@ -49,10 +50,9 @@ export async function connectUpstream(
   gone: AbortSignal,
 ): Promise<TLSSocket> {
   const decision = await decide(door, machine, host, PORT)
-  if (decision.kind === 'refused')
-    throw new UpstreamError(403, 'egress_refused', refusalText(decision.reason, host, PORT))
+  if (decision.kind === 'refused') throw new UpstreamError(notAllowed(decision.reason, host, PORT))
   const socket = await dialName(decision.addresses, PORT, gone)
-  if (socket === null) throw new UpstreamError(502, 'host_unreachable', `${host} did not answer.`)
+  if (socket === null) throw new UpstreamError(unreachable(host))
   const upstream = connect({
     socket,
     servername: host,
@@ -70,7 +70,11 @@ export async function connectUpstream(
     upstream.destroy()
     socket.destroy()
     throw unverified
-      ? new UpstreamError(502, 'host_unverified', `The certificate of ${host} cannot be verified.`)
-      : new UpstreamError(502, 'host_unreachable', `${host} did not complete the TLS handshake.`)
+      ? failed('host_unverified', `The certificate of ${host} cannot be verified.`)
+      : failed('host_unreachable', `${host} did not complete the TLS handshake.`)
   }
+}
+
+function failed(code: string, message: string): UpstreamError {
+  return new UpstreamError({ status: 502, code, message })
 }

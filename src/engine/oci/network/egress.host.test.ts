@@ -62,7 +62,7 @@ beforeAll(async () => {
   processes = await startProcesses()
   await network.restrict('listed', some)
   await network.restrict('mate', { mode: 'open', allow: [], siblings: 'team', stack: 'shop', secrets: [] })
-  await network.restrict('closed', { mode: 'none', allow: [], siblings: 'none', stack: null, secrets: [] })
+  await network.restrict('closed', { mode: 'none', allow: [], siblings: 'none', stack: 'shop', secrets: [] })
 })
 afterAll(async () => {
   await lab?.close()
@@ -407,7 +407,7 @@ async function openHost(known: string[] = []): Promise<void> {
   const egress: Record<string, MachineEgress> = {
     listed: some,
     mate: { mode: 'open', allow: [], siblings: 'team', stack: 'shop', secrets: [] },
-    closed: { mode: 'none', allow: [], siblings: 'none', stack: null, secrets: [] },
+    closed: { mode: 'none', allow: [], siblings: 'none', stack: 'shop', secrets: [] },
   }
   await network.recover(
     known.map((machineId) => ({

@@ -220,6 +220,7 @@ function inetTable(options: TableOptions, state: FirewallState): string {
   chain to_sibling {
     ip saddr != @apart accept
     meta mark set ip saddr map @stacks meta mark . ip daddr @stackmates meta mark set 0 accept
+    ${REFUSED_UDP}
     counter reject with icmp type admin-prohibited
   }
   chain to_listed {
@@ -227,6 +228,7 @@ function inetTable(options: TableOptions, state: FirewallState): string {
     ip saddr . ip daddr . tcp dport @pinned accept
     ${rangeRules}
     meta l4proto tcp counter reject with tcp reset
+    ${REFUSED_UDP}
     counter reject with icmp type admin-prohibited
   }
 
@@ -295,6 +297,9 @@ const REFUSED = `set refused { type ipv4_addr; flags interval; auto-merge; ${ele
 
 /** The answer to a first segment; a reset of an existing connection has another number, or no ACK. */
 const CONNECTION_REFUSED = 'tcp flags & (rst | ack) == rst | ack tcp sequence 0'
+
+/** The only answer that a sandbox's network stack gives to a program by UDP, so that QUIC falls back at once. */
+const REFUSED_UDP = 'meta l4proto udp counter reject with icmp type port-unreachable'
 
 /** Image pulls connect to untrusted addresses, so they may not reach private services (reliability S15). */
 function pullerChains({ gids, allowed }: Pullers): string {

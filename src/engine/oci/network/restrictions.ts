@@ -48,9 +48,9 @@ export function elementsOf(address: string, { egress, stack, pins }: Restriction
     ...(isListed || isApart ? [of('narrowed', address)] : []),
     ...(isListed ? [of('listed', address)] : []),
     ...(isApart ? [of('apart', address)] : []),
-    ...(stack === null
-      ? []
-      : [of('stacks', `${address} : ${stack}`), of('stackmates', `${stack} . ${address}`)]),
+    // Whom it may reach, and who may reach it: one that may reach nobody is still reached by its stack.
+    ...(stack !== null && egress.siblings === 'stack' ? [of('stacks', `${address} : ${stack}`)] : []),
+    ...(stack === null ? [] : [of('stackmates', `${stack} . ${address}`)]),
     ...[...(isListed ? rangesIn(egress) : [])].map((range) => {
       const [, network = '', prefix = '', port = ''] = /^(.+)\/(\d+):(\d+)$/.exec(range) ?? []
       return of(rangesOf(prefix), `${address} . ${network} . ${port}`)
