@@ -29,7 +29,17 @@ export function checkEgress({ policy, teamEgress }: Bounds, asked: EgressRules):
 
 /** The same for the credential that a unit runs for, which may be another one than the caller's. */
 export function checkHolder(holder: Policy['egress'], asked: EgressRules): void {
-  refuseWider(asked, holder, 'the policy of the key or agent allows for which the unit runs')
+  refuseWider(asked, holder, 'the policy of the key or agent that the unit runs for allows')
+}
+
+/** The same for a caller of a unit that is there: it must not reach by it what it could not by one of its own. */
+export function checkUse({ egress: allowed }: Pick<Policy, 'egress'>, unit: EgressRules): void {
+  if (isWithin(unit, allowed)) return
+  const bound = `the policy of this credential allows ${describe(allowed)}`
+  throw policyViolation(
+    `This unit reaches ${beyond(unit, allowed)}, and ${bound}, also by what runs in other units. Use a unit that reaches no more, or ask an owner or admin of the team to allow more.`,
+    { field: 'egress', asked: unit, allowed },
+  )
 }
 
 /** Throws for units of one create that are made to work together and could not reach each other. */

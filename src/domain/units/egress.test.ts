@@ -121,6 +121,8 @@ describe('the rules of a unit', () => {
     })
     expect(await check('10.0.0.1', 443)).toMatchObject({ decision: 'refused' })
     expect(await check('other.internal', 80)).toMatchObject({ decision: 'refused' })
+    await set(unit, { mode: 'none' })
+    expect((await check('a.example.com', 22)).reason).toContain('"listed", with a.example.com:22 in "allow"')
   })
 })
 
@@ -145,7 +147,10 @@ describe('the bound of a key', () => {
     const bound = await keyWith(npm)
     const wide = await makeUnit(domain.app, caller)
     const exec = { cmd: ['true'], timeoutMs: 1000 }
-    await expect(execInUnit(domain.app, bound, wide.id, exec)).rejects.toMatchObject(refusal)
+    await expect(execInUnit(domain.app, bound, wide.id, exec)).rejects.toMatchObject({
+      ...refusal,
+      message: expect.stringMatching(/^This unit reaches .*Use a unit that reaches no more/),
+    })
     await stopUnit(domain.app, caller, wide.id)
     await expect(startUnit(domain.app, bound, wide.id)).rejects.toMatchObject(refusal)
   })

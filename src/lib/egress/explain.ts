@@ -13,7 +13,7 @@ export function decideEgress(rules: EgressRules, host: string, port: number): De
   if (name === null) {
     return refused('That is no name of a public host: write one such as api.github.com, or an IPv4 address.')
   }
-  const open = withoutEntries(rules)
+  const open = withoutEntries(rules, entryFor(name, port))
   if (open !== null) return open
   const entry = entryForName(parseAllowed(rules.allow), name, port)
   if (entry !== null) return allowed(formatEgressEntry(entry))
@@ -24,19 +24,26 @@ function decideAddress(rules: EgressRules, address: string, port: number): Decis
   if (!isIPv4(address)) return refused('Units have no IPv6: name the host, or an IPv4 address.')
   if (!isPublicAddress(address))
     return refused(`${address} is no address of a public host, and no unit reaches it.`)
-  const open = withoutEntries(rules)
+  const isByName = portsByName.includes(port)
+  const open = withoutEntries(rules, isByName ? 'its name' : `${address}/32:${port}`)
   if (open !== null) return open
   const entry = entryForAddress(parseAllowed(rules.allow), address, port)
   if (entry !== null) return allowed(formatEgressEntry(entry))
-  return portsByName.includes(port)
-    ? refused(`Ports 80 and 443 are decided by the name that the client asks for, and ${address} is none.`)
+  return isByName
+    ? refused(
+        `Ports 80 and 443 are decided by the name that the client asks for, and ${address} is none: add its name.`,
+      )
     : refused(`No entry of "allow" has ${address} at port ${port}: add ${address}/32:${port}.`)
 }
 
-function withoutEntries({ mode }: EgressRules): Decision | null {
+/** `entry`: what would have to be listed. */
+function withoutEntries({ mode }: EgressRules, entry: string): Decision | null {
   if (mode === 'open')
     return { decision: 'allowed', rule: null, reason: 'The unit may reach every public host.' }
-  return mode === 'none' ? refused('The unit may reach no public host: its mode is "none".') : null
+  if (mode !== 'none') return null
+  return refused(
+    `The unit may reach no public host: its mode is "none". Set the mode "listed", with ${entry} in "allow".`,
+  )
 }
 
 function entryFor(name: string, port: number): string {

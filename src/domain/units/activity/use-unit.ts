@@ -10,7 +10,7 @@ import { completesWithin } from '../../../lib/concurrency/completes-within.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
 import { findUnitOfAnyTeam } from '../../../store/units.ts'
 import type { Caller } from '../../credentials/caller.ts'
-import { checkEgress } from '../../policies/egress.ts'
+import { checkUse } from '../../policies/egress.ts'
 import { checkSecrets } from '../../policies/secrets.ts'
 import { recordEndOf } from '../lifecycle/exits.ts'
 import { machineRef } from '../model/machine.ts'
@@ -42,7 +42,7 @@ export async function useUnit<T>(
   const done = await retryOnConflict(async () => {
     const unit = await waitUntilStable(app, caller, id, leftMs(), CREATING_MS)
     // A caller must not reach or use by a unit what it could not by one of its own.
-    checkEgress({ policy: caller.policy, teamEgress: null }, unit.egress)
+    checkUse(caller.policy, unit.egress)
     checkSecrets(caller, teamSecretsOf(unit.spec.env))
     if (unit.state === 'running') return await tryToUse(app, unit, work)
     if (unit.state !== 'sleeping') throw mayWake(unit) ? notAwake() : notPossibleNow(unit, refused)
