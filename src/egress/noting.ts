@@ -47,14 +47,22 @@ export function noteAllowed(
   { name, rule }: Allowed,
   host: Socket | null,
 ): void {
-  const reason = host === null ? 'unreachable' : 'listed'
-  const address = host?.remoteAddress ?? null
-  const allowed = { host: name, address, port, protocol, decision: 'allowed', reason, rule } as const
-  const counted = door.note(machine, { ...lineNow(), ...allowed })
-  if (host === null) return
+  if (host === null) return noteFailed({ door, machine, protocol, port }, { name, rule }, 'unreachable')
+  const address = host.remoteAddress ?? null
+  const line = { host: name, address, port, protocol, decision: 'allowed', reason: 'listed', rule } as const
+  const counted = door.note(machine, { ...lineNow(), ...line })
   host.once('close', () => {
     door.note(machine, { ...counted, bytesIn: host.bytesRead, bytesOut: host.bytesWritten })
   })
+}
+
+/** A connection to a host that is allowed, on which nothing was sent. */
+export function noteFailed(
+  { door, machine, protocol, port }: Noting,
+  { name, rule }: Allowed,
+  reason: 'unreachable' | 'unverified',
+): void {
+  door.note(machine, { ...lineNow(), host: name, port, protocol, decision: 'allowed', reason, rule })
 }
 
 function lineNow() {

@@ -414,6 +414,9 @@ describe('a connection by name', () => {
     expect(await ask(upgrade, { name: 'wrong.example.com' })).toMatch(/502 Bad Gateway[^]*host_unverified/)
     const [byHttp2] = await askHttp2({ name: 'wrong.example.com' }, { 'x-key': secret.placeholder })
     expect(byHttp2).toMatchObject({ status: 502, body: expect.stringContaining('host_unverified') })
+    const line = { host: 'wrong.example.com', decision: 'allowed', reason: 'unverified', secret: null }
+    // The end of a connection of before may be noted meanwhile, which counts none.
+    expect(noted.filter(({ count }) => count > 0)).toMatchObject([line, line, line])
     expect(seen).toEqual([])
   })
 

@@ -18,30 +18,60 @@ function isLong({ length }: string): boolean {
   return length >= FORM_MIN_LENGTH
 }
 
+type Write = (value: string) => string
+
 /** Of a text, each of these characters is written in another way. */
-function escaping(characters: RegExp, escape: (character: string) => string): (value: string) => string {
+function escaping(characters: RegExp, escape: (character: string) => string): Write {
   return (value) => value.replaceAll(characters, escape)
 }
 
 const hex = (character: string) => character.charCodeAt(0).toString(16)
-const json = (value: string) => JSON.stringify(value).slice(1, -1)
-const percent = escaping(/[^A-Za-z0-9\-_.~]/g, (character) => `%${hex(character).toUpperCase()}`)
-const html = escaping(/[&<>"]/g, (character) => htmlNames[character] ?? character)
+const json: Write = (value) => JSON.stringify(value).slice(1, -1)
 
-const htmlNames: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
-
-const written: readonly ((value: string) => string)[] = [
+const jsons: Write[] = [
   json,
-  // As PHP does, and as Go and Gson do for pages.
+  // As PHP does.
   (value) => json(value).replaceAll('/', '\\/'),
-  (value) => escaping(/[<>&]/g, (character) => `\\u00${hex(character)}`)(json(value)),
-  (value) => escaping(/[<>&='+]/g, (character) => `\\u00${hex(character)}`)(json(value)),
-  percent,
-  (value) => percent(value).replaceAll(/%[0-9A-F]{2}/g, (escaped) => escaped.toLowerCase()),
-  html,
-  (value) => html(value).replaceAll("'", '&#39;'),
-  (value) => html(value).replaceAll("'", '&#x27;'),
+  // Go and Gson, for pages.
+  ...[/[<>&]/g, /[<>&=']/g].map((also): Write => {
+    const escape = escaping(also, (character) => `\\u00${hex(character)}`)
+    return (value) => escape(json(value))
+  }),
+  // .NET.
+  (value) =>
+    escaping(
+      /["<>&'+`]/g,
+      (character) => `\\u00${hex(character).toUpperCase()}`,
+    )(value.replaceAll('\\', '\\\\')),
 ]
+
+/** What each leaves as it is. */
+const percentEscapes: Write[] = [
+  // Of RFC 3986, of JavaScript, of Python, and of forms.
+  ...[/[^A-Za-z0-9\-_.~]/g, /[^A-Za-z0-9\-_.~!'()*]/g, /[^A-Za-z0-9\-_.~/]/g].map((others) =>
+    escaping(others, (character) => `%${hex(character).toUpperCase()}`),
+  ),
+  (value) => new URLSearchParams({ '': value }).toString().slice(1),
+]
+const percents = percentEscapes.flatMap((write): Write[] => [
+  write,
+  (value) => write(value).replaceAll(/%[0-9A-F]{2}/g, (escaped) => escaped.toLowerCase()),
+])
+
+/** The character references of each. */
+const htmls = [
+  { '"': '&quot;' },
+  { '"': '&quot;', "'": '&#39;' },
+  { '"': '&quot;', "'": '&#x27;' },
+  // Go, and the templates that are safe in attributes without quotes.
+  { '"': '&#34;', "'": '&#39;' },
+  { '"': '&quot;', "'": '&#39;', '/': '&#x2F;', '=': '&#x3D;', '`': '&#x60;' },
+].map((quotes): Write => {
+  const references: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', ...quotes }
+  return escaping(/[&<>"'/=`]/g, (character) => references[character] ?? character)
+})
+
+const written = [...jsons, ...percents, ...htmls]
 
 /** The characters of base64 that say nothing of the text before and behind the value, for each place that it may begin at. */
 function encodedIn(value: string): string[] {

@@ -101,6 +101,7 @@ function pass(door: Door, place: Place, { host, stream, headers }: Asked): void 
     all.filter((header) => !isPseudo(header)),
   )
   if ('status' in put) return refuse(stream, put)
+  put.note()
   const given = named([...all.filter(isPseudo), ...put.headers])
   const outgoing = host.request(given, { endStream: stream.endAfterHeaders })
   outgoing.on('error', () => {})

@@ -77,10 +77,16 @@ describe('an answer', () => {
       encodeURIComponent(value)
         .replaceAll("'", '%27')
         .replaceAll(/%../g, (each) => each.toLowerCase()),
+      encodeURIComponent(value),
+      encodeURIComponent(value).replaceAll('%2F', '/').replaceAll("'", '%27'),
       'p/a+s&lt;s&gt;w&amp;o&quot;r&#39;d=\\1234567',
+      'p/a+s&lt;s&gt;w&amp;o&#34;r&#39;d=\\1234567',
+      'p&#x2F;a+s&lt;s&gt;w&amp;o&quot;r&#39;d&#x3D;\\1234567',
+      'p/a\\u002Bs\\u003Cs\\u003Ew\\u0026o\\u0022r\\u0027d=\\\\1234567',
+      'p/a+s\\u003cs\\u003ew\\u0026o\\"r\\u0027d\\u003d\\\\1234567',
       'p/a+s\\u003cs\\u003ew\\u0026o\\"r\'d=\\\\1234567',
     ]
-    for (const each of spellings)
+    for (const each of [...spellings, new URLSearchParams({ value }).toString().slice('value='.length)])
       expect((await masked([`<${each}>`], value)).join('')).toBe(`<${stars(each)}>`)
   })
 

@@ -13,8 +13,8 @@ import { type Header, putSecrets } from './put-secrets.ts'
 import type { Place } from './place.ts'
 import type { Session } from './session.ts'
 
-/** `mask`: for what is answered; null if it passes as it is. */
-type Masked = { mask: Mask | null }
+/** `mask`: for what is answered; null if it passes as it is. `note`: to be called when the head is sent. */
+type Put = { mask: Mask | null; note: () => void }
 
 const PORT = 443
 
@@ -23,11 +23,14 @@ export function beginRequest(
   door: Door,
   session: Session,
   request: IncomingMessage,
-): ({ outgoing: ClientRequest } & Masked) | Refused {
+): { outgoing: ClientRequest; mask: Mask | null } | Refused {
   const { host } = session
   if (!isFor(host, request)) return misdirected(host)
   const put = putInto(door, session, passedHeaders(request))
-  return 'status' in put ? put : { outgoing: send(session, request, put.headers), mask: put.mask }
+  if ('status' in put) return put
+  const outgoing = send(session, request, put.headers)
+  outgoing.once('socket', put.note)
+  return { outgoing, mask: put.mask }
 }
 
 /** Returns the headers of a request with the values in them, or why it is not sent. */
@@ -35,7 +38,7 @@ export function putInto(
   door: Door,
   place: Place,
   headers: Header[],
-): ({ headers: Header[] } & Masked) | Refused {
+): ({ headers: Header[] } & Put) | Refused {
   const { machine, host } = place
   const secrets = secretsFor(door.link, machine, host)
   // The rules as they are now: values change, and secrets are taken away.
@@ -46,12 +49,12 @@ export function putInto(
     return { status: 431, code: 'egress_refused', message: 'The headers of this request are too large.' }
   for (const placeholder of put.used) place.used.add(placeholder)
   const names = secrets.filter(({ placeholder }) => put.used.includes(placeholder)).map(({ name }) => name)
-  noteBrokered(door, place, names)
   const mask = maskOf(
     secrets.map(({ value }) => value),
     put.sent,
   )
-  return { headers: put.used.length > 0 ? put.headers.map(uncompressed) : put.headers, mask }
+  const note = () => noteBrokered(door, place, names)
+  return { headers: put.used.length > 0 ? put.headers.map(uncompressed) : put.headers, mask, note }
 }
 
 /** A value could not be found in a compressed answer. */

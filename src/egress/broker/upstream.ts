@@ -6,6 +6,7 @@ import { connect, createSecureContext, type SecureContext, type TLSSocket } from
 import { decide, notAllowed } from '../decide.ts'
 import { dialName } from '../dial.ts'
 import type { Door } from '../door.ts'
+import { noteFailed, noteRefused } from '../noting.ts'
 import { type Refused, unreachable } from '../refused.ts'
 
 /** As ALPN names them, the preferred one first. */
@@ -50,9 +51,17 @@ export async function connectUpstream(
   gone: AbortSignal,
 ): Promise<TLSSocket> {
   const decision = await decide(door, machine, host, PORT)
-  if (decision.kind === 'refused') throw new UpstreamError(notAllowed(decision.reason, host, PORT))
+  const noting = { door, machine, protocol: 'tls', port: PORT } as const
+  if (decision.kind === 'refused') {
+    noteRefused(noting, decision)
+    throw new UpstreamError(notAllowed(decision.reason, host, PORT))
+  }
+  const failed = (reason: 'unreachable' | 'unverified', refused: Refused) => {
+    if (!gone.aborted) noteFailed(noting, decision, reason)
+    return new UpstreamError(refused)
+  }
   const socket = await dialName(decision.addresses, PORT, gone)
-  if (socket === null) throw new UpstreamError(unreachable(host))
+  if (socket === null) throw failed('unreachable', unreachable(host))
   const upstream = connect({
     socket,
     servername: host,
@@ -70,11 +79,11 @@ export async function connectUpstream(
     upstream.destroy()
     socket.destroy()
     throw unverified
-      ? failed('host_unverified', `The certificate of ${host} cannot be verified.`)
-      : failed('host_unreachable', `${host} did not complete the TLS handshake.`)
+      ? failed('unverified', bad('host_unverified', `The certificate of ${host} cannot be verified.`))
+      : failed('unreachable', bad('host_unreachable', `${host} did not complete the TLS handshake.`))
   }
 }
 
-function failed(code: string, message: string): UpstreamError {
-  return new UpstreamError({ status: 502, code, message })
+function bad(code: string, message: string): Refused {
+  return { status: 502, code, message }
 }

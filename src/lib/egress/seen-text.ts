@@ -14,6 +14,7 @@ export function reasonOfLine(line: SeenLine): string {
   const sentences = {
     listed: `${allows(rule)}.`,
     unreachable: `${allows(rule)}, but the host did not answer.`,
+    unverified: `${allows(rule)}, but its certificate cannot be verified, so it was sent nothing.`,
     not_listed: `No entry of "allow" names ${host}${port === null ? '' : ` at port ${port}`}: add ${entryForLine(line)}.`,
     no_name: 'Ports 80 and 443 are decided by the name that the client asks for, and it asked for none.',
     private_address: `${host} leads to a private address, which no unit may reach.`,

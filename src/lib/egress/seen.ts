@@ -15,6 +15,7 @@ export const seenDecisions = ['allowed', 'refused'] as const
 export const seenReasons = [
   'listed',
   'unreachable',
+  'unverified',
   'not_listed',
   'no_name',
   'private_address',
