@@ -161,7 +161,9 @@ function refuseByRules(egress: EgressNames, asker: string, query: Query, clock: 
   if (rules === null) return encodeAnswer(query, 'serverFailure')
   const blocked = (reason: 'siblings' | 'not_listed') => {
     const line = lineOfRefusal(query, reason, clock.now())
-    if (line !== null) egress.note(asker, line)
+    // A client appends the stack to every name that it does not find: that is no second one which the unit lacked.
+    const isSearched = reason === 'siblings' && query.name.split('.').length > UNIT_LABELS
+    if (line !== null && !isSearched) egress.note(asker, line)
     return encodeBlocked(query)
   }
   if (isOurs(query.name)) return rules.egress.siblings === 'none' ? blocked('siblings') : null
@@ -198,6 +200,9 @@ async function pinned(
 function isHostOfSecret({ secrets }: NamedRules, name: string): boolean {
   return secrets.some(({ hosts }) => hosts.includes(name))
 }
+
+/** Of `unit.stack.internal`. */
+const UNIT_LABELS = 3
 
 /**
  * All of `internal` is answered here, whether the name exists or not; a bare name can only be a unit of the stack.

@@ -129,5 +129,5 @@ function upgrade(
   const { outgoing, mask } = begun
   session.begin()
   socket.once('close', () => outgoing.destroy())
-  passUpgrade(outgoing, { socket, head, mask, refusalFor: session.refusalFor })
+  passUpgrade(outgoing, { socket, head, mask, refusalFor: (error) => session.refusalFor(error) })
 }

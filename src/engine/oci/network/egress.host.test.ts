@@ -220,7 +220,8 @@ test('what was reached and refused is told by machine, with bytes, and each name
     { dns: 'git.example.com', type: 'A' },
     ...many,
   )
-  await from('closed', tls('c.example.com'), { dns: 'mate.shop.internal', type: 'A' })
+  const searched = { dns: 'd.example.com.shop.internal', type: 'A' }
+  await from('closed', tls('c.example.com'), searched, { dns: 'mate.shop.internal', type: 'A' })
   await expect
     .poll(() => [...told.keys()], { timeout: 10_000 })
     .toEqual(
@@ -236,6 +237,8 @@ test('what was reached and refused is told by machine, with bytes, and each name
         'closed refused dns mate.shop.internal siblings',
       ]),
     )
+  // What a client makes of a name that it does not find is no second one.
+  expect([...told.keys()].filter((key) => key.includes('d.example.com'))).toEqual([])
   expect(told.get('listed allowed tls a.example.com:443 listed')?.bytesIn).toBeGreaterThan(500)
   // Forty a minute, of which there are two at most.
   expect([...told.keys()].filter((key) => key.startsWith('listed refused dns n')).length).toBeLessThan(83)
