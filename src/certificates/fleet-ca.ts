@@ -80,14 +80,23 @@ export async function issueDoor(dataDir: string, now: Date): Promise<string> {
   return await issueCertificate(authority, { names: [`join.${FLEET_DOMAIN}`], usage: 'serverAuth' })
 }
 
+export type AuthorityTimes = { endsAt: Date; replacedFrom: Date }
+
 /** When the authority ends, and from when on another one takes its place; null if there is none. */
-export async function readAuthorityTimes(
-  dataDir: string,
-): Promise<{ endsAt: Date; replacedFrom: Date } | null> {
+export async function readAuthorityTimes(dataDir: string): Promise<AuthorityTimes | null> {
   const certificate = readCertificate(await readFile(fleetAuthorityFile(dataDir), 'utf8').catch(() => ''))
   if (!certificate) return null
   const endsAt = certificate.validToDate
   return { endsAt, replacedFrom: new Date(endsAt.getTime() - CERTIFICATE_DAYS * DAY) }
+}
+
+/** Two years before the authority ends, and one before another takes its place. */
+const ADVICE_MS = 730 * DAY
+
+/** Null: it is too early for one. */
+export function adviceOnAuthority({ endsAt, replacedFrom }: AuthorityTimes, now: Date): string | null {
+  if (endsAt.getTime() - now.getTime() > ADVICE_MS) return null
+  return `From ${replacedFrom.toISOString().slice(0, 10)} on another one takes its place, and each host then has to join again (npm run hosts -- join-token).`
 }
 
 /** The authority's certificate. */

@@ -4,7 +4,7 @@ import type { Config } from '../config.ts'
 import { print } from '../lib/terminal.ts'
 import { boundsChecks } from './bounds.ts'
 import { type Check, type Finding, runCheck } from './check.ts'
-import { engineCertificateCheck } from './engine-certificate.ts'
+import { authorityCheck, engineCertificateCheck } from './engine-certificate.ts'
 import { gatewayWorkersCheck } from './gateway-workers.ts'
 import { hostChecks, tenancyChecks } from './host.ts'
 import { isolationChecks } from './isolation.ts'
@@ -17,7 +17,7 @@ const sections: { title: string; checks: Check[] }[] = [
   { title: 'Kernel', checks: kernelChecks },
   { title: 'Programs', checks: programChecks },
   { title: 'Isolation', checks: isolationChecks },
-  { title: 'Network', checks: [...networkChecks, engineCertificateCheck] },
+  { title: 'Network', checks: [...networkChecks, engineCertificateCheck, authorityCheck] },
   { title: 'Between tenants', checks: tenancyChecks },
   { title: 'Bounds', checks: boundsChecks },
 ]

@@ -1,4 +1,4 @@
-// What the doctor says of the certificate with which an engine answers over TLS.
+// What the doctor says of the certificate with which an engine answers over TLS, and of what signs such certificates.
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { issueIdentity } from '../certificates/fleet-ca.ts'
 import { DAY } from '../lib/clock.ts'
-import { engineCertificateFinding } from './engine-certificate.ts'
+import { authorityFinding, engineCertificateFinding } from './engine-certificate.ts'
 
 let directory: string
 let certificateFile: string
@@ -53,4 +53,13 @@ it('a host that has not joined is told how, a file that holds no certificate is 
   expect(await engineCertificateFinding({ role: 'all', engineTls: null }, new Date())).toMatchObject({
     state: 'ok',
   })
+})
+
+it('the authority of hosts is said with its end, from two years before it with what has to be done', async () => {
+  const of = async (days: number, dataDir = directory) =>
+    await authorityFinding({ dataDir }, new Date(Date.now() + days * DAY))
+  const [year] = new Date(Date.now() + 3650 * DAY).toISOString().split('-')
+  expect(await of(0)).toMatchObject({ state: 'ok', detail: expect.stringContaining(`until ${year}-`) })
+  expect(await of(8 * 365)).toMatchObject({ state: 'warn', advice: expect.stringContaining('join again') })
+  expect(await of(0, join(directory, 'none'))).toMatchObject({ state: 'ok' })
 })

@@ -1,7 +1,8 @@
-// The certificate with which the engine answers a server on another machine.
+// The certificate with which the engine answers a server on another machine, and the authority of such certificates.
 
 import { X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
+import { adviceOnAuthority, readAuthorityTimes } from '../certificates/fleet-ca.ts'
 import type { Config } from '../config.ts'
 import { DAY } from '../lib/clock.ts'
 import { memberOf, parseIdentity } from '../lib/fleet-identity.ts'
@@ -10,6 +11,20 @@ import { type Check, fail, type Finding, ok, warn } from './check.ts'
 export const engineCertificateCheck: Check = {
   name: 'engine over TLS',
   run: async (config) => await engineCertificateFinding(config, new Date()),
+}
+
+/** On the server's machine. */
+export const authorityCheck: Check = {
+  name: 'authority of hosts',
+  run: async (config) => await authorityFinding(config, new Date()),
+}
+
+export async function authorityFinding({ dataDir }: Pick<Config, 'dataDir'>, now: Date): Promise<Finding> {
+  const times = await readAuthorityTimes(dataDir)
+  if (!times) return ok('none here; a machine whose Berth has no other hosts needs none')
+  const until = `certificates of hosts are signed by one until ${times.endsAt.toISOString().slice(0, 10)}`
+  const advice = adviceOnAuthority(times, now)
+  return advice === null ? ok(until) : warn(until, advice)
 }
 
 const SOON_MS = 60 * DAY

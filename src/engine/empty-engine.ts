@@ -1,7 +1,7 @@
 // The engine of a host that was given up: it has no machine, so that what was on it can be ended and deleted.
 
 import { type Engine, isolationClasses } from './engine.ts'
-import { EngineError } from './errors.ts'
+import { HostLostError } from './errors.ts'
 
 const answers: Partial<Engine> = {
   capabilities: async () => ({
@@ -32,7 +32,7 @@ export const emptyEngine = new Proxy(answers, {
 }) as Engine
 
 async function unknown(): Promise<never> {
-  return await Promise.reject(new EngineError('unknown_machine', 'The host of this unit was given up.'))
+  return await Promise.reject(new HostLostError())
 }
 
 async function untilAborted(signal: AbortSignal): Promise<void> {

@@ -56,6 +56,14 @@ export class EngineError extends Error {
   }
 }
 
+/** The operator has given up the host of the unit, so nothing is asked. */
+export class HostLostError extends EngineError {
+  constructor() {
+    super('unknown_machine', 'The host of this unit was given up.')
+    this.name = 'HostLostError'
+  }
+}
+
 export function isEngineError(error: unknown, kind?: EngineErrorKind): error is EngineError {
   return error instanceof EngineError && (kind === undefined || error.kind === kind)
 }

@@ -8,6 +8,7 @@ import type { Log } from '../lib/log.ts'
 import { type Address, addressText } from '../lib/setting-values.ts'
 import { identityFileIn } from '../processes/channel.ts'
 import type { Database } from '../store/db.ts'
+import { listHosts } from '../store/hosts.ts'
 import { joinHost, type JoinOutcome } from '../store/joined-hosts.ts'
 import { type Door, type NewMember, openDoor } from '../supervisor/join/door.ts'
 import { isAnyAddress } from '../supervisor/join/join.ts'
@@ -17,7 +18,7 @@ import { keptStateOf } from '../supervisor/process-command.ts'
 export async function openDoorOf(
   { dataDir, hostsAddress }: Config,
   { db, log }: { db: Kysely<Database>; log: Log },
-  { name, at }: { name: string; at: Address },
+  { name, at, refused }: { name: string; at: Address; refused: (peer: string, why: string) => void },
 ): Promise<Door> {
   const isRunning = await access(identityFileIn(keptStateOf(dataDir, 'server'))).then(
     () => true,
@@ -27,6 +28,9 @@ export async function openDoorOf(
     throw new Error(
       'Start Berth with BERTH_HOSTS_ADDRESS first, the address for other hosts, and set it for this command too.',
     )
+  const named = (await listHosts(db)).find((each) => each.name === name && each.state !== 'removed')
+  if (named && named.address === null)
+    throw new Error(`${name} is the name of a host that is not another machine: take another name.`)
   const host = isAnyAddress(hostsAddress.host) ? at.host : hostsAddress.host
   const link = { host, port: hostsAddress.port }
   const enter = async ({ instance, engine }: NewMember): Promise<void> => {
@@ -35,7 +39,7 @@ export async function openDoorOf(
     const why = refusalOf(outcome, name)
     if (why !== null) throw new Refusal(why)
   }
-  return await openDoor({ dataDir, name, at, link, enter, log })
+  return await openDoor({ dataDir, name, at, link, enter, refused, log })
 }
 
 function refusalOf(outcome: JoinOutcome, name: string): string | null {

@@ -1,36 +1,41 @@
 // `npm run hosts -- list`: the hosts of this Berth, and what to do about each.
 
 import type { Kysely } from 'kysely'
+import { adviceOnAuthority, type AuthorityTimes } from '../certificates/fleet-ca.ts'
 import { DAY, SECOND } from '../lib/clock.ts'
 import type { Database } from '../store/db.ts'
 import { countUnitsByHost, type HostRecord, listHosts } from '../store/hosts.ts'
 import { HOST_TAKEN_OVER } from '../domain/hosts/away.ts'
 import type { Block } from '../supervisor/join/blocks.ts'
+import { isolationClasses } from '../engine/engine.ts'
 import { formatTable, printable } from './table.ts'
 
+const NOTHING = 'nothing'
 /** Longer than three heartbeats. */
 const SILENT_MS = 20 * SECOND
 
 /** Returns the lines to print. `blocks`: of the hosts that have joined, and of this machine. */
 export async function tableOfHosts(db: Kysely<Database>, now: Date, blocks: Block[]): Promise<string[]> {
   const [hosts, units] = [await listHosts(db), await countUnitsByHost(db)]
-  const rows = hosts.map((host) => {
-    const count = units.get(host.id) ?? 0
-    return [
-      printable(host.name),
-      host.awaySince && host.state !== 'lost' ? 'away' : host.state,
-      host.region ?? '-',
-      host.address ?? 'this machine',
-      blocks.find(({ instance }) => instance === host.instance)?.subnet ?? '-',
-      String(count),
-      host.availableMb === null ? '-' : `${host.availableMb} of ${host.memoryMb} MB`,
-      clockOf(host),
-      certificatesOf(host, now),
-      host.seenAt === null ? 'never' : `${secondsSince(host, now)} s ago`,
-      host.id,
-      nextStep(host, count, now),
-    ]
-  })
+  const rows = hosts
+    .filter(({ state }) => state !== 'removed')
+    .map((host) => {
+      const count = units.get(host.id) ?? 0
+      return [
+        printable(host.name),
+        host.awaySince && host.state !== 'lost' ? 'away' : host.state,
+        host.region ?? '-',
+        host.address ?? 'this machine',
+        blocks.find(({ instance }) => instance === host.instance)?.subnet ?? '-',
+        String(count),
+        host.availableMb === null ? '-' : `${host.availableMb} of ${host.memoryMb} MB`,
+        clockOf(host),
+        certificatesOf(host, now),
+        host.seenAt === null ? 'never' : `${secondsSince(host, now)} s ago`,
+        host.id,
+        nextStep(host, count, now) ?? weakness(host, hosts) ?? NOTHING,
+      ]
+    })
   const known = new Set(hosts.map(({ instance }) => instance))
   rows.push(...blocks.filter(({ instance }) => !known.has(instance)).map(rowOfUnknown))
   return formatTable([
@@ -52,17 +57,12 @@ export async function tableOfHosts(db: Kysely<Database>, now: Date, blocks: Bloc
   ])
 }
 
-/** Two years before the authority ends, and one before another takes its place. */
-const ADVICE_MS = 730 * DAY
-
 /** Lines below the table. Null: there is no authority. */
-export function adviceOnAuthority(times: { endsAt: Date; replacedFrom: Date } | null, now: Date): string[] {
-  if (!times || times.endsAt.getTime() - now.getTime() > ADVICE_MS) return []
-  const [ends, from] = [times.endsAt, times.replacedFrom].map((date) => date.toISOString().slice(0, 10))
-  return [
-    '',
-    `The authority of these certificates ends on ${ends}. From ${from} on another one takes its place, and each host then has to join again (npm run hosts -- join-token).`,
-  ]
+export function linesOnAuthority(times: AuthorityTimes | null, now: Date): string[] {
+  if (!times) return []
+  const ends = `The authority of these certificates ends on ${times.endsAt.toISOString().slice(0, 10)}.`
+  const advice = adviceOnAuthority(times, now)
+  return ['', advice === null ? ends : `${ends} ${advice}`]
 }
 
 /** As after a backup from before it joined was restored. */
@@ -96,10 +96,12 @@ function secondsSince({ seenAt }: HostRecord, now: Date): number {
   return seenAt === null ? Infinity : Math.max(0, Math.round((now.getTime() - seenAt.getTime()) / SECOND))
 }
 
-function nextStep(host: HostRecord, units: number, now: Date): string {
-  if (host.state === 'removed') return 'nothing'
+/** Null: nothing that its state asks for. */
+function nextStep(host: HostRecord, units: number, now: Date): string | null {
   if (host.state === 'lost')
-    return units === 0 ? 'npm run hosts -- remove' : 'destroy its units, and make them anew'
+    return units === 0
+      ? `npm run hosts -- remove ${printable(host.name)}`
+      : 'nothing: it can be removed once its teams have destroyed its units'
   const certificates = stepOfCertificates(host, now)
   if (certificates !== null) return certificates
   if (host.awaySince && host.reason === HOST_TAKEN_OVER)
@@ -107,12 +109,24 @@ function nextStep(host: HostRecord, units: number, now: Date): string {
   if (host.state === 'joining')
     return `start Berth on it with BERTH_ROLE=host, and let this machine reach ${host.address ?? 'it'}`
   if (host.awaySince)
-    return `${host.reason === null ? '' : `${printable(host.reason)}: `}bring it back, or say that it is lost`
-  if (host.state === 'draining')
-    return units === 0 && host.address !== null
-      ? 'npm run hosts -- remove'
-      : 'wait until its units are destroyed, or undrain it'
-  if (secondsSince(host, now) * SECOND <= SILENT_MS) return 'nothing'
-  if (units === 0) return 'nothing: it has no units'
+    return `${host.reason === null ? '' : `${printable(host.reason)}: `}bring it back, or, if it never comes back, npm run hosts -- lost ${printable(host.name)}`
+  if (host.state === 'draining') return nextStepOfDrained(host, units)
+  if (units === 0 || secondsSince(host, now) * SECOND <= SILENT_MS) return null
   return 'start Berth on its data directory; its units cannot be used until then'
+}
+
+function nextStepOfDrained({ name, address }: HostRecord, units: number): string {
+  const undrain = `npm run hosts -- undrain ${printable(name)}`
+  if (address === null) return `nothing: it takes units again after ${undrain}`
+  if (units === 0) return `npm run hosts -- remove ${printable(name)}, or undrain it`
+  return `nothing: it can be removed once its units are destroyed, and takes units again after ${undrain}`
+}
+
+/** New teams go where isolation is strongest (decision 148). Null if that is here too. */
+function weakness({ name, classes }: HostRecord, hosts: HostRecord[]): string | null {
+  const open = hosts.filter(({ state, awaySince }) => state === 'ready' && awaySince === null)
+  const strongest = isolationClasses.find((each) => open.some((host) => host.classes?.[0] === each))
+  const own = classes?.[0]
+  if (own === undefined || strongest === undefined || own === strongest) return null
+  return `no new teams while another host isolates by ${strongest}, and this one by ${own}: npm run doctor on ${printable(name)} says why`
 }

@@ -17,7 +17,7 @@ const moves = {
 } as const
 
 const done = {
-  drain: 'takes no units of new teams, and what is there goes on',
+  drain: 'takes no new units, and what is there goes on',
   undrain: 'takes units again',
   lost: 'is given up: its units have lost their runs, and nothing there is called any more',
   remove: 'is removed',
@@ -49,10 +49,17 @@ async function refuseUnwise(
 ): Promise<void> {
   const others = hosts.filter(({ id, state }) => id !== host.id && state === 'ready')
   if (verb === 'drain' && others.length === 0)
-    throw new Error(`${host.name} is the only host that takes units: add another one first.`)
+    throw new Error(`${host.name} is the only host that takes units: add another one first, or undrain one.`)
   if (verb === 'lost' && host.awaySince === null && host.address !== null)
     throw new Error(`${host.name} answers, so it is not lost: drain it, and remove it once it has no units.`)
   const units = (await countUnitsByHost(db)).get(host.id) ?? 0
   if (verb === 'remove' && units > 0)
-    throw new Error(`${host.name} has ${units} units: destroy them first, since their disks are there alone.`)
+    throw new Error(`${host.name} has ${units === 1 ? '1 unit' : `${units} units`}: ${wayToRemove(host)}`)
+}
+
+function wayToRemove({ name, state, awaySince }: HostRecord): string {
+  if (state === 'lost')
+    return 'it can be removed once its teams have destroyed them; until then it does no harm in the list.'
+  if (awaySince === null) return 'destroy them first, since their disks are there alone.'
+  return `bring it back, or, if it never comes back, "npm run hosts -- lost ${name}", after which they can be destroyed.`
 }

@@ -1,14 +1,22 @@
 // The operator's command for hosts: what it shows, what it decides, and what it refuses with the way out.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createTestDomain, type TestDomain } from '../../test/support/domain.ts'
+import { createTestDomain, makeUnit, type TestDomain } from '../../test/support/domain.ts'
 import { newId } from '../lib/ids.ts'
 import { HOST_TAKEN_OVER } from '../domain/hosts/away.ts'
 import { DAY } from '../lib/clock.ts'
 import { noteRefusedRenewal, saveCertificatesEnd } from '../store/host-certificates.ts'
-import { insertHost, listHosts, meetLocalHost, setHostAway, setHostState } from '../store/hosts.ts'
+import {
+  insertHost,
+  listHosts,
+  meetLocalHost,
+  saveHostFacts,
+  setHostAway,
+  setHostState,
+} from '../store/hosts.ts'
 import { joinHost } from '../store/joined-hosts.ts'
-import { adviceOnAuthority, tableOfHosts } from './hosts-list.ts'
+import { helpOf } from './hosts-help.ts'
+import { linesOnAuthority, tableOfHosts } from './hosts-list.ts'
 import { tableOfHostEvents } from './hosts-log.ts'
 import { decideAboutHost, type HostVerb } from './hosts-states.ts'
 import { parseCommand } from './hosts.ts'
@@ -55,6 +63,7 @@ describe('npm run hosts', () => {
     expect(await decide('lost', 'here-gone')).toEqual([expect.stringMatching(/^here-gone is given up/)])
     expect(await stateOf('here-gone')).toBe('lost')
     expect(await decide('remove', 'here-gone')).toEqual(['here-gone is removed.'])
+    expect((await tableOfHosts(domain.app.db, now, [])).join('\n')).not.toContain('here-gone')
     await expect(decide('remove', 'here-gone')).rejects.toThrow('There is no host "here-gone"')
   })
 
@@ -107,7 +116,7 @@ describe('npm run hosts', () => {
     )
     const reason = 'it was given up'
     for (const at of [now, now]) await noteRefusedRenewal(db, { id: far.id, at, reason })
-    expect(await rowWith(365, now)).toMatch(/ until DAY .* nothing: it has no units$/)
+    expect(await rowWith(365, now)).toMatch(/ until DAY .* nothing$/)
     const [, ...rows] = await tableOfHostEvents(db, 'north')
     expect(rows.map((row) => row.split(/ {2,}/).slice(2))).toEqual([
       ['takes units', '-'],
@@ -118,14 +127,14 @@ describe('npm run hosts', () => {
     await decide('remove', 'north')
   })
 
-  it('says two years before the authority ends when hosts have to join again', () => {
+  it('says when the authority ends, and two years before it that hosts have to join again', () => {
     const endsIn = (days: number) => ({
       endsAt: new Date(now.getTime() + days * DAY),
       replacedFrom: new Date('2035-01-01'),
     })
-    expect(adviceOnAuthority(null, now)).toEqual([])
-    expect(adviceOnAuthority(endsIn(731), now)).toEqual([])
-    expect(adviceOnAuthority(endsIn(729), now).join('\n')).toContain(
+    expect(linesOnAuthority(null, now)).toEqual([])
+    expect(linesOnAuthority(endsIn(731), now).join('\n')).toMatch(/ends on \d{4}-\d\d-\d\d\.$/)
+    expect(linesOnAuthority(endsIn(729), now).join('\n')).toContain(
       'From 2035-01-01 on another one takes its place',
     )
   })
@@ -135,6 +144,63 @@ describe('npm run hosts', () => {
     const far = { id: newId('host'), name: 'far', address: '10.0.0.2:7075', region: null }
     await insertHost(domain.app.db, far)
     await expect(decide('lost', 'far')).rejects.toThrow('answers, so it is not lost')
+  })
+
+  it('says of a host with weaker isolation than another one why no new team comes to it', async () => {
+    const { db } = domain.app
+    const weak = { id: newId('host'), name: 'weak', address: '10.0.0.5:7075', region: null }
+    await insertHost(db, weak)
+    await setHostState(db, { id: weak.id, from: ['joining'], to: 'ready', at: now })
+    const facts = { boot: 'boot', cpus: 2, memoryMb: 2048, availableMb: 1024, clockOffsetMs: 0 }
+    const tell = async (name: string, instance: string, classes: string[]) => {
+      const { id } = (await listHosts(db)).find((host) => host.name === name) ?? { id: '' }
+      await saveHostFacts(db, [{ ...facts, id, instance, classes }])
+      return (await tableOfHosts(db, now, [])).find((row) => row.startsWith('weak'))
+    }
+    expect(await tell('weak', 'weak', ['runc'])).not.toContain('no new teams')
+    expect(await tell('here', 'here', ['gvisor', 'runc'])).toMatch(
+      /no new teams while another host isolates by gvisor, and this one by runc: npm run doctor on weak/,
+    )
+    expect(await tell('weak', 'weak', ['gvisor', 'runc'])).not.toContain('no new teams')
+  })
+
+  it('says of a host with units how it can be removed: drained, away, or given up', async () => {
+    const { app } = domain
+    const { db } = app
+    const caller = await domain.makeCaller()
+    const { host } = await makeUnit(app, caller)
+    const away = { id: host.id, at: now, reason: null }
+    const [{ name } = { name: '' }] = (await listHosts(db)).filter(({ id }) => id === host.id)
+    const remove = async () => await decideAboutHost(app, { verb: 'remove', name, here: 'other', now })
+    await expect(remove()).rejects.toThrow('has 1 unit: destroy them first')
+    await setHostAway(db, { ...away, awaySince: now })
+    await expect(remove()).rejects.toThrow(
+      `bring it back, or, if it never comes back, "npm run hosts -- lost ${name}"`,
+    )
+    await setHostState(db, { id: host.id, from: ['ready'], to: 'lost', at: now })
+    await expect(remove()).rejects.toThrow('once its teams have destroyed them')
+    expect((await tableOfHosts(db, now, [])).find((row) => row.startsWith(name))).toContain(
+      'once its teams have',
+    )
+  })
+
+  it.each([
+    'list',
+    'log',
+    'drain',
+    'undrain',
+    'lost',
+    'remove',
+    'join-token',
+    'check',
+    'reclaim',
+    'certificate',
+  ])('explains %s alone, and what comes after it', (verb) => {
+    expect(parseCommand([verb, '--help'])).toEqual({ kind: 'help', of: verb })
+    const said = helpOf(verb)
+    expect(said).toContain(`${verb}`)
+    expect(said.split('npm run hosts -- ').length).toBe(2)
+    expect(helpOf(undefined)).toContain(said.split('\n')[0])
   })
 
   it.each([

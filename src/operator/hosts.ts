@@ -1,11 +1,12 @@
 // `npm run hosts -- …`: the hosts of this Berth, how a machine becomes one, and whether its engine answers.
 
+import { X509Certificate } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { issueIdentity, readAuthorityTimes } from '../certificates/fleet-ca.ts'
 import type { Config } from '../config.ts'
-import { isHostName } from '../lib/fleet-identity.ts'
+import { isHostName, parseIdentity } from '../lib/fleet-identity.ts'
 import { address, type Address } from '../lib/setting-values.ts'
 import { print } from '../lib/terminal.ts'
 import { listHosts } from '../store/hosts.ts'
@@ -14,43 +15,14 @@ import { listBlocks, takeBlockBack } from '../supervisor/join/blocks.ts'
 import { writeToken } from '../supervisor/join/protocol.ts'
 import { runBesideBerth } from './beside-berth.ts'
 import { checkHost, reclaimHost } from './hosts-engines.ts'
+import { helpOf } from './hosts-help.ts'
 import { openDoorOf } from './hosts-join.ts'
-import { adviceOnAuthority, tableOfHosts } from './hosts-list.ts'
+import { linesOnAuthority, tableOfHosts } from './hosts-list.ts'
 import { tableOfHostEvents } from './hosts-log.ts'
 import { decideAboutHost, type HostVerb, hostVerbs } from './hosts-states.ts'
 
-const help = `The hosts of this Berth, and machines whose engines answer over the network.
-
-  npm run hosts -- list
-      Each host: its state, how many units it has, when it was last seen, and what to do. Berth must be running.
-
-  npm run hosts -- log [NAME]
-      What happened to them: who was away, came back, was drained, given up or removed, and when.
-
-  npm run hosts -- drain NAME | undrain NAME
-      A host that is drained takes no units of new teams, and no new units of its own teams; what is there goes on.
-
-  npm run hosts -- lost NAME
-      Only you know that a host will not come back: its units have lost their runs, and their disks are there alone.
-
-  npm run hosts -- remove NAME
-      A host without units, drained or lost, or one that has joined.
-
-  npm run hosts -- join-token NAME ADDRESS:PORT
-      Prints how the machine NAME joins, and waits for it there, at an address of this machine: for an hour, and once.
-
-  npm run hosts -- check NAME ADDRESS:PORT
-      Whether that engine answers this machine, and if not, what to look at.
-
-  npm run hosts -- reclaim NAME
-      Only you know that no other server is meant to call a host that another one has called, as after a restored
-      backup: this server then restarts, and the host follows it.
-
-  npm run hosts -- certificate NAME FILE
-      Writes key and certificate for a Berth whose engine is to answer over TLS beside its own server. A host needs none.`
-
 type Command =
-  | { kind: 'help' }
+  | { kind: 'help'; of: string | undefined }
   | { kind: 'list' }
   | { kind: 'log'; name: string | null }
   | { kind: 'decide'; verb: HostVerb; name: string }
@@ -63,7 +35,7 @@ type Command =
 export async function runHostsCommand(config: Config, args: string[]): Promise<number> {
   const { dataDir } = config
   const command = parseCommand(args)
-  if (command.kind === 'help') print(help)
+  if (command.kind === 'help') print(helpOf(command.of))
   else if (command.kind === 'list') for (const line of await listEverything(config)) print(line)
   else if (command.kind === 'log')
     for (const line of await runBesideBerth(config, ({ db }) => tableOfHostEvents(db, command.name)))
@@ -72,9 +44,9 @@ export async function runHostsCommand(config: Config, args: string[]): Promise<n
   else if (command.kind === 'join-token') await waitForHost(config, command)
   else if (command.kind === 'reclaim') print(await reclaimHost(config, command.name))
   else if (command.kind === 'certificate') {
-    await writeCertificate(dataDir, command)
+    const endsAt = await writeCertificate(dataDir, command)
     print(
-      `${command.file} is the key and the certificate of ${command.name}. "npm run hosts -- --help" says what to do with it.`,
+      `${command.file} is the key and the certificate of ${command.name}, until ${endsAt}. "npm run hosts -- certificate --help" says what to do with it.`,
     )
   } else print(await checkHost(dataDir, command))
   return 0
@@ -99,7 +71,7 @@ async function listEverything(config: Config): Promise<string[]> {
   const blocks = [...own, ...(await listBlocks(dataDir))]
   const now = new Date()
   const lines = await runBesideBerth(config, ({ db }) => tableOfHosts(db, now, blocks))
-  return [...lines, ...adviceOnAuthority(await readAuthorityTimes(dataDir), now)]
+  return [...lines, ...linesOnAuthority(await readAuthorityTimes(dataDir), now)]
 }
 
 /** Throws a sentence that says what to type instead. */
@@ -110,7 +82,7 @@ export function parseCommand(args: string[]): Command {
     options: { help: { type: 'boolean', short: 'h' } },
   })
   const [verb, name, third, ...rest] = positionals
-  if (values.help || verb === undefined) return { kind: 'help' }
+  if (values.help || verb === undefined) return { kind: 'help', of: verb }
   if (verb === 'list') {
     if (name !== undefined) throw usage('list takes nothing else')
     return { kind: 'list' }
@@ -149,7 +121,8 @@ export function parseCommand(args: string[]): Command {
 
 async function waitForHost(config: Config, { name, at }: { name: string; at: Address }): Promise<void> {
   await runBesideBerth(config, async (inside) => {
-    const door = await openDoorOf(config, inside, { name, at })
+    const refused = (peer: string, why: string) => print(`A machine at ${peer} was refused: ${why}.`)
+    const door = await openDoorOf(config, inside, { name, at, refused })
     print(`On the other machine, as root, within an hour:
 
   BERTH_ROLE=host BERTH_JOIN=${writeToken(door.token)} npm start
@@ -159,10 +132,11 @@ It is waited for at ${door.token.host}:${door.token.port}. Ctrl-C makes the toke
   })
 }
 
+/** Returns until when it is good. */
 async function writeCertificate(
   dataDir: string,
   { name, file }: Extract<Command, { kind: 'certificate' }>,
-): Promise<void> {
+): Promise<string> {
   const identity = await issueIdentity(dataDir, { role: 'engine', host: name }, new Date())
   // A file that is there may be in use.
   await writeFile(file, identity, { mode: 0o600, flag: 'wx' }).catch((cause: NodeJS.ErrnoException) => {
@@ -170,6 +144,7 @@ async function writeCertificate(
       cause.code === 'EEXIST' ? 'is there already: name another one' : `cannot be written (${cause.code})`
     throw new Error(`${file} ${why}.`, { cause })
   })
+  return new X509Certificate(parseIdentity(identity).certificate).validToDate.toISOString().slice(0, 10)
 }
 
 function usage(problem: string): Error {

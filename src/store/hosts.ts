@@ -15,6 +15,8 @@ export type HostRecord = {
   awaySince: Date | null
   reason: string | null
   boot: string | null
+  /** The isolation classes that it has, the one of new units first; null before it said so. */
+  classes: string[] | null
   availableMb: number | null
   memoryMb: number | null
   clockOffsetMs: number | null
@@ -40,6 +42,7 @@ export async function listHosts(db: Kysely<Database>): Promise<HostRecord[]> {
       'away_since as awaySince',
       'reason',
       'hosts.boot',
+      'classes',
       'available_mb as availableMb',
       'memory_mb as memoryMb',
       'clock_offset_ms as clockOffsetMs',
@@ -110,6 +113,7 @@ export type HostFactsRow = {
   id: string
   instance: string
   boot: string
+  /** The one of new units first. */
   classes: string[]
   cpus: number
   memoryMb: number

@@ -38,6 +38,7 @@ export function announceHost(config: Config, { name, door }: Membership, engine:
 Berth is ready, as the host ${name}.
 
   Server       on the machine ${door.host}; "npm run hosts -- list" there shows whether it calls this host
+  Units' URLs  ${trustedBy(config)}
   Engine       ${config.engineTls ? addressText(config.engineTls) : '-'}, for that server alone
   Isolation    ${engine.isolation}: ${engine.reason}
   Log          ${logPathOf(config.dataDir)}

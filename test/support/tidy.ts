@@ -28,7 +28,7 @@ const layers = {
   gateway: ['lib', 'config', 'contract', 'store', 'certificates', 'app', 'domain'],
   jobs: ['lib', 'app', 'domain'],
   metrics: ['lib', 'config', 'contract', 'store', 'engine', 'app'],
-  doctor: ['lib', 'config', 'engine', 'engine/behind'],
+  doctor: ['lib', 'config', 'certificates', 'engine', 'engine/behind'],
   processes: [
     'lib',
     'config',

@@ -1,6 +1,6 @@
-// The error that callers get for a unit whose host does not answer.
+// The errors that callers get for a unit whose host does not answer, or was given up.
 
-import { AppError } from '../../contract/errors.ts'
+import { AppError, providerError } from '../../contract/errors.ts'
 
 /** It is asked every two seconds. */
 const BACK_S = 5
@@ -14,4 +14,12 @@ export function hostAway(since: Date, cause?: unknown): AppError {
   const message = `The host of this unit has not answered since ${at}; units on other hosts can be used. Try again in ${BACK_S} s.`
   const details = { reason: 'host_away', since: at }
   return new AppError('unavailable', 503, message, { details, retryAfterS: BACK_S, cause })
+}
+
+export const HOST_LOST =
+  'The host of this unit was given up, and its disk cannot be reached. Destroy the unit, and create it anew.'
+
+/** Nothing changes this but a host that joins again, so it is no 503. */
+export function hostLost(unitId: string, cause: unknown): AppError {
+  return providerError(HOST_LOST, { details: { reason: 'host_lost', unitId }, cause })
 }

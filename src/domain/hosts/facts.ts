@@ -77,12 +77,13 @@ export async function saveFacts(app: App, hosts: FleetHost[]): Promise<void> {
 
 function rowOf(app: App, { id, capacity, clockOffsetMs }: FleetHost): HostFactsRow | null {
   if (!capacity?.host) return null
-  const classes = app.capabilities.get(id)?.classes ?? []
+  const known = app.capabilities.get(id)
+  const usable = (known?.classes ?? []).filter(({ available }) => available).map((each) => each.class)
   return {
     id,
     instance: capacity.host.instance,
     boot: capacity.host.boot,
-    classes: classes.filter(({ available }) => available).map((each) => each.class),
+    classes: usable.toSorted((one) => (one === known?.defaultClass ? -1 : 0)),
     cpus: capacity.cpus,
     memoryMb: capacity.memoryMb,
     availableMb: capacity.availableMemoryMb,

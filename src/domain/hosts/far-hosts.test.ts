@@ -210,7 +210,15 @@ describe('with two hosts behind TLS', () => {
     await pass(20 * SECOND)
     await setHostState(app.db, { id: far.west.id, from: ['ready'], to: 'lost', at: domain.clock.now() })
     await pass(4 * SECOND)
-    expect(await getUnit(app, caller, id)).toMatchObject({ state: 'sleeping', stoppedReason: 'provider' })
+    const error = expect.stringMatching(/^The host of this unit was given up.* Destroy the unit/)
+    const ended = { state: 'sleeping', stoppedReason: 'provider', error }
+    expect(await getUnit(app, caller, id)).toMatchObject(ended)
+    await expect(run(caller, id)).rejects.toMatchObject({
+      code: 'provider_error',
+      message: error,
+      details: { reason: 'host_lost', unitId: id },
+    })
+    expect(await getUnit(app, caller, id)).toMatchObject(ended)
     await destroyUnit(app, gone, goneId)
     expect(await stateOf(gone, goneId)).toBe('destroyed')
     const again = await makeUnit(app, caller, { name: 'again' })

@@ -48,12 +48,14 @@ type Opened = {
   link: Address | null
   /** Makes it a host of the service. Throws `Refusal` with a sentence if it cannot be one. */
   enter: (host: NewMember) => Promise<void>
+  /** Called with each machine that was refused, and why. */
+  refused?: (peer: string, why: string) => void
   log: Log
   openMs?: number
 }
 
 export async function openDoor(opened: Opened): Promise<Door> {
-  const { dataDir, name, at, link, enter, log, openMs = OPEN_MS } = opened
+  const { dataDir, name, at, link, enter, refused, log, openMs = OPEN_MS } = opened
   // This machine's own addresses are settled before those of others.
   await loadInstance(dataDir)
   const pem = await issueDoor(dataDir, new Date())
@@ -120,6 +122,7 @@ export async function openDoor(opened: Opened): Promise<Door> {
     } catch (error) {
       if (!(error instanceof Refusal)) return void socket.destroy()
       log.warn({ host: name, peer, why: error.message }, 'host refused')
+      refused?.(peer, error.message)
       socket.end(`${JSON.stringify({ refused: error.message })}\n`)
       if (wrong >= MAX_WRONG)
         outcome.reject(

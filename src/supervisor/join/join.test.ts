@@ -44,9 +44,11 @@ afterAll(async () => {
 /** What doors have told the service. */
 const entered: NewMember[] = []
 const link = { host: '127.0.0.1', port: 7076 }
+const refusals: string[] = []
 const told = {
   link,
   log: silentLog,
+  refused: (peer: string, why: string) => void refusals.push(`${peer} ${why}`),
   enter: async (host: NewMember) => void entered.push(host),
 }
 
@@ -136,9 +138,9 @@ it('an engine that the server does not reach is refused before the token is used
 
 it('a host that the service refuses has no addresses afterwards, and its token is as it was', async () => {
   const south = await newHost('sout', '10.17.0.0/16')
-  const refusals = ['south is the name of another machine']
+  const reasons = ['south is the name of another machine']
   const door = await open(HOUR, 'south', async (host) => {
-    const why = refusals.pop()
+    const why = reasons.pop()
     if (why !== undefined) throw new Refusal(why)
     await told.enter(host)
   })
@@ -175,6 +177,8 @@ it.each([
 ])('%s is refused with a sentence, and leaves the token as it was', async (_what, changes, words) => {
   const door = await open()
   expect(await ask(door.token, changes)).toContain(words)
+  // The operator sees it where the command waits.
+  expect(refusals.at(-1)).toMatch(new RegExp(`^127\\.0\\.0\\.1 .*${words}`))
   await joinFrom(door.token)
 })
 

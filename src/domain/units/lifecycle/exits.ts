@@ -9,6 +9,7 @@ import { SECOND } from '../../../lib/clock.ts'
 import { findHeartbeat } from '../../../store/heartbeats.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
 import { findUnitOfAnyTeam } from '../../../store/units.ts'
+import { HOST_LOST } from '../../hosts/away.ts'
 import { retryOnConflict } from './retry-on-conflict.ts'
 import { transition } from './transition.ts'
 
@@ -53,7 +54,12 @@ function endedEarly({ id }: UnitRecord, code: number): string {
 /** The time of its end is unknown: it was alive at the last heartbeat, and is billed up to then. */
 async function moveLost(app: App, unit: UnitRecord): Promise<boolean> {
   const last = await findHeartbeat(app.db, unit.hostId)
-  return (await transition(app, unit, 'lost', last ? { endedAt: last.at } : {})) !== null
+  const isGivenUp = app.fleet.find(unit.hostId)?.isLost === true
+  const moved = await transition(app, unit, 'lost', {
+    ...(last ? { endedAt: last.at } : {}),
+    ...(isGivenUp ? { set: { error: HOST_LOST } } : {}),
+  })
+  return moved !== null
 }
 
 /** Asks the engine how this run ended, after an operation found it not running. */

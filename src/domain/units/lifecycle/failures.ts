@@ -2,14 +2,15 @@
 // everything else is logged where it is caught.
 
 import { AppError, invalidState, providerError, unavailable } from '../../../contract/errors.ts'
-import { isEngineError } from '../../../engine/errors.ts'
-import { hostAway } from '../../hosts/away.ts'
+import { HostLostError, isEngineError } from '../../../engine/errors.ts'
+import { HOST_LOST, hostAway, hostLost } from '../../hosts/away.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
 import { NotReady } from './readiness.ts'
 
 /** Returns the sentence for a machine that could not be created or started. */
 export function failureText(error: unknown, unit: UnitRecord): string {
   if (error instanceof AppError) return error.message
+  if (error instanceof HostLostError) return HOST_LOST
   if (!isEngineError(error)) return 'The service failed while it worked on this unit.'
   const { kind, publicMessage } = error
   switch (kind) {
@@ -36,10 +37,13 @@ export function failureText(error: unknown, unit: UnitRecord): string {
 
 /** How soon the engine is back after a restart. */
 const ENGINE_BACK_S = 2
+/** Until it is known whether its host is away. */
+const ENGINE_SILENT = 'The engine does not answer, as while it restarts; try again in a moment.'
 
 /** For an operation that leaves its unit unchanged. Errors that are not the engine's are returned as they are. */
 export function engineFailure(error: unknown, unit: UnitRecord): unknown {
   if (isEngineError(error, 'engine_away')) return engineAway(error)
+  if (error instanceof HostLostError) return hostLost(unit.id, error)
   if (!isEngineError(error)) return error
   return providerError(failureText(error, unit), { details: { unitId: unit.id }, cause: error })
 }
@@ -48,7 +52,7 @@ export function engineFailure(error: unknown, unit: UnitRecord): unknown {
 export function engineAway(error: unknown): unknown {
   if (!isEngineError(error)) return error
   if (error.awaySince) return hostAway(error.awaySince, error)
-  return unavailable('The engine is restarting; try again in a moment.', ENGINE_BACK_S, error)
+  return unavailable(ENGINE_SILENT, ENGINE_BACK_S, error)
 }
 
 export function notPossibleNow(unit: UnitRecord, what: string): AppError {

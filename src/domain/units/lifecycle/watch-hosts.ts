@@ -14,8 +14,8 @@ import { type HostRecord, listHosts, setHostAway, setHostState } from '../../../
 import { noteOutage } from '../../time/heartbeat.ts'
 import { recoverHost, reconcileHost } from './reconcile.ts'
 
-/** Seven rounds. */
-const SILENT_FOR_MS = 15 * SECOND
+/** Six rounds, so that fifteen seconds after its last answer a host is away, whatever else the server does. */
+const SILENT_FOR_MS = 12 * SECOND
 const HELLO_MS = 5 * SECOND
 const STORE_EVERY_MS = 10 * SECOND
 /** Its machines are compared with the rows of its units. */
