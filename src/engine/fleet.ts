@@ -17,7 +17,12 @@ export type FarEngine = {
   cut: () => void
 }
 
-export type FarAddress = { name: string; address: string }
+export type FarAddress = {
+  name: string
+  address: string
+  /** An engine with an older certificate is that of an earlier host of this name. */
+  memberSince?: Date
+}
 
 export type FleetHost = NewHost & {
   /** Where its engine is called; null for the server's own. */

@@ -3,6 +3,7 @@
 // the host on which machine it runs.
 
 import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { MINUTE } from './clock.ts'
 
 export const fleetRoles = ['server', 'engine', 'gateway'] as const
 export type FleetRole = (typeof fleetRoles)[number]
@@ -13,6 +14,9 @@ export type FleetMember = { role: FleetRole; host: string }
 export type FleetIdentity = { key: string; certificate: string; authority: string }
 
 export const FLEET_DOMAIN = 'berth.internal'
+
+/** A certificate is signed just before its host is entered, and by another clock than the database's. */
+export const SIGNED_BEFORE_MS = MINUTE
 
 const hostPattern = '[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?'
 const hostName = new RegExp(`^${hostPattern}$`)

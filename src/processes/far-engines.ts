@@ -17,9 +17,14 @@ export function openFarEngines({
 }): (to: FarAddress) => FarEngine {
   if (!identity)
     return () => ({ engine: guardEngine({} as Engine, () => new Error(NO_IDENTITY)), cut: () => {} })
-  return ({ name, address }) =>
+  return ({ name, address, memberSince }) =>
     connectFarEngine({
-      address: { ...parseAddress(address), name, identity: () => identity.current() },
+      address: {
+        ...parseAddress(address),
+        name,
+        identity: () => identity.current(),
+        ...(memberSince && { memberSince }),
+      },
       epoch,
       // One host that follows another server is away (domain/hosts), and does not end this one.
       onLost: () => {},

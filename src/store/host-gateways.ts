@@ -2,14 +2,11 @@
 
 import { type Kysely, sql } from 'kysely'
 import type { GatewayFacts } from '../contract/gateway-facts.ts'
-import { MINUTE } from '../lib/clock.ts'
+import { SIGNED_BEFORE_MS } from '../lib/fleet-identity.ts'
 import type { Database } from './schema.ts'
 
 /** States in which a host has nothing to ask any more. */
 const GONE = ['lost', 'removed'] as const
-
-/** A certificate is signed just before its host is entered, and by another clock than the database's. */
-const SIGNED_BEFORE_MS = MINUTE
 
 /**
  * Returns the id of the host with this name, unless it was given up or removed, or the certificate is that of an earlier

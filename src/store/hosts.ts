@@ -12,6 +12,8 @@ export type HostRecord = {
   region: string | null
   state: HostState
   stateSince: Date
+  /** Since when it is the host that it is: since it joined, also if that was again after it was given up. */
+  memberSince: Date
   awaySince: Date | null
   reason: string | null
   boot: string | null
@@ -39,6 +41,7 @@ export async function listHosts(db: Kysely<Database>): Promise<HostRecord[]> {
       'region',
       'state',
       'state_since as stateSince',
+      'member_since as memberSince',
       'away_since as awaySince',
       'reason',
       'hosts.boot',

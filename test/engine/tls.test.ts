@@ -99,6 +99,7 @@ async function serveForTest(identity?: FleetIdentity): Promise<Served> {
 type Calling = {
   identity?: FleetIdentity | (() => FleetIdentity)
   name?: string
+  memberSince?: Date
   epoch?: number
   onLost?: () => void
 }
@@ -107,8 +108,8 @@ function callerOf(
   port: number,
   { identity = own.server, name = 'east', epoch = 1, ...given }: Calling = {},
 ): Engine {
-  const { onLost = () => {} } = given
-  return connectEngine({ address: { host: HOST, port, name, identity }, epoch, onLost })
+  const { onLost = () => {}, ...more } = given
+  return connectEngine({ address: { host: HOST, port, name, identity, ...more }, epoch, onLost })
 }
 
 describeEngineContract(
@@ -258,6 +259,16 @@ describe('the TLS listener', () => {
     const fraud = await serveForTest(await identityOf({ role: 'server', host: 'east' }))
     expect(await kindOf(callerOf(fraud.port).list())).toBe('engine_away')
     expect([fake, away.fake, late.fake, fraud.fake].flatMap(({ calls: seen }) => seen)).toEqual([])
+  })
+
+  test('a server calls no engine whose certificate is that of an earlier host of this name', async () => {
+    const { port, fake } = await serveForTest()
+    const laterBy = (ms: number) => callerOf(port, { memberSince: new Date(Date.now() + ms) })
+    expect(await kindOf(laterBy(3_600_000).list())).toBe('engine_away')
+    expect(await kindOf(laterBy(3_600_000).thaw(ref))).toBe('engine_away')
+    expect(fake.calls).toEqual([])
+    // It is signed just before the host is entered.
+    expect(await laterBy(30_000).list()).toEqual([])
   })
 
   test('shows a renewed certificate to the next caller, and those that are connected stay so', async () => {

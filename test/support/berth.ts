@@ -28,10 +28,11 @@ export type Settings = Record<string, string>
 /** An installation: a data directory, and Berth started on it as often as a test likes. */
 export class Berth {
   readonly dataDir: string
+  /** The network namespace that it runs in, by its path; null for this one. */
+  readonly namespace: string | null
   /** What its newest life has printed. */
   output = ''
   readonly #code: string
-  readonly #namespace: string | null
   #child: ChildProcess | null = null
   #credentials: Credentials | null = null
 
@@ -42,7 +43,7 @@ export class Berth {
   constructor(dataDir: string, code = project, namespace: string | null = null) {
     this.dataDir = dataDir
     this.#code = code
-    this.#namespace = namespace
+    this.namespace = namespace
   }
 
   /** Starts it and returns when it is ready. One that runs is ended first, by Ctrl-C. */
@@ -53,7 +54,7 @@ export class Berth {
 
   /** Starts it and does not wait: for one that is to refuse, or to be killed on the way. */
   launch(settings: Settings = {}): this {
-    const enter = this.#namespace === null ? [] : ['nsenter', `--net=${this.#namespace}`]
+    const enter = this.namespace === null ? [] : ['nsenter', `--net=${this.namespace}`]
     const [command, ...args] = [...enter, 'npm', 'start']
     const child = spawn(command, args, {
       cwd: this.#code,
@@ -158,7 +159,7 @@ export class Berth {
   }
 
   async hostState(): Promise<HostState> {
-    return await hostStateOf(await this.instance(), this.dataDir, this.#namespace)
+    return await hostStateOf(await this.instance(), this.dataDir, this.namespace)
   }
 }
 

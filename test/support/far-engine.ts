@@ -7,8 +7,7 @@ import type { OciEngine, OciOptions } from '../../src/engine/oci/oci-engine.ts'
 import { type FleetIdentity, parseIdentity } from '../../src/lib/fleet-identity.ts'
 import { openEngineProcess } from '../engine/engine-process.ts'
 import { type HostEngine, openHostEngine } from '../engine/host-engine.ts'
-import { eventually } from './berth.ts'
-import { namesOnHost, processesOf } from './host-state.ts'
+import { endProcesses } from './power-cut.ts'
 import { nameWire, type Wire } from './wire.ts'
 
 /** Each has a network of its own. */
@@ -25,6 +24,9 @@ export type FarHost = {
   address: string
   /** Ends the engine and all that runs in its machines, at once. `host.reopen` starts it again. */
   powerOff: () => Promise<void>
+  machine: Machine
+  /** With the power off, its disks come into another machine. */
+  moveTo: (machine: Machine) => void
   /** Takes it off the host. */
   close: () => Promise<void>
 }
@@ -42,7 +44,8 @@ type Given = {
 
 export async function openFarHost({ name, fleetDir, index, options, aheadMs = 0 }: Given): Promise<FarHost> {
   const wire = nameWire(index)
-  const machine: Machine = { name, wire, identity: await identityOf(fleetDir, 'engine', name), aheadMs }
+  const own: Machine = { name, wire, identity: await identityOf(fleetDir, 'engine', name), aheadMs }
+  let machine = own
   let pid: number | null = null
   const open = async (given: OciOptions): Promise<OciEngine> => {
     const { wire: at, identity, aheadMs: ahead } = machine
@@ -59,14 +62,13 @@ export async function openFarHost({ name, fleetDir, index, options, aheadMs = 0 
       wire,
       host,
       address: `${wire.address}:${PORT}`,
+      machine: own,
+      moveTo: (other) => {
+        machine = other
+      },
       powerOff: async () => {
         if (pid !== null) kill(pid)
-        const names = namesOnHost(host.instance, host.options.dataDir)
-        await eventually(async () => {
-          const left = await processesOf(names)
-          for (const each of left) kill(each.pid)
-          if (left.length > 0) throw new Error('it still runs')
-        }, 20_000)
+        await endProcesses(host.instance, host.options.dataDir)
       },
       close: async () => {
         try {
@@ -80,6 +82,23 @@ export async function openFarHost({ name, fleetDir, index, options, aheadMs = 0 
     await wire.close()
     throw error
   }
+}
+
+/** Two hosts are powered off, and come back each with the disks of the other one. */
+export async function swapDisks(one: FarHost, other: FarHost): Promise<void> {
+  await comeBack(one, other, [other.machine, one.machine])
+}
+
+/** The opposite. */
+export async function swapBack(one: FarHost, other: FarHost): Promise<void> {
+  await comeBack(one, other, [one.machine, other.machine])
+}
+
+async function comeBack(one: FarHost, other: FarHost, machines: [Machine, Machine]): Promise<void> {
+  await Promise.all([one.powerOff(), other.powerOff()])
+  one.moveTo(machines[0])
+  other.moveTo(machines[1])
+  await Promise.all([one.host.reopen(), other.host.reopen()])
 }
 
 export async function identityOf(

@@ -1,17 +1,13 @@
 // Hosts of a real Berth whose engines a test starts and stops by itself: the row of each says where it answers.
 
 import { afterAll, beforeAll, expect } from 'vitest'
-import type { RunResult } from '../../src/contract/run-result.ts'
-import type { Unit } from '../../src/contract/unit.ts'
-import { systemClock } from '../../src/lib/clock.ts'
 import { newId } from '../../src/lib/ids.ts'
 import { insertHost } from '../../src/store/hosts.ts'
 import { type Berth, eventually, type Settings } from './berth.ts'
 import { type FarHost, openFarHost } from './far-engine.ts'
 import { withDatabase } from './host-invariants.ts'
-import { hosts } from './host-lab.ts'
-import { makeTeam } from './make.ts'
-import { callAs, type Owner } from './unit-calls.ts'
+import { createUnitOn, hosts } from './host-lab.ts'
+import type { OwnedUnit } from './unit-calls.ts'
 
 export type FarHosts = {
   byName: (name: string) => FarHost
@@ -22,7 +18,7 @@ export type FarHosts = {
   rowOf: (name: string) => Promise<string>
   untilReady: (name: string) => Promise<void>
   /** A unit of a new team there, and who may use it. */
-  createOn: (name: string, spec?: Record<string, unknown>) => Promise<{ owner: Owner; unit: Unit }>
+  createOn: (name: string, spec?: Record<string, unknown>) => Promise<OwnedUnit>
 }
 
 type Given = { name: string; index: number; aheadMs?: number }
@@ -39,6 +35,7 @@ export function useFarHosts(berth: Berth, settings: () => Settings, given: Given
 
   beforeAll(async () => {
     const options = { isolation: 'runc' } as const
+    const since = new Date()
     for (const each of given) {
       far.push(await openFarHost({ ...each, fleetDir: berth.dataDir, options }))
       ids.set(each.name, newId('host'))
@@ -46,6 +43,11 @@ export function useFarHosts(berth: Berth, settings: () => Settings, given: Given
     await withDatabase(await berth.instance(), async (db) => {
       for (const { name, address } of far)
         await insertHost(db, { id: ids.get(name) ?? '', name, address, region: null })
+      await db
+        .updateTable('hosts')
+        .set({ member_since: since })
+        .where('id', 'in', [...ids.values()])
+        .execute()
     })
     for (const { name } of far) await untilReady(name)
     const near = (await lines()).find((row) => row.includes('this machine')) ?? ''
@@ -67,30 +69,6 @@ export function useFarHosts(berth: Berth, settings: () => Settings, given: Given
     command,
     rowOf,
     untilReady,
-    createOn: async (name, spec = {}) => {
-      // A host that has the image is preferred.
-      const drained: string[] = []
-      for (;;) {
-        const { key } = await withDatabase(
-          await berth.instance(),
-          async (db) => await makeTeam({ app: { db, clock: systemClock } }),
-        )
-        const owner = { berth, key }
-        const whole = { name: 'unit', image: 'berth.local/debian:12', size: 'nano', ...spec }
-        const body = { spec: whole, waitTimeoutMs: 300_000 }
-        const made = await callAs<RunResult>(owner, 'POST', '/v1/units', body)
-        expect(made.status, JSON.stringify(made.body)).toBe(201)
-        const [unit] = made.body.units
-        if (unit?.host.id === idOf(name)) {
-          for (const each of drained) await command('undrain', each)
-          return { owner, unit }
-        }
-        await callAs(owner, 'DELETE', `/v1/units/${unit?.id}`)
-        const there = given.find((each) => idOf(each.name) === unit?.host.id)?.name
-        if (there === undefined || drained.includes(there)) continue
-        await command('drain', there)
-        drained.push(there)
-      }
-    },
+    createOn: async (name, spec = {}) => await createUnitOn({ berth, command, name }, spec),
   }
 }

@@ -6,6 +6,8 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect } from 'vitest'
+import type { RunResult } from '../../src/contract/run-result.ts'
+import { systemClock } from '../../src/lib/clock.ts'
 import { freePort } from '../../src/lib/free-port.ts'
 import {
   baseEnvironment,
@@ -16,7 +18,11 @@ import {
   nameDataDir,
   type Settings,
 } from './berth.ts'
+import { createUnit } from './berth-units.ts'
+import { withDatabase } from './host-invariants.ts'
 import { cleanHost } from './host-state.ts'
+import { makeTeam } from './make.ts'
+import { callAs, type OwnedUnit } from './unit-calls.ts'
 import { nameWire } from './wire.ts'
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
@@ -27,6 +33,8 @@ export type Machine = {
   /** Its address on the wire, and this machine's. */
   address: string
   near: string
+  /** Its network namespace, as a path. */
+  network: string
   /** What is started there. */
   berth: Berth
   settings: Settings
@@ -60,7 +68,8 @@ export function useMachine(name: string, index: number, more: Settings = {}): Ma
       await wire.close()
     }
   })
-  return { name, address: wire.address, near: wire.near, berth, settings, setWire: wire.set }
+  const { address, near, network } = wire
+  return { name, address, near, network, berth, settings, setWire: wire.set }
 }
 
 /** One of the operator's commands beside a Berth. Rejects with what it printed if it fails. */
@@ -90,5 +99,49 @@ export async function joinAs(berth: Berth, settings: Settings, machine: Machine)
     await ready
   } finally {
     door.kill()
+  }
+}
+
+/** The server's own host gets no new units. Resolves once the server has seen that, which is within two seconds. */
+export async function drainOwnHost(berth: Berth, settings: Settings): Promise<void> {
+  const listed = await hosts(berth, settings, 'list')
+  const own = listed.split('\n').find((row) => row.includes('this machine')) ?? ''
+  await hosts(berth, settings, 'drain', own.split(' ')[0] ?? '')
+  await eventually(async () => {
+    const unit = await createUnit(berth, { name: 'probe', image: 'berth.local/debian:12', size: 'nano' })
+    expect((await berth.call('DELETE', `/v1/units/${unit.id}`)).status).toBe(200)
+    expect(own).not.toContain(unit.host.id)
+  }, TIMEOUT_MS)
+}
+
+/** A unit of a new team on the host of this name. `command` is the operator's. */
+export async function createUnitOn(
+  { berth, command, name }: { berth: Berth; command: (...args: string[]) => Promise<string>; name: string },
+  spec: Record<string, unknown> = {},
+): Promise<OwnedUnit> {
+  // A host that has the image is preferred.
+  const drained: string[] = []
+  for (;;) {
+    const { key } = await withDatabase(
+      await berth.instance(),
+      async (db) => await makeTeam({ app: { db, clock: systemClock } }),
+    )
+    const owner = { berth, key }
+    const whole = { name: 'unit', image: 'berth.local/debian:12', size: 'nano', ...spec }
+    const body = { spec: whole, waitTimeoutMs: 300_000 }
+    const made = await callAs<RunResult>(owner, 'POST', '/v1/units', body)
+    expect(made.status, JSON.stringify(made.body)).toBe(201)
+    const [unit] = made.body.units
+    if (!unit) throw new Error('a create answered no unit')
+    const row = (await command('list')).split('\n').find((each) => each.includes(unit.host.id)) ?? ''
+    const there = row.split(' ')[0] ?? ''
+    if (there === name) {
+      for (const each of drained) await command('undrain', each)
+      return { owner, unit }
+    }
+    await callAs(owner, 'DELETE', `/v1/units/${unit.id}`)
+    if (row.includes('this machine') || drained.includes(there)) continue
+    await command('drain', there)
+    drained.push(there)
   }
 }

@@ -18,26 +18,33 @@ export async function cutPower(berth: Berth): Promise<void> {
   const own = [supervisor, ...roles.filter((pid) => pid !== null)]
   // Stopped first: nobody is to see another die, and do something about it.
   for (const signal of ['SIGSTOP', 'SIGKILL'] as const) signalAll(own, signal)
-  await clearHost(instance, berth.dataDir)
+  await clearHost(instance, berth.dataDir, berth.namespace)
   await berth.exitCode()
 }
 
-/** Takes everything of an instance off the host, whatever state it is in; its data directory stays. */
-export async function clearHost(instance: Instance, dataDir: string): Promise<void> {
+/**
+ * Takes everything of an instance off the host, whatever state it is in; its data directory stays. `network`: the path of
+ * the network namespace that it ran in, if that is not this one.
+ */
+export async function clearHost(
+  instance: Instance,
+  dataDir: string,
+  network: string | null = null,
+): Promise<void> {
   await endProcesses(instance, dataDir)
   await removeGroups(instance)
-  await removeNetwork(instance)
+  await removeNetwork(instance, network)
   await run('umount', [join(dataDir, 'pool')], { timeoutMs: 20_000 })
   await rm(runDirOf(instance), { recursive: true, force: true })
   await eventually(async () => {
-    const left = await hostStateOf(instance, dataDir)
+    const left = await hostStateOf(instance, dataDir, network)
     const differs = Object.values(left).some((list) => list.length > 0)
     if (differs) throw new Error(`the host still has ${JSON.stringify({ ...cleanHost, ...left })}`)
   })
 }
 
 /** All at once, those that stand still too: a frozen process dies when it is thawed. */
-async function endProcesses(instance: Instance, dataDir: string): Promise<void> {
+export async function endProcesses(instance: Instance, dataDir: string): Promise<void> {
   const { main, parent } = openCgroups(instance.id)
   await eventually(async () => {
     const processes = await processesOf(namesOnHost(instance, dataDir))
@@ -68,9 +75,13 @@ async function removeTree(path: string): Promise<void> {
   await rmdir(path).catch(() => {})
 }
 
-async function removeNetwork(instance: Instance): Promise<void> {
+async function removeNetwork(instance: Instance, network: string | null): Promise<void> {
   const { table, namespacePrefix, gateway, subnet } = namesOf(instance)
   const options = { timeoutMs: 60_000 }
+  const inside = async (command: string, args: string[], stdin = '') =>
+    network === null
+      ? await run(command, args, { ...options, stdin })
+      : await run('nsenter', [`--net=${network}`, command, ...args], { ...options, stdin })
   const namespaces = (await readdir('/run/netns').catch(() => [])).filter((name) =>
     name.startsWith(namespacePrefix),
   )
@@ -79,8 +90,21 @@ async function removeNetwork(instance: Instance): Promise<void> {
     `addr del ${gateway}/32 dev lo`,
     `route del blackhole ${subnet}`,
   ]
-  await run('ip', ['-force', '-batch', '-'], { ...options, stdin: `${commands.join('\n')}\n` })
-  for (const family of ['inet', 'netdev', 'ip']) await run('nft', ['delete', 'table', family, table], options)
+  await inside('ip', ['-force', '-batch', '-'], `${commands.join('\n')}\n`)
+  for (const family of ['inet', 'netdev', 'ip']) await inside('nft', ['delete', 'table', family, table])
+}
+
+/** Every process of an instance stands still, until the function that is returned is called. */
+export async function hang(berth: Berth): Promise<() => void> {
+  const names = namesOnHost(await berth.instance(), berth.dataDir)
+  const own = await Promise.all(
+    (['engine', 'gateway'] as const).map(async (role) => await berth.pidsOf(role)),
+  )
+  const others = (await processesOf(names)).map(({ pid }) => pid)
+  // First what would notice that another one stands still.
+  const pids = [...new Set([await berth.supervisorPid(), ...own.flat(), ...others])]
+  signalAll(pids, 'SIGSTOP')
+  return () => signalAll(pids, 'SIGCONT')
 }
 
 function signalAll(pids: number[], signal: NodeJS.Signals): void {

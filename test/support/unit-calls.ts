@@ -15,6 +15,8 @@ export type Owner = {
   key: string
 }
 
+export type OwnedUnit = { owner: Owner; unit: Unit }
+
 /** Sends a call with the owner's key. Bytes are sent and answered as they are. */
 export async function callAs<T>(
   { berth, key }: Owner,

@@ -100,6 +100,8 @@ async function pass(ms: number): Promise<void> {
 
 async function unitsOn(name: Name): Promise<{ caller: Caller; id: string }> {
   for (;;) {
+    // One that has the image is preferred until it has half as much memory.
+    for (const host of app.fleet.hosts()) host.images.clear()
     const caller = await domain.makeCaller()
     const unit = await makeUnit(app, caller, { sleep: 'never' })
     if (unit.host.id === far[name].id) return { caller, id: unit.id }

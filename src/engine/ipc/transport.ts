@@ -4,8 +4,8 @@
 import { Agent, type ClientRequest, type IncomingMessage, request, type RequestOptions } from 'node:http'
 import { Agent as TlsAgent, request as requestByTls } from 'node:https'
 import { connect, type Socket } from 'node:net'
-import { connect as connectByTls } from 'node:tls'
-import { type FleetIdentity, fleetNameOf } from '../../lib/fleet-identity.ts'
+import { checkServerIdentity, connect as connectByTls, type PeerCertificate } from 'node:tls'
+import { type FleetIdentity, fleetNameOf, SIGNED_BEFORE_MS } from '../../lib/fleet-identity.ts'
 import { fleetTls, PROBE_AFTER_MS } from '../../lib/ipc/fleet-tls.ts'
 import { EngineError } from '../errors.ts'
 import { TLS_PROTOCOLS, rpcSocketOf } from './protocol.ts'
@@ -13,7 +13,14 @@ import { TLS_PROTOCOLS, rpcSocketOf } from './protocol.ts'
 export type EngineAddress =
   | { socketPath: string }
   /** `name`: the host's in its certificate; another host at this address is refused. */
-  | { host: string; port: number; name: string; identity: FleetIdentity | (() => FleetIdentity) }
+  | {
+      host: string
+      port: number
+      name: string
+      identity: FleetIdentity | (() => FleetIdentity)
+      /** One whose certificate is older is an earlier host of this name, and refused. */
+      memberSince?: Date
+    }
 
 export type EngineTransport = {
   /** Over a kept connection, unless `options` say otherwise. */
@@ -46,6 +53,7 @@ function overTls({
   port,
   name,
   identity,
+  memberSince,
 }: Exclude<EngineAddress, { socketPath: string }>): EngineTransport {
   // Asked for each connection, since an identity is renewed: a connection is kept for calls with the same one.
   const tls = () => ({
@@ -54,6 +62,8 @@ function overTls({
     ...fleetTls(typeof identity === 'function' ? identity() : identity),
     // The name that the other side's certificate must have.
     servername: fleetNameOf({ role: 'engine', host: name }),
+    checkServerIdentity: (expected: string, certificate: PeerCertificate) =>
+      checkServerIdentity(expected, certificate) ?? refuseEarlier(certificate, memberSince),
   })
   const agent = new TlsAgent({ ...kept, keepAliveMsecs: PROBE_AFTER_MS })
   const open = new Set<Socket>()
@@ -76,4 +86,12 @@ function overTls({
       for (const socket of open) socket.destroy(new EngineError('engine_away', 'The host does not answer.'))
     },
   }
+}
+
+function refuseEarlier(
+  { valid_from: from }: PeerCertificate,
+  memberSince: Date | undefined,
+): Error | undefined {
+  if (!memberSince || Date.parse(from) >= memberSince.getTime() - SIGNED_BEFORE_MS) return undefined
+  return new EngineError('engine_away', 'Its certificate is that of an earlier host of this name.')
 }
