@@ -1,6 +1,6 @@
 // Which host units are on, for new units (domain/hosts/place.ts).
 
-import type { Kysely } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import type { Database } from './schema.ts'
 import type { UnitRecord } from './unit-record.ts'
 
@@ -9,20 +9,19 @@ export async function findPlaceOfTeam(
   db: Kysely<Database>,
   teamId: string,
 ): Promise<{ hostIds: string[]; region: string }> {
-  const { region } = await db
-    .selectFrom('teams')
-    .select('region')
-    .where('id', '=', teamId)
-    .executeTakeFirstOrThrow()
-  const rows = await db
+  const units = db
     .selectFrom('units')
     .select('host_id')
     .distinct()
     .where('team_id', '=', teamId)
     .where('state', 'not in', ['destroyed', 'error'])
     .orderBy('host_id')
-    .execute()
-  return { hostIds: rows.map(({ host_id }) => host_id), region }
+  // One statement: a create waits for it.
+  return await db
+    .selectFrom('teams')
+    .select(['region', sql<string[]>`array(${units})`.as('hostIds')])
+    .where('id', '=', teamId)
+    .executeTakeFirstOrThrow()
 }
 
 /** Whether the team has units besides this one, anywhere. */

@@ -2,14 +2,18 @@
 // Its units are used through the API of the first, while it dies, comes back and is given up (decisions 148, 164).
 
 import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
 import { request } from 'node:https'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { ForkResult } from '../../src/contract/fork.ts'
 import type { RunResult } from '../../src/contract/run-result.ts'
 import type { Unit } from '../../src/contract/unit.ts'
 import { freePort } from '../../src/lib/free-port.ts'
+import { runOrThrow } from '../../src/lib/process.ts'
 import { eventually } from '../support/berth.ts'
 import { createUnit, exec } from '../support/berth-units.ts'
 import { hosts, joinAs, useMachine } from '../support/host-lab.ts'
@@ -89,6 +93,21 @@ describe('a second host', () => {
     const wrong = east.berth.launch({ ...east.settings, BERTH_JOIN: 'berth-join-x' })
     expect(await wrong.exitCode()).toBe(1)
     expect(wrong.output).toContain('This is no join token')
+  })
+
+  it('is refused without room for units before its token is read', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'berth-no-room-'))
+    await runOrThrow('mount', ['-t', 'tmpfs', '-o', 'size=16m', 'none', directory], { timeoutMs: 10_000 })
+    try {
+      const full = { ...east.settings, BERTH_DATA_DIR: directory, BERTH_JOIN: 'berth-join-x' }
+      const started = east.berth.launch(full)
+      expect(await started.exitCode()).toBe(1)
+      expect(started.output).toMatch(/disk: 0\.0 GB free for .* Free some space, or set BERTH_DATA_DIR/)
+      expect(started.output).not.toContain('join token')
+    } finally {
+      await runOrThrow('umount', [directory], { timeoutMs: 10_000 })
+      await rm(directory, { recursive: true })
+    }
   })
 
   it('joins with a token, and is ready once its engine answers', async () => {

@@ -28,7 +28,7 @@ export async function chooseHost(app: App, newcomers: Newcomers): Promise<FleetH
   if (only && others.length === 0) return only
   const { own, region } = await findPlace(app, app.db, newcomers.teamId)
   if (own) return checkOpen(own)
-  const able = app.fleet.hosts().filter((host) => isAble(app, host, region))
+  const able = hostsAble(app, region)
   if (able.length === 0) throw noHost(app, region)
   for (let left = TRIES; left > 0; left -= 1) {
     const rested = able.filter(({ refusedUntilMs }) => refusedUntilMs <= app.clock.monotonicMs())
@@ -52,9 +52,9 @@ export async function chooseOtherHost(
 ): Promise<FleetHost | null> {
   const { region } = await findPlace(app, app.db, newcomers.teamId)
   const nowMs = app.clock.monotonicMs()
-  const able = app.fleet.hosts().filter((host) => {
+  const able = hostsAble(app, region).filter((host) => {
     const isRested = host.refusedUntilMs <= nowMs && !tried.includes(host.id)
-    return isRested && isAble(app, host, region) && classOf(app, host) === isolation
+    return isRested && classOf(app, host) === isolation
   })
   const best = await pickByMemory(app, draw(able, CANDIDATES), newcomers)
   if (best) promise(app, best, newcomers)
@@ -101,23 +101,20 @@ function checkOpen(host: FleetHost): FleetHost {
   )
 }
 
-function isAble(app: App, host: FleetHost, region: string): boolean {
-  if (host.awaySince || host.isDraining) return false
+/** Those that units of this region can come to now. Each host is looked at a fixed number of times, however many there are. */
+function hostsAble(app: App, region: string): FleetHost[] {
+  const hosts = app.fleet.hosts()
   // Where no host names a region, a region is a label.
-  const isRegional = app.fleet.hosts().some((each) => each.region !== null)
-  if (isRegional && host.region !== region) return false
-  return classOf(app, host) === strongestClass(app)
+  const isRegional = hosts.some((each) => each.region !== null)
+  const open = hosts.filter(({ awaySince, isDraining }) => !awaySince && !isDraining)
+  // No unit is isolated less because of the host it comes to.
+  const classes = new Set(open.map((host) => classOf(app, host)))
+  const strongest = isolationClasses.find((each) => classes.has(each)) ?? null
+  return open.filter((host) => (!isRegional || host.region === region) && classOf(app, host) === strongest)
 }
 
 function classOf(app: App, { id }: FleetHost): IsolationClass | null {
   return app.capabilities.get(id)?.defaultClass ?? null
-}
-
-/** No unit is isolated less because of the host it comes to. */
-function strongestClass(app: App): IsolationClass | null {
-  const open = app.fleet.hosts().filter(({ awaySince, isDraining }) => !awaySince && !isDraining)
-  const classes = open.map((host) => classOf(app, host))
-  return isolationClasses.find((each) => classes.includes(each)) ?? null
 }
 
 function noHost(app: App, region: string): Error {
