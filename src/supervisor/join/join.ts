@@ -96,6 +96,10 @@ async function sayProof({ host, port }: Address, proof: string): Promise<() => v
   return () => void server.close()
 }
 
+/** The server may have signed by then, so the token may be used. */
+const TOOK_TOO_LONG =
+  'the server did not answer in time. Start again; if its token is used by then, make another one.'
+
 /**
  * Nothing is sent to a machine that does not show the certificate that the token names. `lineFrom` gets the address by
  * which this machine reaches it.
@@ -107,7 +111,7 @@ async function askDoor(
   const where = addressText({ host, port })
   // The fingerprint is checked instead: this machine has no authority yet.
   const socket = connect({ host, port, minVersion: 'TLSv1.3', rejectUnauthorized: false })
-  const tooLong = setTimeout(() => socket.destroy(new Error('it took too long')), ANSWER_WITHIN_MS)
+  const tooLong = setTimeout(() => socket.destroy(new Error(TOOK_TOO_LONG)), ANSWER_WITHIN_MS)
   try {
     await connected(socket)
     const shown = socket.getPeerX509Certificate()
