@@ -4,6 +4,7 @@
 import { z } from 'zod'
 import { canonicalEgressEntry, InvalidEgressEntry } from '../lib/egress/entry.ts'
 import { egressModes, type EgressRules, openEgress, siblingScopes } from '../lib/egress/rules.ts'
+import { portSchema } from './endpoint.ts'
 import { strict, text, timestamp } from './fields.ts'
 import { limits } from './limits.ts'
 
@@ -104,7 +105,7 @@ export const egressCheckSchema = strict({
   host: text(limits.egressEntryLength)
     .min(1, 'must be a host name or an IPv4 address')
     .describe('A host name, an IPv4 address, or the internal host of a unit.'),
-  port: z.int().min(1).max(limits.portMax),
+  port: portSchema,
 }).meta({ id: 'EgressCheck' })
 export type EgressCheck = z.infer<typeof egressCheckSchema>
 

@@ -78,4 +78,20 @@ describe.each([
       ])
     }
   })
+
+  test('keeps a unit to the hosts it names, and is told which secret the team lacks', async () => {
+    const unit = { name: 'bound', image: 'node:22', allow: ['preset:npm'] }
+    const secret = { ...unit, env: { KEY: { teamSecret: 'KEY' } } }
+    expect((await session.call('create_unit', secret)).text).toContain('KEY')
+    expect((await session.call('create_unit', { ...unit, allow: ['*'] })).text).toContain('mode "open"')
+    expect(await session.call('create_unit', unit)).toMatchObject({ isError: false })
+    const { egress } = await service.app.db
+      .selectFrom('units')
+      .select('egress')
+      .where('team_id', '=', own.teamId)
+      .where('name', '=', 'bound')
+      .executeTakeFirstOrThrow()
+    expect(egress).toMatchObject({ mode: 'listed', allow: ['preset:npm'] })
+    await session.call('destroy_unit', { unit: 'bound', confirm: 'bound' })
+  })
 })

@@ -30,6 +30,8 @@ export class InvalidEgressEntry extends Error {}
 /** Returns what an entry stands for: several for a preset. Throws InvalidEgressEntry. */
 export function parseEgressEntry(text: string): EgressEntry[] {
   if (text.startsWith('preset:')) return presetEntries(text.slice('preset:'.length))
+  if (text === '*') throw new InvalidEgressEntry('must be a name; for every public host send the mode "open"')
+  if (text.includes('://')) throw new InvalidEgressEntry(`must be a name and no URL${nameInUrl(text)}`)
   return [text.includes('/') ? parseRange(text) : parseName(text)]
 }
 
@@ -66,6 +68,12 @@ export function canonicalHostName(text: string): string | null {
 export function addressNumber(address: string): number | null {
   if (!isIPv4(address)) return null
   return address.split('.').reduce((sum, byte) => sum * 256 + Number(byte), 0)
+}
+
+/** What to write instead, as the end of a sentence. */
+function nameInUrl(text: string): string {
+  const name = canonicalHostName(URL.parse(text)?.hostname ?? '')
+  return name === null ? '' : `: write ${name}`
 }
 
 function presetEntries(name: string): EgressEntry[] {

@@ -29,7 +29,9 @@ describe('an entry', () => {
   })
 
   test.each([
-    ['*', 'must be a name'],
+    ['*', 'for every public host send the mode "open"'],
+    ['https://a.example.com/x', 'must be a name and no URL: write a.example.com'],
+    ['http://', 'must be a name and no URL'],
     ['*.*.example.com', 'must be a name'],
     ['localhost', 'must be a name'],
     ['a b.example.com', 'must be a name'],

@@ -17,7 +17,7 @@ export const maxOutputArgument = z
   .min(200)
   .max(40_000)
   .default(12_000)
-  .describe('Characters of output to answer.')
+  .describe('Characters to answer.')
 
 export const onUnit = strict({ unit: unitArgument })
 

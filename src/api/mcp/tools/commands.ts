@@ -33,7 +33,7 @@ const runCommand = defineTool({
     background: z
       .boolean()
       .default(false)
-      .describe('Answer at once; it goes on without timeout, and read_process tells its output and end.'),
+      .describe('Answer at once; it goes on without timeout: read_process tells more.'),
     max_output: maxOutputArgument,
   }),
   hints: { ...hints.destroys, idempotentHint: false, openWorldHint: true },

@@ -23,7 +23,7 @@ const readProcess = defineTool({
     unit: unitArgument,
     process: processArgument.optional(),
     after: z.int().min(0).default(0).describe('"next" of the answer before: only output after it.'),
-    wait_seconds: z.int().min(0).max(300).default(0).describe('Wait for its end, so long at most.'),
+    wait_seconds: z.int().min(0).max(300).default(0).describe('Wait for its end.'),
     max_output: maxOutputArgument,
   }),
   hints: hints.reads,

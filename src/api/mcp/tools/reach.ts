@@ -26,7 +26,7 @@ const exposePort = defineTool({
     mode: z
       .enum(endpointModes)
       .optional()
-      .describe('public: anyone. private: only who has the URL. Left out, as before, at first private.'),
+      .describe('public: anyone. private: only who has the URL. Default: as before, or private.'),
     protocol: z.enum(protocols).optional(),
     rotate: z.boolean().default(false),
   }),
@@ -95,7 +95,7 @@ const setSleep = defineTool({
   name: 'set_sleep',
   title: 'Set when it sleeps',
   description:
-    'How long a unit may idle before it sleeps. A sleeping unit keeps its disk and costs no compute; its next command or visit wakes it.',
+    'How long a unit may idle before it sleeps. Asleep it keeps its disk and costs no compute; a command or visit wakes it.',
   input: strict({
     unit: unitArgument,
     sleep: sleepArgument,

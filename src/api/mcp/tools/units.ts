@@ -2,6 +2,7 @@
 
 import { z } from 'zod'
 import type { App } from '../../../app.ts'
+import type { EgressAsked } from '../../../contract/egress.ts'
 import { strict, text } from '../../../contract/fields.ts'
 import { limits } from '../../../contract/limits.ts'
 import { sizes } from '../../../contract/policy.ts'
@@ -27,9 +28,13 @@ import { nextOf, unitRecord, unitRecordSchema, unitsRecordSchema } from './recor
 const PAGE = 20
 
 const secretArgument = strict({
-  secret: z.string().describe('Name.'),
+  secret: z.string(),
   value: z.string().optional().describe('Left out, one is generated.'),
 })
+
+const teamSecretArgument = strict({ teamSecret: z.string() })
+const envForms =
+  'must be a string, { "secret": NAME }, { "secret": NAME, "value": VALUE } or { "teamSecret": NAME }'
 
 const volumeArgument = strict({ mount: z.string().describe('Absolute path.'), gb: z.int().default(2) })
 
@@ -37,16 +42,16 @@ const createUnit = defineTool({
   name: 'create_unit',
   title: 'Create a unit',
   description:
-    'Start a container (a unit) from an image, with a disk that survives stop and sleep. Answers when it is ready, with its name, URL and cost. Start with image "berth.local/debian:12", "berth.local/python:3.11" or "berth.local/node:18", or any public image. For a database or a ready-made runtime use create_from_recipe. Costs money while it runs; it sleeps by itself when idle. Needs cmd ["sleep","infinity"] where the image ends by itself.',
+    'Start a container (a unit) from an image, with a disk that survives stop and sleep. Begin with image "berth.local/debian:12", "berth.local/python:3.11" or "berth.local/node:18", or any public image. For a database or a ready-made runtime use create_from_recipe. Costs money while it runs. Needs cmd ["sleep","infinity"] where the image ends by itself.',
   input: strict({
-    name: nameArgument.describe('Lower-case letters, digits and dashes; unique in its stack.'),
+    name: nameArgument.describe('a-z, 0-9 and -; unique in its stack.'),
     image: text(limits.imageLength.max),
     cmd: z.array(z.string()).optional().describe("Argv in place of the image's command."),
     env: z
-      .record(z.string(), z.union([z.string(), secretArgument]))
+      .record(z.string(), z.union([z.string(), secretArgument, teamSecretArgument], { error: envForms }))
       .optional()
       .describe(
-        'Plain values are shown to the team; write { "secret": NAME } for what must not be. "{{unit:NAME}}" becomes the address of unit NAME in the stack.',
+        'Shown to the team, but for { "secret": NAME }, and { "teamSecret": NAME }, whose hosts get it. "{{unit:NAME}}" becomes the address of unit NAME in the stack.',
       ),
     ports: z.array(z.int()).optional().describe('Ports it listens on.'),
     size: z.enum(sizes).default('small').describe('nano 256 MB, small 512 MB, medium 2 GB, large 4 GB.'),
@@ -54,23 +59,29 @@ const createUnit = defineTool({
     files: z
       .record(z.string(), z.string())
       .optional()
-      .describe('Absolute path to text, written before each start; 256 KB in all.'),
-    healthcheck: z.array(z.string()).optional().describe('Argv that exits 0 once it is ready.'),
+      .describe('Path to text, written before each start; 256 KB in all.'),
+    healthcheck: z.array(z.string()).optional().describe('Argv that exits 0 once ready.'),
     stack: nameArgument
       .optional()
       .describe('Units of a stack reach each other by name; made if absent. Default: name.'),
-    expose: exposeArgument
+    expose: exposeArgument.optional().describe('Publish its port at a URL. private: only who has it.'),
+    allow: z
+      .array(z.string())
       .optional()
-      .describe('Publish its one port at a URL. private: only who has the URL.'),
+      .describe('All it may reach, as "api.github.com" or "preset:npm". Default: your limits.'),
     sleep: sleepArgument.optional(),
-    wait_seconds: waitArgument.describe('How long to wait until it is ready.'),
+    wait_seconds: waitArgument.describe('Wait until it is ready.'),
   }),
   output: unitsRecordSchema,
   hints: hints.adds,
   operation: 'POST /v1/units',
-  ask: (_app, _caller, { stack, expose, wait_seconds, healthcheck, ...spec }) => ({
+  ask: (_app, _caller, { stack, expose, wait_seconds, healthcheck, allow, ...spec }) => ({
     body: {
-      spec: { ...spec, ...(healthcheck === undefined ? {} : { healthcheck: { cmd: healthcheck } }) },
+      spec: {
+        ...spec,
+        ...(healthcheck === undefined ? {} : { healthcheck: { cmd: healthcheck } }),
+        ...(allow === undefined ? {} : { egress: egressFor(allow) }),
+      },
       // Each unit gets its own stack by default, so a repeated call finds the unit of the first.
       stack: stack ?? spec.name,
       ...(expose === undefined ? {} : { expose }),
@@ -81,6 +92,10 @@ const createUnit = defineTool({
     await creationStep(app, caller, { name, stack: stack ?? name }),
   result: (made: RunResult) => recordResult(runRecord(made)),
 })
+
+function egressFor(allow: string[]): EgressAsked {
+  return allow.length === 0 ? { mode: 'none' } : { mode: 'listed', allow }
+}
 
 export function runRecord({ units, outputs, costLine }: RunResult): Record<string, unknown> {
   const unready = units.find(({ state }) => state !== 'running') ?? units[0]
