@@ -78,6 +78,8 @@ export type RunSpec = {
   searchDomain: string
   /** In force before its first process executes or its memory is resumed. Null: no restriction. */
   egress: MachineEgress | null
+  /** It is ready once a probe has passed (`ExecRequest.probe`), not when its process has started. */
+  probed?: boolean | undefined
 }
 
 export type MachineRef = { id: string; generation: number }

@@ -11,6 +11,8 @@ export type ExecRequest = {
   /** Null closes standard input at once, so that programs that wait for it end instead of hanging. */
   stdin: Buffer | null
   timeoutMs: number
+  /** It asks whether the machine is ready, which exit code 0 says. */
+  probe?: boolean | undefined
 }
 
 export type ExecOutput = { stream: 'stdout' | 'stderr'; data: Buffer }

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { IsolationClass, MachineRef } from '../../src/engine/engine.ts'
-import { listTeams } from '../../src/engine/oci/kernel/cgroups.ts'
+import { groupDirectory, listTeams } from '../../src/engine/oci/kernel/cgroups.ts'
 import { cpuTimeOfTeam } from '../../src/engine/oci/kernel/team-groups.ts'
 import { IMAGE, openHostEngine } from './host-engine.ts'
 import { createSuite } from './suite.ts'
@@ -96,6 +96,36 @@ describe.each<IsolationClass>(['runc', 'gvisor'])('with %s machines', (isolation
     await expect.poll(throttled, WAIT).toBeGreaterThan(0)
     expect(await suite.status(printing.id)).toMatchObject({ state: 'running' })
     await Promise.all([quiet, printing].map(({ id }) => host.engine().destroy(id)))
+  })
+
+  it('a small machine has a whole CPU while it starts and, if it is probed, until a probe passes', async () => {
+    const engine = () => host.engine()
+    const quotaOf = ({ id, generation }: MachineRef) => {
+      const { version, trees, main } = host.cgroups
+      const tree = version === 1 ? (trees['cpu'] ?? '') : main
+      const directory = groupDirectory(host.cgroups, tree, host.paths.run(id, generation).container)
+      const file = version === 1 ? 'cpu.cfs_quota_us' : 'cpu.max'
+      return Number(readFileSync(`${directory}/${file}`, 'utf8').split(' ')[0])
+    }
+    const quarter = { networkGroup: 9, size: { ...SMALL, cpus: 0.25 } }
+    const plain = await suite.running({}, quarter)
+    const probed = await suite.running({ probed: true }, quarter)
+    const adopted = await suite.running({ probed: true }, quarter)
+    const probe = async (cmd: string) => {
+      const request = { argv: [cmd], stdin: null, timeoutMs: 20_000, probe: true }
+      await engine().exec(probed, request, () => {})
+    }
+    expect([plain, probed].map(quotaOf)).toEqual([25_000, 100_000])
+    await probe('false')
+    expect((await suite.sh(probed, 'exit 0')).exitCode).toBe(0)
+    expect(quotaOf(probed)).toBe(100_000)
+    await probe('true')
+    expect(quotaOf(probed)).toBe(25_000)
+    // An engine that comes back does not know how long a start has gone on.
+    expect(quotaOf(adopted)).toBe(100_000)
+    await suite.reopen()
+    expect(quotaOf(adopted)).toBe(25_000)
+    await Promise.all([plain, probed, adopted].map(({ id }) => engine().destroy(id)))
   })
 
   it('a restarted engine adopts the team cgroups, and an unused one is removed', async () => {

@@ -106,6 +106,7 @@ const runSpec = z.strictObject({
   files: bootFiles,
   searchDomain: domain,
   egress: machineEgress.nullable(),
+  probed: z.boolean().optional(),
 })
 
 const forkSpec = z.strictObject({ id, source: ref, networkGroup, run: runSpec.nullable() })
@@ -124,6 +125,7 @@ const execRequest = z.strictObject({
   cwd: cwd.optional(),
   stdin: bytes(STDIN_BYTES).nullable(),
   timeoutMs: z.int().min(limits.execTimeoutMs.min).max(limits.execTimeoutMs.max),
+  probe: z.boolean().optional(),
 })
 
 const offset = z.int().min(0)

@@ -74,7 +74,7 @@ export async function becomesReady(app: App, unit: UnitRecord, atMostMs = Infini
 async function probe(app: App, unit: UnitRecord, argv: string[], timeoutMs: number): Promise<Probe> {
   let output = ''
   try {
-    const request = { argv, stdin: null, timeoutMs: Math.ceil(timeoutMs) }
+    const request = { argv, stdin: null, timeoutMs: Math.ceil(timeoutMs), probe: true }
     const { exitCode, timedOut } = await app.fleet
       .engineOf(unit)
       .exec(machineRef(unit), request, ({ data }) => {

@@ -159,5 +159,6 @@ export async function runSpec(app: App, unit: UnitRecord): Promise<RunSpec> {
     files,
     searchDomain: searchDomain(unit.stackName),
     egress,
+    probed: Boolean(unit.spec.healthcheck),
   }
 }

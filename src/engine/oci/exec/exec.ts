@@ -24,6 +24,7 @@ import { standbyScript } from './standby-script.ts'
 import { launchTerminal } from './launch-terminal.ts'
 import type { OnOutput, Stdin } from './pipes.ts'
 import { getRunning, getRuntime, type EngineContext, type Machine } from '../context.ts'
+import { endStartup } from '../lifecycle/startup.ts'
 import type { RunPaths } from '../paths.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 
@@ -113,7 +114,9 @@ async function execNow(
         ? launchStandby(standby, script, launch)
         : await begin(launch, described, { name, cwd, size })
     onLaunched?.(attempt)
-    return await untilEnd(host, machine, attempt, { ref, request, onOutput, kill, signal })
+    const exit = await untilEnd(host, machine, attempt, { ref, request, onOutput, kill, signal })
+    if (request.probe && exit.exitCode === 0 && !exit.timedOut) endStartup(host, machine, ref.generation)
+    return exit
   } finally {
     await removeFiles(files)
     if (cgroupChild) removeChild(host.cgroups, paths.container, name)

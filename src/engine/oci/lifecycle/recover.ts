@@ -21,6 +21,7 @@ import { adoptProcesses } from '../processes/adopt.ts'
 import { loadRecords, type MachineRecord, saveRecord } from './record.ts'
 import { readSecrets } from './secrets.ts'
 import { cleanUpMachine, cleanUpRun, retry } from './clean-up-run.ts'
+import { endStartup } from './startup.ts'
 import { listContainers } from '../runtime/runtime.ts'
 import { joinShares } from '../storage/team-shares.ts'
 import { destroyMachine } from './stop.ts'
@@ -109,6 +110,8 @@ async function adopt(
   // Neither alive nor with an exit code: the host went down.
   if (!record.monitor || !isMonitorAlive(record.monitor)) return await lose(host, machine, 'lost')
   holdParts(machine)
+  // Its start may not have been over.
+  endStartup(host, machine, record.generation)
   // Its suspension was interrupted: a checkpoint would be outdated.
   await discardCheckpoint(host.paths, record.spec.id)
   await resumeAbandoned(host, paths)

@@ -12,8 +12,7 @@ import { startFingerprintOf } from '../../start-fingerprint.ts'
 import type { MachineRef, RunSpec, Started } from '../../engine.ts'
 import { EngineError } from '../../errors.ts'
 import type { Effect } from '../failpoints.ts'
-import { cpuQuota, type OciConfig } from '../runtime/bundle.ts'
-import { setCpuQuota } from '../kernel/cgroups.ts'
+import type { OciConfig } from '../runtime/bundle.ts'
 import { prepareEtc } from '../storage/etc.ts'
 import { holdParts, letGoOfParts } from './deaths.ts'
 import { recordEndIfExited } from './exits.ts'
@@ -24,6 +23,7 @@ import { discardCheckpoint, consumeCheckpoint } from '../checkpoint/checkpoints.
 import { makeRun, prepareGroup } from './make-run.ts'
 import type { RunPaths } from '../paths.ts'
 import { saveRecord } from './record.ts'
+import { endStartup, prolongStartup } from './startup.ts'
 import { cleanUpMachine, cleanUpRun, waitForCleanup } from './clean-up-run.ts'
 import { enterRestored, prepareRestore } from '../checkpoint/restore.ts'
 import { criuErrors, startContainer } from '../runtime/runtime.ts'
@@ -226,13 +226,13 @@ function begin({ machine, generation, run, memory }: Launch): void {
 
 async function recordRunning(
   host: EngineContext,
-  { machine, paths }: Launch,
+  { machine, generation, run, memory }: Launch,
   { process }: OciConfig,
 ): Promise<void> {
   const { record } = machine
   holdParts(machine)
-  // Before the record says that it runs, so that an adopted machine has the size it is billed for.
-  setCpuQuota(host.cgroups, paths.container, cpuQuota(record.spec.size.cpus))
+  if (run.probed && memory === null) prolongStartup(host, machine)
+  else endStartup(host, machine, generation)
 
   const ended = Promise.withResolvers<void>()
   Object.assign(machine, { process, ended: ended.promise, markEnded: ended.resolve })

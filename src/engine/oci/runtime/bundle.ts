@@ -37,7 +37,7 @@ const FORK_GENERATION = 'fork-generation'
 const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 const MB = 1024 * 1024
 const CPU_PERIOD_US = 100_000
-/** A smaller machine gets this much CPU until it has started, and then its own size (start.ts). */
+/** A smaller machine gets this much CPU until it has started, and then its own size (lifecycle/startup.ts). */
 const CPUS_TO_START = 1
 const IO_BYTES_PER_CPU_SECOND = 400 * MB
 
