@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { criuPrograms } from '../src/engine/oci/checkpoint/criu.ts'
-import { run, runOrThrow } from '../src/lib/process.ts'
+import { run } from '../src/lib/process.ts'
+import { writeBundle } from './bundle.ts'
 import { type Figures, timed } from './figures.ts'
 import { FILLED_MS, holdingMemory, memories } from './forks.ts'
 
@@ -14,14 +15,6 @@ const TIMEOUT_MS = 60_000
 
 /** As Berth does: no packet is held back meanwhile, which would start a program for each of two addresses. */
 const CRIU_OPTIONS = 'network-lock skip\n'
-
-type Spec = {
-  annotations?: Record<string, string>
-  process: { terminal: boolean; args: string[] }
-  root: { path: string; readonly: boolean }
-  linux: { namespaces: { type: string }[] }
-  mounts: { type: string }[]
-}
 
 export async function measureCheckpoints(rootfs: string, rounds: number): Promise<Figures> {
   const directory = await mkdtemp(join(tmpdir(), 'berth-bench-criu-'))
@@ -40,7 +33,10 @@ export async function measureCheckpoints(rootfs: string, rounds: number): Promis
       const samples: number[] = []
       figures[name] = samples
       const bundle = join(directory, `${megabytes}`)
-      await writeBundle(bundle, rootfs, holdingMemory(megabytes))
+      const options = join(directory, 'criu.conf')
+      await writeFile(options, CRIU_OPTIONS)
+      const annotations = { 'org.criu.config': options }
+      await writeBundle(bundle, { rootfs, args: holdingMemory(megabytes), annotations })
       const source = `source-${megabytes}`
       await runc('run', '--detach', '--bundle', bundle, source)
       try {
@@ -65,20 +61,4 @@ export async function measureCheckpoints(rootfs: string, rounds: number): Promis
   } finally {
     await rm(directory, { recursive: true, force: true })
   }
-}
-
-async function writeBundle(bundle: string, rootfs: string, args: string[]): Promise<void> {
-  await mkdir(bundle)
-  await runOrThrow('runc', ['spec', '--bundle', bundle], { timeoutMs: TIMEOUT_MS })
-  const path = join(bundle, 'config.json')
-  const spec = JSON.parse(await readFile(path, 'utf8')) as Spec
-  Object.assign(spec.process, { terminal: false, args })
-  spec.root = { path: rootfs, readonly: true }
-  // This host's control groups cannot be mounted in a container.
-  spec.linux.namespaces = spec.linux.namespaces.filter(({ type }) => type !== 'cgroup')
-  spec.mounts = spec.mounts.filter(({ type }) => type !== 'cgroup')
-  const options = join(bundle, 'criu.conf')
-  await writeFile(options, CRIU_OPTIONS)
-  spec.annotations = { 'org.criu.config': options }
-  await writeFile(path, JSON.stringify(spec))
 }

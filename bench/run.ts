@@ -7,6 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { actionsOf, type Call, clientOf, destroyAll, measureBerth } from './berth.ts'
 import { measureCheckpoints } from './checkpoints.ts'
+import { measureByHand } from './by-hand.ts'
 import {
   measureDocker,
   measureDockerCheckpoint,
@@ -41,7 +42,7 @@ const { values: options } = parseArgs({
 if (options.help) {
   console.log(`npm run bench -- [--rounds 30] [--classes runc,gvisor] [--only life,ready,first,wakes,idle,due,forks,recipes,visits,gateway] [--json bench-results.json]
 
-life     create to running, first and later execs, destroy and ten creates at once, beside Docker
+life     create to running, first and later execs, destroy and ten creates at once, beside Docker and the runtimes by hand
 ready    create to running and to the first command's answer, where a machine is ready and where none is made ahead
 first    from create to the first command's answer, a hundred in a row and a hundred begun within a second, beside Docker
 wakes    a call that wakes its unit, beside the same call to a running one, in both tiers of sleep
@@ -65,6 +66,8 @@ async function runBenchmarks(classes: string[], only: Set<string>, rounds: numbe
         notes.push(`Idle memory, ${isolation}: ${memoryOf(berth.pid)}`)
         results.push({ column: `berth ${isolation}`, figures: await measureBerth(call, rounds) })
         if (isolation === classes[0]) results.push(...(await measurePeer(berth, rounds)))
+        const byHand = await measureByHand(isolation, berth.rootfs(), rounds)
+        results.push({ column: `${isolation} by hand`, figures: byHand })
       }
       if (only.has('first')) {
         notes.push(await measureFirstCommands(isolation, actionsOf(call)))

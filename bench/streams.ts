@@ -1,7 +1,8 @@
 // `npm run bench:streams`: what the gateway makes of streams and connections, beside the proxies that people would put
 // there instead: bytes over a TCP endpoint and 1 GB by HTTP/1 and HTTP/2 beside haproxy, new TLS connections beside
-// haproxy, and pgbench beside stunnel. Each peer has one thread, as the gateway has one process. All in turn, because
-// the load of a machine changes; client and origin take processors too.
+// haproxy, and pgbench beside stunnel; and beside all of them the least that Node does (stream-proxy.ts). Each peer has one
+// thread, as the gateway has one process. All in turn, because the load of a machine changes; client and origin take
+// processors too.
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -40,6 +41,7 @@ type Figure = {
 
 const PYTHON = '/usr/bin/python3'
 const script = fileURLToPath(new URL('stream-peer.py', import.meta.url))
+const nodeProxy = fileURLToPath(new URL('stream-proxy.ts', import.meta.url))
 const nameOf = (label: string) => `${label}-abcdefghij.${DOMAIN}`
 const BYTES = Number(options.megabytes) * 1024 * 1024
 
@@ -83,19 +85,36 @@ async function startEverything(): Promise<Figure[]> {
     who: 'haproxy',
     name: nameOf(label),
   })
-  const streams = [theirs('bytes'), ours('bytes')]
+  const node = await startNodeProxy(certificate, {
+    bytes: { port: bytes, protocol: 'tls' },
+    file: { port: nginx.port, protocol: 'tls' },
+    database: { port: postgres.port, protocol: 'postgres' },
+  })
+  const piped = (label: 'bytes' | 'file' | 'database'): Way => ({
+    who: "Node's pipe",
+    port: node.ports[label] ?? 0,
+    name: nameOf(label),
+    cpuSeconds: node.cpuSeconds,
+  })
+  const streams = [theirs('bytes'), ours('bytes'), piped('bytes')]
   const files = [theirs('file'), ours('file')]
+  const filesPiped = [...files, piped('file')]
   return [
     { title: 'TCP endpoint, down', unit: 'GB', ways: streams, run: (way) => transfer(way, 'down') },
     { title: 'TCP endpoint, up', unit: 'GB', ways: streams, run: (way) => transfer(way, 'up') },
-    { title: 'one file by HTTP/1', unit: 'GB', ways: files, run: (way) => download(way, '--http1.1') },
+    { title: 'one file by HTTP/1', unit: 'GB', ways: filesPiped, run: (way) => download(way, '--http1.1') },
     { title: 'one file by HTTP/2', unit: 'GB', ways: files, run: (way) => download(way, '--http2') },
-    { title: 'new TLS connections', unit: 'connection', ways: files, run: (way) => connections(way, 'full') },
-    { title: 'resumed', unit: 'connection', ways: files, run: (way) => connections(way, 'resumed') },
+    {
+      title: 'new TLS connections',
+      unit: 'connection',
+      ways: filesPiped,
+      run: (way) => connections(way, 'full'),
+    },
+    { title: 'resumed', unit: 'connection', ways: filesPiped, run: (way) => connections(way, 'resumed') },
     {
       title: 'pgbench -S -c8',
       unit: 'transaction',
-      ways: [{ ...stunnel, who: 'stunnel', name: nameOf('database') }, ours('database')],
+      ways: [{ ...stunnel, who: 'stunnel', name: nameOf('database') }, ours('database'), piped('database')],
       run: async (way) => await postgres.bench(way, Number(options.seconds)),
     },
   ]
@@ -185,6 +204,15 @@ async function startStunnel(certificate: string, origin: number): Promise<Pick<W
   return { port, cpuSeconds: () => cpuSecondsOf(pid) }
 }
 
+async function startNodeProxy(certificate: string, origins: Record<string, object>) {
+  const args = [nodeProxy, certificate, JSON.stringify(origins)]
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  stops.push(() => end(child))
+  const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string]
+  const pid = child.pid ?? 0
+  return { ports: JSON.parse(line) as Record<string, number>, cpuSeconds: () => cpuSecondsOf(pid) }
+}
+
 function startPeer(command: string, args: string[]): number {
   const child = spawn(command, args, { stdio: ['ignore', 'ignore', 'inherit'] })
   child.once('error', (error) => {
@@ -197,22 +225,24 @@ function startPeer(command: string, args: string[]): number {
 /** Ratios are medians of the rounds' own: what a machine does meanwhile is in both of a round. */
 function tableOf(found: Map<Figure, Map<string, Sample[]>>): string {
   const head = [
-    '| | peer | a second, peer / gateway | ratio | processor time, peer / gateway | ratio |',
-    '|---|---|---|---|---|---|',
+    '| | peer | and | a second, of both | ratio | processor time, of both | ratio |',
+    '|---|---|---|---|---|---|---|',
   ]
   const median = (samples: number[]) => percentile(samples, 0.5)
-  const rows = [...found].map(([{ title, unit }, byWho]) => {
-    const [[who, peer] = ['', []], [, gateway] = ['', []]] = [...byWho]
+  const rows = [...found].flatMap(([{ title, unit }, byWho]) => {
+    const [[peer, ofPeer] = ['', []], ...others] = [...byWho]
     const rate = (samples: Sample[]) => samples.map(({ amount, seconds }) => amount / seconds)
     const cost = (samples: Sample[]) => samples.map(({ amount, cpuSeconds }) => cpuSeconds / amount)
-    const ratio = (of: (samples: Sample[]) => number[]) =>
-      median(of(gateway).map((each, round) => each / (of(peer)[round] ?? Number.NaN))).toFixed(2)
-    const shown = (of: (samples: Sample[]) => number[], scale: number, digits: number) =>
-      [peer, gateway].map((samples) => (median(of(samples)) * scale).toFixed(digits)).join(' / ')
     const isBytes = unit === 'GB'
-    const rates = isBytes ? `${shown(rate, 1000, 0)} MB` : shown(rate, 1, 0)
-    const costs = isBytes ? `${shown(cost, 1, 2)} s a GB` : `${shown(cost, 1e6, 0)} µs a ${unit}`
-    return `| ${title} | ${who} | ${rates} | ${ratio(rate)} | ${costs} | ${ratio(cost)} |`
+    return others.map(([who, ofIt]) => {
+      const ratio = (of: (samples: Sample[]) => number[]) =>
+        median(of(ofIt).map((each, round) => each / (of(ofPeer)[round] ?? Number.NaN))).toFixed(2)
+      const shown = (of: (samples: Sample[]) => number[], scale: number, digits: number) =>
+        [ofPeer, ofIt].map((samples) => (median(of(samples)) * scale).toFixed(digits)).join(' / ')
+      const rates = isBytes ? `${shown(rate, 1000, 0)} MB` : shown(rate, 1, 0)
+      const costs = isBytes ? `${shown(cost, 1, 2)} s a GB` : `${shown(cost, 1e6, 0)} µs a ${unit}`
+      return `| ${title} | ${peer} | ${who} | ${rates} | ${ratio(rate)} | ${costs} | ${ratio(cost)} |`
+    })
   })
   return [`load ${loadavg()[0]?.toFixed(1)}, medians of ${options.rounds}`, '', ...head, ...rows].join('\n')
 }

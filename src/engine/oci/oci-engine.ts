@@ -62,6 +62,7 @@ import { becomeSubreaper } from './kernel/syscalls.ts'
 import { watchTraffic } from './traffic.ts'
 import { noReadyMachines, openReadyMachines } from './warm-pool/pool.ts'
 import type { ReadyOptions } from './warm-pool/types.ts'
+import { NAMING_PROGRAM, namingProgram } from './warm-pool/naming.ts'
 import { waitingProgram } from './warm-pool/program.ts'
 import { WAITING_PROGRAM } from './warm-pool/ready.ts'
 
@@ -286,9 +287,14 @@ async function prepareDirectories(paths: Paths): Promise<void> {
   const helper = join(paths.helper, 'busybox')
   await copyFile(HELPER_BINARY, `${helper}.new`)
   await rename(`${helper}.new`, helper)
-  const program = join(paths.helper, WAITING_PROGRAM)
-  await writeFile(`${program}.new`, waitingProgram(), { mode: 0o755 })
-  await rename(`${program}.new`, program)
+  for (const [name, bytes] of [
+    [WAITING_PROGRAM, waitingProgram()],
+    [NAMING_PROGRAM, namingProgram()],
+  ] as const) {
+    const program = join(paths.helper, name)
+    await writeFile(`${program}.new`, bytes, { mode: 0o755 })
+    await rename(`${program}.new`, program)
+  }
   await prepareSharedForkGeneration(paths)
   // A machine that trusts more has its own file mounted over it.
   await writeFile(join(paths.helper, TRUST), '', { mode: 0o444 })

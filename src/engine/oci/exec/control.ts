@@ -60,34 +60,35 @@ export async function connectControl(runtimeRoot: string, container: string): Pr
   return null
 }
 
+/** `pid`: within the sandbox. */
+export type Executed = { kind: 'begun'; pid: number } | Exclude<Answer, { kind: 'done' }>
+
 /** Starts a process with its three streams; the answer's result is its pid within the sandbox. */
 export async function executeOver(
   control: Control,
   container: string,
   process: Process,
   fds: [number, number, number],
-): Promise<{ kind: 'begun'; pid: number } | Exclude<Answer, { kind: 'done' }>> {
-  const answer = await control.call('containerManager.ExecuteAsync', executeArgs(container, process), fds)
+): Promise<Executed> {
+  return await execute(control, executeArgs(container, process), fds)
+}
+
+/** Starts a process that may set the sandbox's hostname, as no process of a unit may: the unit must not have any before it ends. */
+export async function executeNamingOver(
+  control: Control,
+  container: string,
+  process: Process,
+  fds: [number, number, number],
+): Promise<Executed> {
+  const only = { ...noCapabilities, PermittedCaps: CAP_SYS_ADMIN, EffectiveCaps: CAP_SYS_ADMIN }
+  return await execute(control, { ...executeArgs(container, process), Capabilities: only }, fds)
+}
+
+async function execute(control: Control, args: object, fds: [number, number, number]): Promise<Executed> {
+  const answer = await control.call('containerManager.ExecuteAsync', args, fds)
   if (answer.kind !== 'done') return answer
   const pid = answer.result
   return isWhole(pid, 0x7fff_ffff) && pid > 0 ? { kind: 'begun', pid } : { kind: 'broken' }
-}
-
-/**
- * Gives the sandbox its hostname, by a command that may do what no process of a unit may: call it before the unit has
- * any. Returns whether it did.
- */
-export async function setHostnameOver(
-  control: Control,
-  container: string,
-  command: Process,
-  fds: [number, number, number],
-): Promise<boolean> {
-  const only = { ...noCapabilities, PermittedCaps: CAP_SYS_ADMIN, EffectiveCaps: CAP_SYS_ADMIN }
-  const asked = { ...executeArgs(container, command), Capabilities: only }
-  const answer = await control.call('containerManager.ExecuteAsync', asked, fds)
-  if (answer.kind !== 'done' || !isWhole(answer.result, 0x7fff_ffff)) return false
-  return (await waitOver(control, container, answer.result)) === 0
 }
 
 /** Returns the exit code, 128 + n for signal n; null if it cannot be known. */

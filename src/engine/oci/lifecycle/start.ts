@@ -184,13 +184,15 @@ async function launchReady(host: EngineContext, launched: Launch): Promise<boole
   if (!ready) return false
   const orders = launched.generation === FIRST_GENERATION ? ordersFor(ready, run) : null
   if (orders === null) return await missed(host, machine)
-  // Before the record shows a first run, as in any start.
-  await host.effect('engine.start.etc', () => writeOwnEtc(host, machine, ready, run))
-  begin(launched)
+  const keepRecord = async () => {
+    // Before the record shows a first run, as in any start.
+    await host.effect('engine.start.etc', () => writeOwnEtc(host, machine, ready, run))
+    begin(launched)
+    record.monitor = ready.monitor
+    await host.effect('engine.start.record', () => saveRecord(host.paths, record))
+  }
   const restricted = restrict(host, launched)
-  record.monitor = ready.monitor
-  await host.effect('engine.start.record', () => saveRecord(host.paths, record))
-  const message = await prepareReady(host, machine, ready, orders)
+  const [message] = await allSettled([prepareReady(host, machine, ready, orders), keepRecord()])
   if (message === null) return await missed(host, machine)
   await restricted
   machine.ending = false

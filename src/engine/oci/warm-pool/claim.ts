@@ -2,7 +2,7 @@
 // caller specifies at its start. Until its first process has read the command, nothing but that process has run in
 // it.
 
-import { closeSync, existsSync, openSync, writeSync } from 'node:fs'
+import { existsSync, writeSync } from 'node:fs'
 import { mkdir, rename, rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -10,18 +10,18 @@ import { allSettled } from '../../../lib/concurrency/all-settled.ts'
 import type { MachineSpec, MachineStatus, RunSpec } from '../../engine.ts'
 import { EngineError } from '../../errors.ts'
 import { getRuntime, newMachine, statusOf, type EngineContext, type Machine } from '../context.ts'
-import { connectControl, setHostnameOver } from '../exec/control.ts'
 import { thawGroup } from '../kernel/cgroups.ts'
 import { removeTree } from '../kernel/mounts.ts'
 import { bytesInPipe, hasNoReader, setHostnameOf } from '../kernel/syscalls.ts'
 import { writeConfig } from '../lifecycle/make-run.ts'
 import { beginMachine, newRecord, saveRecord } from '../lifecycle/record.ts'
 import { removeMachineState } from '../lifecycle/stop.ts'
-import { buildConfig, execProcess, HELPER, type OciConfig, type Process } from '../runtime/bundle.ts'
+import { buildConfig, type OciConfig, type Process } from '../runtime/bundle.ts'
 import { childrenOf } from '../runtime/monitor.ts'
 import { writeBootFiles } from '../storage/boot-files.ts'
 import { writeEtc } from '../storage/etc.ts'
 import { isProgramInTree } from '../storage/unit-tree.ts'
+import { nameBy } from './naming.ts'
 import { messageFor } from './program.ts'
 import { removeReady } from './make.ts'
 import { closeEnds, FIRST_GENERATION, nameFirstRun } from './ready.ts'
@@ -120,7 +120,7 @@ export async function prepareReady(
   const { signal } = machine.destroySignal
   thawGroup(host.cgroups, ready.paths.container)
   const [named] = await allSettled([
-    nameHost(host, ready, config.process, run.hostname),
+    nameHost(host, ready, run.hostname),
     host.effect('engine.start.bundle', () =>
       writeConfig(getRuntime(host, ready.spec.isolation), ready.paths, config),
     ),
@@ -161,33 +161,12 @@ function writeByte(fd: number): boolean {
   }
 }
 
-async function nameHost(
-  host: EngineContext,
-  { spec, paths, monitor }: Ready,
-  main: Process,
-  hostname: string,
-): Promise<boolean> {
-  if (spec.isolation === 'runc') {
-    const [first] = childrenOf(monitor)
-    if (first === undefined) return false
-    setHostnameOf(first, hostname)
-    return true
-  }
-  const { root, commands } = getRuntime(host, spec.isolation)
-  const control = await connectControl(root, paths.container)
-  const nothing = openSync('/dev/null', 'r+')
-  try {
-    if (control?.program.dev !== commands.program?.dev || control?.program.ino !== commands.program?.ino)
-      return false
-    const command = execProcess(main, [HELPER, 'hostname', hostname], { asRoot: true })
-    return (
-      control !== null &&
-      (await setHostnameOver(control, paths.container, command, [nothing, nothing, nothing]))
-    )
-  } finally {
-    closeSync(nothing)
-    control?.close()
-  }
+async function nameHost(host: EngineContext, { naming, monitor }: Ready, hostname: string): Promise<boolean> {
+  if (naming) return await nameBy(host, naming, hostname)
+  const [first] = childrenOf(monitor)
+  if (first === undefined) return false
+  setHostnameOf(first, hostname)
+  return true
 }
 
 /** Where a runtime finds the command; null if it is not sure. */

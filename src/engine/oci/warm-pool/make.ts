@@ -24,6 +24,7 @@ import { createDisk, fillVolume } from '../storage/disks.ts'
 import { writeEtc } from '../storage/etc.ts'
 import { HELPER_DIR } from '../storage/mount-points.ts'
 import { prepareShare } from '../storage/team-shares.ts'
+import { closeNaming, prepareNaming } from './naming.ts'
 import { FIRST_GENERATION, readyName, WAITING_PROGRAM } from './ready.ts'
 import type { Ready } from './types.ts'
 
@@ -92,7 +93,7 @@ async function make(host: EngineContext, { spec, paths, image, ends, signal }: M
   const both = hold(paths.orders, O_RDWR | O_NONBLOCK)
   prepareGroup(host, { record, paths })
   let root = -1
-  const { input, monitor } = await makeRun(host, {
+  const { config, input, monitor } = await makeRun(host, {
     record,
     run: nobodysRun,
     paths,
@@ -110,8 +111,11 @@ async function make(host: EngineContext, { spec, paths, image, ends, signal }: M
   closeSync(both)
   ends.delete(both)
   await unlink(paths.orders)
+  const naming =
+    spec.isolation === 'gvisor' ? await prepareNaming(host, paths.container, config.process) : null
   const standby = await standbyOf(host, spec, attachment)
   if (!(await freezeGroup(host.cgroups, paths.container))) {
+    if (naming) closeNaming(naming)
     if (standby) closeStandby(standby)
     throw new Error('it could not be frozen')
   }
@@ -124,6 +128,7 @@ async function make(host: EngineContext, { spec, paths, image, ends, signal }: M
     input,
     root,
     orders,
+    naming,
     standby,
     imageRoot: image.rootfs,
     identity,

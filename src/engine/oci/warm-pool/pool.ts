@@ -10,7 +10,7 @@ import { isMonitorAlive } from '../runtime/monitor.ts'
 import { checkReserve } from '../storage/pool.ts'
 import { type Burst, readyFor, withCreate } from './bursts.ts'
 import { identityOf, makeReady, removeReady } from './make.ts'
-import { hasProgram } from './program.ts'
+import { canExecute } from './executable.ts'
 import { closeEnds, dropReady } from './ready.ts'
 import type { Ready, ReadyMachines, ReadyOptions } from './types.ts'
 
@@ -48,7 +48,7 @@ export function openReadyMachines(context: () => EngineContext, options: ReadyOp
   const closed = new AbortController()
   let lastUsedMs = 0
   let running: Promise<void> = Promise.resolve()
-  const isOn = options.perKind > 0 && hasProgram
+  const isOn = options.perKind > 0 && canExecute
   const all = () => [...kinds.values()].flatMap(({ ready }) => ready)
   const roomMb = () => availableMemoryMb() - options.memoryReserveMb
 

@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { hasProgram, messageFor, waitingProgram } from './program.ts'
+import { canExecute } from './executable.ts'
+import { messageFor, waitingProgram } from './program.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'berth-program-'))
 const program = join(directory, 'wait')
@@ -16,7 +17,7 @@ const become = (path: string, args: string[], env: string[] = []) => {
   return spawnSync(program, { input, env: { ITS: 'own' }, timeout: 2000 })
 }
 
-describe.runIf(hasProgram)('the program that waits', () => {
+describe.runIf(canExecute)('the program that waits', () => {
   it('becomes the command with exactly its arguments and its environment', () => {
     const odd = ['', "it's", 'two\nlines', '$(id) `id` "', '\u{1f6a2}', 'x'.repeat(5000)]
     const env = ['A=1', 'B.C=\n', 'A=2', 'no value']

@@ -8,6 +8,7 @@ import { addStandby, closeStandby } from '../exec/standby.ts'
 import { cleanUpRun } from '../lifecycle/clean-up-run.ts'
 import type { MachineRecord } from '../lifecycle/record.ts'
 import type { Paths } from '../paths.ts'
+import { closeNaming } from './naming.ts'
 import type { Ready } from './types.ts'
 
 /** The only run that can be made ahead: a later one needs what the earlier have left. */
@@ -46,8 +47,14 @@ export function closeReady(machine: Machine): void {
   machine.ready = null
 }
 
-export function closeEnds({ root, orders, standby }: Pick<Ready, 'root' | 'orders' | 'standby'>): void {
+export function closeEnds({
+  root,
+  orders,
+  naming,
+  standby,
+}: Pick<Ready, 'root' | 'orders' | 'naming' | 'standby'>): void {
   for (const fd of [root, orders]) closeSync(fd)
+  if (naming) closeNaming(naming)
   if (standby) closeStandby(standby)
 }
 

@@ -7,6 +7,7 @@ import type { Standby } from '../exec/standby-state.ts'
 import type { RunPaths } from '../paths.ts'
 import type { BundleInput } from '../runtime/bundle.ts'
 import type { Monitor } from '../runtime/monitor.ts'
+import type { Naming } from './naming.ts'
 
 export type Ready = {
   name: string
@@ -22,6 +23,8 @@ export type Ready = {
   root: number
   /** The engine's end of its first process's stdin. */
   orders: number
+  /** Sets the hostname of a sandbox; null in runc, where the host sets it. */
+  naming: Naming | null
   /** For its first command; null if its class has none, or once the machine has it. */
   standby: Standby | null
   memoryMb: number

@@ -1,0 +1,51 @@
+// What a container costs at least: the same steps with the runtime alone, called by hand. It has no disk of its own, no
+// network, no limits, no log, no record of what was done, and nobody who answers for it.
+
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { run } from '../src/lib/process.ts'
+import { writeBundle } from './bundle.ts'
+import { type Figures, measure } from './figures.ts'
+
+const TIMEOUT_MS = 60_000
+
+/** As Berth starts them. */
+const PROGRAMS: Record<string, string[]> = {
+  runc: ['runc'],
+  gvisor: [
+    'runsc',
+    '--platform=systrap',
+    '--network=none',
+    '--directfs=false',
+    '--overlay2=none',
+    '--ignore-cgroups',
+  ],
+}
+
+export async function measureByHand(isolation: string, rootfs: string, rounds: number): Promise<Figures> {
+  const directory = await mkdtemp(join(tmpdir(), 'berth-bench-hand-'))
+  const bundle = join(directory, 'bundle')
+  let made = 0
+  const call = async (command: string, ...args: string[]) => {
+    // A container keeps the files of who starts it.
+    const script = 'exec "$@" </dev/null >/dev/null 2>/dev/null'
+    const program = [...(PROGRAMS[isolation] ?? []), '--root', join(directory, 'state'), command, ...args]
+    const { exitCode } = await run('sh', ['-c', script, 'sh', ...program], { timeoutMs: TIMEOUT_MS })
+    if (exitCode !== 0) throw new Error(`${program.join(' ')} ended with ${exitCode}`)
+  }
+  try {
+    await writeBundle(bundle, { rootfs, args: ['sleep', 'infinity'] })
+    return await measure(rounds, {
+      create: async () => {
+        const id = `hand-${(made += 1)}`
+        await call('run', '--detach', '--bundle', bundle, id)
+        return id
+      },
+      exec: (id) => call('exec', id, 'echo', 'hello'),
+      destroy: (id) => call('delete', '--force', id),
+    })
+  } finally {
+    await rm(directory, { recursive: true, force: true })
+  }
+}
