@@ -1,5 +1,5 @@
 // What a container costs at least: the same steps with the runtime alone, called by hand. It has no disk of its own, no
-// network, no limits, no log, no record of what was done, and nobody who answers for it.
+// network, no limits, no log, and no record of what was done.
 
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

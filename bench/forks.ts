@@ -54,7 +54,7 @@ export async function measureDiskForks(call: Call, rounds: number): Promise<Figu
   return figures
 }
 
-async function measureMemoryForks(call: Call, rounds: number): Promise<Figures> {
+export async function measureMemoryForks(call: Call, rounds: number): Promise<Figures> {
   const figures: Figures = {}
   for (const { name, megabytes } of memories) {
     const samples: number[] = []

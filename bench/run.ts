@@ -16,7 +16,7 @@ import {
 } from './docker.ts'
 import { type Figures, formatTable, type Results } from './figures.ts'
 import { measureFirstCommands } from './first-command.ts'
-import { disks, measureDiskForks, measureForks } from './forks.ts'
+import { disks, measureDiskForks, measureForks, measureMemoryForks } from './forks.ts'
 import { measureFirstByte, measureGateway, measureWebSockets, missingTools } from './gateway.ts'
 import { measureSpaced } from './ready.ts'
 import { measureRecipes } from './recipes.ts'
@@ -33,14 +33,14 @@ const { values: options } = parseArgs({
   options: {
     rounds: { type: 'string', default: '30' },
     classes: { type: 'string', default: 'runc,gvisor' },
-    only: { type: 'string', default: 'life,ready,first,wakes,idle,due,forks,recipes,visits,gateway' },
+    only: { type: 'string', default: 'life,ready,first,wakes,idle,due,memory,forks,recipes,visits,gateway' },
     json: { type: 'string', default: 'bench-results.json' },
     help: { type: 'boolean', default: false },
   },
 })
 
 if (options.help) {
-  console.log(`npm run bench -- [--rounds 30] [--classes runc,gvisor] [--only life,ready,first,wakes,idle,due,forks,recipes,visits,gateway] [--json bench-results.json]
+  console.log(`npm run bench -- [--rounds 30] [--classes runc,gvisor] [--only life,ready,first,wakes,idle,due,memory,forks,recipes,visits,gateway] [--json bench-results.json]
 
 life     create to running, first and later execs, destroy and ten creates at once, beside Docker and the runtimes by hand
 ready    create to running and to the first command's answer, where a machine is ready and where none is made ahead
@@ -48,6 +48,7 @@ first    from create to the first command's answer, a hundred in a row and a hun
 wakes    a call that wakes its unit, beside the same call to a running one, in both tiers of sleep
 idle     processor time with 100 units asleep
 due      how soon 500 units that are due are asleep (runc only)
+memory   copies of a unit with 1 and 100 MB of memory, beside CRIU by hand (runc only)
 forks    copies of a unit by the size of its disk and memory, ten at once, and of a stack, beside Docker's commit and run
 recipes  what a recipe makes, until it is ready
 visits   a visit that wakes its unit, beside one to a running unit
@@ -77,12 +78,12 @@ async function runBenchmarks(classes: string[], only: Set<string>, rounds: numbe
         results.push({ column: `${isolation}, frozen`, figures: await measureWakes(call, 'frozen', rounds) })
       }
       if (only.has('idle')) notes.push(`${isolation}: ${await measureIdleCost(call, berth.pid)}`)
+      if (only.has('memory') && isolation === 'runc') {
+        results.push({ column: 'CRIU by hand', figures: await measureCheckpoints(berth.rootfs(), rounds) })
+        results.push({ column: 'memory, runc', figures: await measureMemoryForks(call, rounds) })
+      }
       if (only.has('forks')) {
         results.push({ column: `forks, ${isolation}`, figures: await measureForks(call, rounds) })
-        if (isolation === 'runc') {
-          const figures = await measureCheckpoints(berth.rootfs(), rounds)
-          results.push({ column: 'CRIU by hand', figures })
-        }
         if (isolation === classes[0]) results.push(...(await measurePeerForks(berth, rounds)))
       }
       if (only.has('recipes')) {

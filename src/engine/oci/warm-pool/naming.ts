@@ -5,24 +5,18 @@
 import { closeSync, openSync, writeSync } from 'node:fs'
 import { completesWithin } from '../../../lib/concurrency/completes-within.ts'
 import { getRuntime, type EngineContext } from '../context.ts'
-import { type Control, connectControl, executeNamingOver, waitOver } from '../exec/control.ts'
+import { connectControl, executeNamingOver, waitOver } from '../exec/control.ts'
 import { closeFd, createPipe } from '../kernel/syscalls.ts'
 import type { RunPaths } from '../paths.ts'
 import { execProcess, type Process } from '../runtime/bundle.ts'
 import { HELPER_DIR } from '../storage/mount-points.ts'
 import { executable } from './executable.ts'
+import type { Naming } from './types.ts'
 
 /** Beside the helper, which each machine has. */
 export const NAMING_PROGRAM = 'name'
 /** Far longer than it takes on a busy host. */
 const NAMED_WITHIN_MS = 10_000
-
-export type Naming = {
-  control: Control
-  /** The end of the process's stdin that the name is written to. */
-  input: number
-  exitCode: Promise<number | null>
-}
 
 /** `readelf` and `objdump -D -b binary -m i386:x86-64` show the same. */
 const code = [

@@ -3,11 +3,19 @@
 import type { MachineSpec, ReadyMachinesStatus } from '../../engine.ts'
 import type { StoredImage } from '../images/store.ts'
 import type { Attachment } from '../network/network.ts'
+import type { Control } from '../exec/control.ts'
 import type { Standby } from '../exec/standby-state.ts'
 import type { RunPaths } from '../paths.ts'
 import type { BundleInput } from '../runtime/bundle.ts'
 import type { Monitor } from '../runtime/monitor.ts'
-import type { Naming } from './naming.ts'
+
+/** A process in a sandbox that waits for its hostname. */
+export type Naming = {
+  control: Control
+  /** The end of the process's stdin that the name is written to. */
+  input: number
+  exitCode: Promise<number | null>
+}
 
 export type Ready = {
   name: string
