@@ -20,6 +20,8 @@ export type OpenedEngine = {
   configuredImage: string
   /** Processor time a run has used so far, in an engine whose machines use any. */
   cpuNs?: (ref: MachineRef) => number
+  /** The path of the network namespace of the host that has a machine, if that is not this one. */
+  networkOf?: (ref: MachineRef) => string
   /**
    * Closes it and opens another over what it leaves: another process would do the same. Between the two
    * something may happen that neither sees.
@@ -118,6 +120,7 @@ export function createSuite(open: OpenEngine, options: SuiteOptions) {
       if (!opened?.cpuNs) throw new Error('machines of this engine use no processor')
       return opened.cpuNs(ref)
     },
+    networkOf: (ref: MachineRef): string | null => opened?.networkOf?.(ref) ?? null,
     specOf,
 
     async open(): Promise<void> {

@@ -1,6 +1,5 @@
-import { createServer } from 'node:net'
-import { networkInterfaces } from 'node:os'
 import { expect, test } from 'vitest'
+import { listenOnHost } from '../host-listener.ts'
 import { eventually, type Suite } from '../suite.ts'
 
 export function networkClaims(suite: Suite): void {
@@ -44,20 +43,15 @@ export function networkClaims(suite: Suite): void {
   })
 
   test('a machine cannot reach the host or its networks', async () => {
-    const host = createServer((socket) => socket.end('hello\n'))
-    await new Promise<void>((resolve) => host.listen(0, '0.0.0.0', resolve))
-    const address = host.address()
-    const port = address !== null && typeof address === 'object' ? address.port : 0
+    const ref = await suite.running()
+    const host = await listenOnHost(suite.networkOf(ref))
     try {
-      const ref = await suite.running()
-      const own = Object.values(networkInterfaces())
-        .flat()
-        .flatMap((one) => (one?.family === 'IPv4' && !one.internal ? [one.address] : []))
-      for (const target of [...own, '169.254.169.254', '172.17.0.1']) {
-        expect([target, await reaches(ref, target, port)]).toEqual([target, false])
+      expect(host.addresses).not.toEqual([])
+      for (const target of [...host.addresses, '169.254.169.254', '172.17.0.1']) {
+        expect([target, await reaches(ref, target, host.port)]).toEqual([target, false])
       }
     } finally {
-      host.close()
+      await host.close()
     }
   })
 
