@@ -1,5 +1,6 @@
 // A second host, as an operator adds it: joined by a token, with an engine of its own in a network namespace of its own.
-// Its units are used through the API of the first, while it dies, comes back and is given up (decisions 148, 164).
+// Its units are used through the API of the first, while it dies, comes back and is given up (decisions 148, 164). `npm test`
+// covers one of the classes.
 
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -12,43 +13,17 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import type { ForkResult } from '../../src/contract/fork.ts'
 import type { RunResult } from '../../src/contract/run-result.ts'
 import type { Unit } from '../../src/contract/unit.ts'
+import { isolationClasses } from '../../src/engine/engine.ts'
 import { freePort } from '../../src/lib/free-port.ts'
 import { runOrThrow } from '../../src/lib/process.ts'
 import { eventually } from '../support/berth.ts'
 import { createUnit, exec } from '../support/berth-units.ts'
+import { hasCriu } from '../support/criu.ts'
 import { hosts, joinAs, useMachine } from '../support/host-lab.ts'
 import { killSupervisor } from '../support/kill.ts'
+import { partOf } from '../support/part-of.ts'
 import { send } from '../support/patient-client.ts'
 import { useBerth } from '../support/use-berth.ts'
-
-const settings = { BERTH_HOSTS_ADDRESS: '', BERTH_ISOLATION: 'runc' }
-beforeAll(async () => {
-  settings.BERTH_HOSTS_ADDRESS = `0.0.0.0:${await freePort('0.0.0.0')}`
-  east.settings['BERTH_GATEWAY_TLS'] = `0.0.0.0:${await freePort('0.0.0.0')}`
-})
-const berth = useBerth(() => settings)
-const east = useMachine('east', 1, {
-  BERTH_ISOLATION: 'runc',
-  BERTH_KEEP_ASIDE: '0s',
-  BERTH_DOMAIN: 'east.berth.localhost',
-})
-
-const command = async (...args: string[]) => await hosts(berth, settings, ...args)
-const rowOf = async (name: string) =>
-  (await command('list')).split('\n').find((row) => row.startsWith(`${name} `)) ?? ''
-const nearName = async () => /^(\S+) .*this machine/m.exec(await command('list'))?.[1] ?? ''
-const isReady = async () => expect(await rowOf('east')).toMatch(/^east +ready /)
-
-/** The server sees within two seconds that its own host is drained. */
-async function createThere(spec: Record<string, unknown>): Promise<Unit> {
-  const near = (await hosts(berth, settings, 'list')).split('\n').find((row) => row.includes('this machine'))
-  return await eventually(async () => {
-    const unit = await createUnit(berth, { image: 'berth.local/debian:12', size: 'nano', ...spec })
-    if (near === undefined || !near.includes(unit.host.id)) return unit
-    await berth.call('DELETE', `/v1/units/${unit.id}`)
-    throw new Error('a unit was placed on a host that is drained')
-  }, 20_000)
-}
 
 const SERVER = {
   name: 'web',
@@ -60,16 +35,47 @@ const SERVER = {
   expose: 8000,
 }
 
-/** Its name is one for DNS to know: here, a visitor knows the address. */
-async function visit({ hostname, port }: URL): Promise<string> {
-  const headers = { host: `${hostname}:${port}` }
-  const tls = { servername: hostname, rejectUnauthorized: false }
-  const asked = request({ host: east.address, port, headers, ...tls }).end()
-  const [answer] = (await once(asked, 'response')) as [IncomingMessage]
-  return await text(answer)
-}
+describe.each(partOf(isolationClasses, 1))('with %s, a second host', (isolation) => {
+  const settings = { BERTH_HOSTS_ADDRESS: '', BERTH_ISOLATION: isolation }
+  beforeAll(async () => {
+    settings.BERTH_HOSTS_ADDRESS = `0.0.0.0:${await freePort('0.0.0.0')}`
+    east.settings['BERTH_GATEWAY_TLS'] = `0.0.0.0:${await freePort('0.0.0.0')}`
+  })
+  const berth = useBerth(() => settings)
+  const east = useMachine('east', isolation === 'runc' ? 1 : 40, {
+    BERTH_ISOLATION: isolation,
+    BERTH_KEEP_ASIDE: '0s',
+    BERTH_DOMAIN: 'east.berth.localhost',
+  })
 
-describe('a second host', () => {
+  const command = async (...args: string[]) => await hosts(berth, settings, ...args)
+  const rowOf = async (name: string) =>
+    (await command('list')).split('\n').find((row) => row.startsWith(`${name} `)) ?? ''
+  const nearName = async () => /^(\S+) .*this machine/m.exec(await command('list'))?.[1] ?? ''
+  const isReady = async () => expect(await rowOf('east')).toMatch(/^east +ready /)
+
+  /** The server sees within two seconds that its own host is drained. */
+  async function createThere(spec: Record<string, unknown>): Promise<Unit> {
+    const near = (await hosts(berth, settings, 'list'))
+      .split('\n')
+      .find((row) => row.includes('this machine'))
+    return await eventually(async () => {
+      const unit = await createUnit(berth, { image: 'berth.local/debian:12', size: 'nano', ...spec })
+      if (near === undefined || !near.includes(unit.host.id)) return unit
+      await berth.call('DELETE', `/v1/units/${unit.id}`)
+      throw new Error('a unit was placed on a host that is drained')
+    }, 20_000)
+  }
+
+  /** Its name is one for DNS to know: here, a visitor knows the address. */
+  async function visit({ hostname, port }: URL): Promise<string> {
+    const headers = { host: `${hostname}:${port}` }
+    const tls = { servername: hostname, rejectUnauthorized: false }
+    const asked = request({ host: east.address, port, headers, ...tls }).end()
+    const [answer] = (await once(asked, 'response')) as [IncomingMessage]
+    return await text(answer)
+  }
+
   let unit: Unit
   const path = () => `/v1/units/${unit.id}`
   const read = async () => (await berth.call<Unit>('GET', path())).body
@@ -128,11 +134,16 @@ describe('a second host', () => {
     expect((await berth.call('POST', `${path()}/sleep`, { sleep: '10m', now: true })).status).toBe(200)
     await eventually(async () => expect((await read()).state).toBe('sleeping'))
     expect((await exec(berth, unit, ['cat', '/root/letter'])).stdout).toBe('to a host')
+    await exec(berth, unit, ['sh', '-c', 'echo remembered > /dev/shm/mark'])
     const forked = await berth.call<ForkResult>('POST', `${path()}/fork`, { name: 'copy', wait: true })
+    const hasMemory = isolation === 'runc' && hasCriu
+    expect(forked.body.copied).toEqual({ copy: hasMemory ? 'memory' : 'disk' })
     expect(forked.body.units).toMatchObject([{ host: unit.host, state: 'running' }])
     const [copy] = forked.body.units
     if (!copy) throw new Error('no copy')
     expect((await exec(berth, copy, ['cat', '/root/letter'])).stdout).toBe('to a host')
+    const mark = await exec(berth, copy, ['cat', '/dev/shm/mark'])
+    expect(mark.stdout).toBe(hasMemory ? 'remembered\n' : '')
     expect((await berth.call('DELETE', `/v1/units/${copy.id}`)).status).toBe(200)
   })
 
