@@ -86,6 +86,9 @@ describe.each(['gvisor', 'runc'])('the log of a restricted unit in %s', (isolati
       exec 3<>/dev/tcp/203.0.113.10/80; printf 'GET / HTTP/1.1\\r\\nHost: %s\\r\\n\\r\\n' $host >&3; timeout 20 cat <&3; done`
     const { stdout } = await exec(berth, unit, ['bash', '-c', script])
     expect(stdout).toContain(String.raw`Ask the owner of the unit to allow \"b.example.com\"`)
+    // A client of QUIC learns at once that it is refused, in a sandbox too, and goes on by TCP.
+    const quic = 'exec 3<>/dev/udp/203.0.113.10/443; echo hello >&3; read -r -t 20 <&3'
+    expect((await exec(berth, unit, ['bash', '-c', quic])).stderr).toContain('Connection refused')
     const lines = async () =>
       (await berth.call<EgressLogPage>('GET', log)).body.lines.map(
         ({ host, port, decision, entry }) => `${decision} ${host} ${port} ${entry}`,

@@ -59,6 +59,9 @@ it('a person signs in and sets limits for a program, which then has exactly thes
   await page.getByLabel('Units at once').fill('1')
   await page.getByLabel('Euros a day').fill('0.10')
   await page.getByLabel('medium').uncheck()
+  await page.getByLabel('What its units may reach').selectOption('only the hosts listed here')
+  await page.getByLabel('Hosts to list').fill('api.github.com\npreset:npm')
+  await page.getByLabel('Units of the team').selectOption('the units of its own stack')
   await page.getByRole('button', { name: 'Connect', exact: true }).click()
   await page.waitForURL(/127\.0\.0\.1:\d+\/callback/)
   const code = answers[0]?.get('code') ?? ''
@@ -66,7 +69,8 @@ it('a person signs in and sets limits for a program, which then has exactly thes
   const { body } = await redeem(service, client, { code, verifier })
   const as = { key: body.access_token }
   const { body: listed } = await service.call<{ agents: unknown[] }>('GET', '/v1/agents', as)
-  const policy = { maxConcurrentUnits: 1, dailySpendCapCents: 10, allowedSizes: ['nano', 'small'] }
+  const egress = { mode: 'listed', allow: ['api.github.com', 'preset:npm'], siblings: 'stack' }
+  const policy = { maxConcurrentUnits: 1, dailySpendCapCents: 10, allowedSizes: ['nano', 'small'], egress }
   expect(listed.agents).toContainEqual(
     expect.objectContaining({ kind: 'oauth', policy: expect.objectContaining(policy) }),
   )
