@@ -25,6 +25,8 @@ const { values: options } = parseArgs({
     rounds: { type: 'string', default: '5' },
     megabytes: { type: 'string', default: '1024' },
     seconds: { type: 'string', default: '4' },
+    /** A part of the titles of what is measured. */
+    only: { type: 'string', default: '' },
   },
 })
 
@@ -50,7 +52,8 @@ const directory = await mkdtemp(join(tmpdir(), 'berth-bench-'))
 await chmod(directory, 0o711)
 const stops: (() => Promise<unknown>)[] = []
 try {
-  console.log(tableOf(await measureInTurn(await startEverything())))
+  const figures = (await startEverything()).filter(({ title }) => title.includes(options.only))
+  console.log(tableOf(await measureInTurn(figures)))
 } finally {
   for (const stop of stops.toReversed()) await stop()
   await rm(directory, { recursive: true, force: true })
