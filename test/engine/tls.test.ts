@@ -1,7 +1,7 @@
 // The engine over TLS: the contract once more, and who is refused. Certificates, sockets and TLS are real.
 
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
-import { connect, type Socket } from 'node:net'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -262,13 +262,34 @@ describe('the TLS listener', () => {
   })
 
   test('a server calls no engine whose certificate is that of an earlier host of this name', async () => {
-    const { port, fake } = await serveForTest()
+    const { port, fake } = await serveForTest(await identityOf({ role: 'engine', host: 'east' }))
     const laterBy = (ms: number) => callerOf(port, { memberSince: new Date(Date.now() + ms) })
     expect(await kindOf(laterBy(3_600_000).list())).toBe('engine_away')
     expect(await kindOf(laterBy(3_600_000).thaw(ref))).toBe('engine_away')
+    const command = { argv: ['cat'], timeoutMs: 20_000, size: null }
+    const { signal } = new AbortController()
+    const typing = laterBy(3_600_000).terminal(ref, command, (async function* () {})(), () => {}, signal)
+    expect(await kindOf(typing)).toBe('engine_away')
     expect(fake.calls).toEqual([])
     // It is signed just before the host is entered.
     expect(await laterBy(30_000).list()).toEqual([])
+  })
+
+  test('calls one after another share a connection', async () => {
+    const { port } = await serveForTest(await identityOf({ role: 'engine', host: 'east' }))
+    let connections = 0
+    const wire = createServer((near) => {
+      connections += 1
+      const far = connect(port, HOST)
+      near.pipe(far).pipe(near)
+      near.on('error', () => far.destroy())
+      far.on('error', () => near.destroy())
+    })
+    onTestFinished(() => void wire.close())
+    await once(wire.listen(0, HOST), 'listening')
+    const caller = callerOf((wire.address() as AddressInfo).port, { memberSince: new Date() })
+    for (let call = 0; call < 5; call += 1) await caller.list()
+    expect(connections).toBe(1)
   })
 
   test('shows a renewed certificate to the next caller, and those that are connected stay so', async () => {

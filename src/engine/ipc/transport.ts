@@ -62,10 +62,13 @@ function overTls({
     ...fleetTls(typeof identity === 'function' ? identity() : identity),
     // The name that the other side's certificate must have.
     servername: fleetNameOf({ role: 'engine', host: name }),
+  })
+  const check = {
     checkServerIdentity: (expected: string, certificate: PeerCertificate) =>
       checkServerIdentity(expected, certificate) ?? refuseEarlier(certificate, memberSince),
-  })
-  const agent = new TlsAgent({ ...kept, keepAliveMsecs: PROBE_AFTER_MS })
+  }
+  // With a check of its own for each request, Node keeps no connection.
+  const agent = new TlsAgent({ ...kept, keepAliveMsecs: PROBE_AFTER_MS, ...check })
   const open = new Set<Socket>()
   const keep = (socket: Socket) => {
     if (open.has(socket)) return
@@ -74,10 +77,12 @@ function overTls({
   }
   return {
     // Node names HTTP in ALPN by itself.
-    request: (options, onAnswer) =>
-      requestByTls({ agent, ...tls(), ...options }, onAnswer).once('socket', keep),
+    request: (options, onAnswer) => {
+      const own = options.agent === false ? check : {}
+      return requestByTls({ agent, ...tls(), ...own, ...options }, onAnswer).once('socket', keep)
+    },
     connectQuick: () => {
-      const socket = connectByTls({ ...tls(), ALPNProtocols: [TLS_PROTOCOLS.quick] })
+      const socket = connectByTls({ ...tls(), ...check, ALPNProtocols: [TLS_PROTOCOLS.quick] })
       keep(socket)
       return socket.setNoDelay(true).setKeepAlive(true, PROBE_AFTER_MS)
     },
