@@ -32,9 +32,9 @@ const HOSTS = [0, 1]
 /** A slow answer is one for several hops, and a host that is slow to join has no unit. */
 const hops = (count: number): Step[] =>
   Array.from({ length: count }, () => ({ act: { passMs: SECOND }, gates: 60 }))
-const before: Step[] = [...hops(30), { act: { by: 2, wish: create('web') }, gates: 60 }, ...hops(20)]
+const before: Step[] = [...hops(30), { act: { by: 2, wish: create('web') }, gates: 60 }, ...hops(60)]
 const sleep: Wish = { call: 'sleep', unit: UNIT, sleep: 'never', stack: false, now: true }
-const asleep: Step[] = [{ act: { by: 2, wish: sleep }, gates: 60 }, ...hops(20)]
+const asleep: Step[] = [{ act: { by: 2, wish: sleep }, gates: 60 }, ...hops(60)]
 
 const operations: { what: string; ready: Step[]; wish: Wish }[] = [
   { what: 'create', ready: before, wish: create('db') },
