@@ -61,7 +61,7 @@ it('a person signs in and sets limits for a program, which then has exactly thes
   await page.getByLabel('medium').uncheck()
   await page.getByLabel('What its units may reach').selectOption('only the hosts listed here')
   await page.getByLabel('Hosts to list').fill('api.github.com\npreset:npm')
-  await page.getByLabel('Units of the team').selectOption('the units of its own stack')
+  await page.getByLabel('Units of the team', { exact: true }).selectOption('the units of its own stack')
   await page.getByRole('button', { name: 'Connect', exact: true }).click()
   await page.waitForURL(/127\.0\.0\.1:\d+\/callback/)
   const code = answers[0]?.get('code') ?? ''
