@@ -29,7 +29,6 @@ type Forked = { units: { id: string }[]; copied: Record<string, string> }
 export async function measureForks(call: Call, rounds: number): Promise<Figures> {
   return {
     ...(await measureDiskForks(call, rounds)),
-    ...(await measureMemoryForks(call, rounds)),
     ...(await measureTogether(call, Math.max(3, Math.ceil(rounds / 5)))),
   }
 }

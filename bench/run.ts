@@ -48,8 +48,8 @@ first    from create to the first command's answer, a hundred in a row and a hun
 wakes    a call that wakes its unit, beside the same call to a running one, in both tiers of sleep
 idle     processor time with 100 units asleep
 due      how soon 500 units that are due are asleep (runc only)
-memory   copies of a unit with 1 and 100 MB of memory, beside CRIU by hand (runc only)
-forks    copies of a unit by the size of its disk and memory, ten at once, and of a stack, beside Docker's commit and run
+memory   copies of a unit with 1 and 100 MB of memory, in runc beside CRIU by hand
+forks    copies of a unit by the size of its disk, ten at once, and of a stack, beside Docker's commit and run
 recipes  what a recipe makes, until it is ready
 visits   a visit that wakes its unit, beside one to a running unit
 gateway  what the gateway costs, beside nginx and Caddy, and memory of idle WebSockets (runc only)`)
@@ -78,9 +78,10 @@ async function runBenchmarks(classes: string[], only: Set<string>, rounds: numbe
         results.push({ column: `${isolation}, frozen`, figures: await measureWakes(call, 'frozen', rounds) })
       }
       if (only.has('idle')) notes.push(`${isolation}: ${await measureIdleCost(call, berth.pid)}`)
-      if (only.has('memory') && isolation === 'runc') {
-        results.push({ column: 'CRIU by hand', figures: await measureCheckpoints(berth.rootfs(), rounds) })
-        results.push({ column: 'memory, runc', figures: await measureMemoryForks(call, rounds) })
+      if (only.has('memory')) {
+        if (isolation === 'runc')
+          results.push({ column: 'CRIU by hand', figures: await measureCheckpoints(berth.rootfs(), rounds) })
+        results.push({ column: `memory, ${isolation}`, figures: await measureMemoryForks(call, rounds) })
       }
       if (only.has('forks')) {
         results.push({ column: `forks, ${isolation}`, figures: await measureForks(call, rounds) })

@@ -48,6 +48,11 @@ export type Control = {
   close: () => void
 }
 
+/** Whether a sandbox runs the file that was probed: one that an earlier engine started may run an older one. */
+export function runsProbed({ program }: Control, probed: Program): boolean {
+  return program.dev === probed.dev && program.ino === probed.ino
+}
+
 /** Returns null if the socket has no listener, or too many callers wait already. */
 export async function connectControl(runtimeRoot: string, container: string): Promise<Control | null> {
   const path = join(runtimeRoot, `runsc-${container}.sock`)

@@ -14,7 +14,7 @@ import { commandIn } from './find-command.ts'
 import { execProcess, type Process, withEnv } from '../runtime/bundle.ts'
 import { removeChild } from '../kernel/cgroups.ts'
 import { atExpenseOf } from '../kernel/team-groups.ts'
-import { type Control, connectControl } from './control.ts'
+import { type Control, connectControl, runsProbed } from './control.ts'
 import { launchDirectly } from './direct.ts'
 import { commandGroup, filesOf, loadProcess, markerOf, removeFiles } from './command.ts'
 import { killExec, signalInside } from './kill-command.ts'
@@ -164,8 +164,7 @@ async function controlOf({ commands, ...runtime }: Runtime, paths: RunPaths): Pr
   const { program, otherwise } = commands
   if (program === null) return null
   const control = await connectControl(runtime.root, paths.container)
-  // A sandbox that an earlier engine started may run an older program.
-  if (control && control.program.dev === program.dev && control.program.ino === program.ino) return control
+  if (control && runsProbed(control, program)) return control
   control?.close()
   if (otherwise) return null
   throw new EngineError('not_running', 'The machine takes no commands.')

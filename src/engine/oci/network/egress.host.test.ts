@@ -220,7 +220,7 @@ test('what was reached and refused is told by machine, with bytes, and each name
     { dns: 'git.example.com', type: 'A' },
     ...many,
   )
-  const searched = { dns: 'd.example.com.shop.internal', type: 'A' }
+  const searched = { dns: 'sought.example.com.shop.internal', type: 'A' }
   await from('closed', tls('c.example.com'), searched, { dns: 'mate.shop.internal', type: 'A' })
   await expect
     .poll(() => [...told.keys()], { timeout: 10_000 })
@@ -238,7 +238,7 @@ test('what was reached and refused is told by machine, with bytes, and each name
       ]),
     )
   // What a client makes of a name that it does not find is no second one.
-  expect([...told.keys()].filter((key) => key.includes('d.example.com'))).toEqual([])
+  expect([...told.keys()].filter((key) => key.includes('sought.example.com'))).toEqual([])
   expect(told.get('listed allowed tls a.example.com:443 listed')?.bytesIn).toBeGreaterThan(500)
   // Forty a minute, of which there are two at most.
   expect([...told.keys()].filter((key) => key.startsWith('listed refused dns n')).length).toBeLessThan(83)

@@ -1,6 +1,6 @@
 // Turns a ready machine into the machine of a create: it gets an id at the create, and everything else that the
-// caller specifies at its start. Until its first process has read the command, nothing but that process has run in
-// it.
+// caller specifies at its start. Until its first process has read the command, nothing has run in it but that process
+// and, in gVisor, the one that sets its hostname.
 
 import { existsSync, writeSync } from 'node:fs'
 import { mkdir, rename, rm, symlink } from 'node:fs/promises'

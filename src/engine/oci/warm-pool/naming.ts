@@ -5,7 +5,7 @@
 import { closeSync, openSync, writeSync } from 'node:fs'
 import { completesWithin } from '../../../lib/concurrency/completes-within.ts'
 import { getRuntime, type EngineContext } from '../context.ts'
-import { connectControl, executeNamingOver, waitOver } from '../exec/control.ts'
+import { connectControl, executeNamingOver, runsProbed, waitOver } from '../exec/control.ts'
 import { closeFd, createPipe } from '../kernel/syscalls.ts'
 import type { RunPaths } from '../paths.ts'
 import { execProcess, type Process } from '../runtime/bundle.ts'
@@ -50,7 +50,7 @@ export async function prepareNaming(
   const [{ readEnd, writeEnd: input }, nothing] = [createPipe(), openSync('/dev/null', 'r+')]
   try {
     const { program } = commands
-    if (control === null || control.program.dev !== program?.dev || control.program.ino !== program?.ino)
+    if (control === null || program === null || !runsProbed(control, program))
       throw new Error('its sandbox takes no commands')
     const command = execProcess(main, [`${HELPER_DIR}/${NAMING_PROGRAM}`], { asRoot: true })
     const begun = await executeNamingOver(control, container, command, [readEnd, nothing, nothing])
