@@ -35,6 +35,9 @@ const act = async (name: string, action: string, body?: unknown) => {
   expect(answer.status, JSON.stringify(answer.body)).toBe(200)
 }
 
+/** What a unit may reach, before and after. */
+const restricted = { egress: { mode: 'listed', allow: ['a.example.com'], siblings: 'stack' } }
+
 /** A unit that is still being stopped when the power goes. */
 const deaf = { cmd: ['sh', '-c', 'trap "" TERM; while :; do sleep 1000 & wait; done'] }
 
@@ -48,10 +51,10 @@ async function make(name: string, rest: Record<string, unknown> = {}): Promise<v
 
 beforeAll(async () => {
   await berth.start({ BERTH_ISOLATION: 'gvisor', BERTH_FROZEN_FOR: '0s' })
-  await Promise.all(['gvisor-running', 'gvisor-cold'].map((name) => make(name)))
+  await Promise.all([make('gvisor-running', restricted), make('gvisor-cold')])
   await act('gvisor-cold', 'sleep', { sleep: '30m', now: true })
   await berth.start({ BERTH_ISOLATION: 'runc', BERTH_FROZEN_FOR: 'never' })
-  await Promise.all([make('busy', deaf), ...['running', 'stopped', 'frozen'].map((name) => make(name))])
+  await Promise.all([make('busy', deaf), make('running', restricted), make('stopped'), make('frozen')])
   await act('stopped', 'stop')
   await act('frozen', 'sleep', { sleep: '30m', now: true })
   await expectInvariants(berth)
@@ -164,5 +167,13 @@ describe('after a power loss', () => {
       expect(stdout).toBe(`root of ${name}\nvolume of ${name}\n`)
     }
     await expectInvariants(berth)
+  })
+
+  it.each(['running', 'gvisor-running'])('the rules of the unit %s hold', async (name) => {
+    const script = `exec 3<>/dev/tcp/203.0.113.10/80; printf 'GET / HTTP/1.1\\r\\nHost: b.example.com\\r\\n\\r\\n' >&3; cat <&3`
+    const ask = async () => (await exec(berth, unit(name), ['timeout', '5', 'bash', '-c', script])).stdout
+    await eventually(async () =>
+      expect(await ask()).toMatch(/403 Forbidden[^]*egress_refused[^]*b\.example\.com/),
+    )
   })
 })

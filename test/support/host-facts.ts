@@ -40,7 +40,8 @@ function standbysAmong(processes: Process[]): string[] {
 // Processes
 
 /** Programs of Berth itself, which belong to no machine. */
-const ownPrograms = /src\/main\.ts (?:all|engine|server|gateway|migrate) |\/bin\/postgres -D |^postgres: /
+const ownPrograms =
+  /src\/main\.ts (?:all|engine|server|gateway|egress|migrate) |\/bin\/postgres -D |^postgres: /
 
 function processFacts(instance: Instance, processes: Process[]): string[] {
   const facts = new Set<string>()
