@@ -107,14 +107,16 @@ export async function closeAuditRows(
 
 /**
  * The cost of the call's unit from the beginning of the call to its end. The answer itself proves that the unit ran,
- * whatever the last heartbeat.
+ * whatever the last heartbeat; 503 proves nothing, nor does what was answered without a host that is away.
  */
 function costMeanwhile(): RawBuilder<bigint> {
   const countedBy = (moment: RawBuilder<unknown>) =>
     sql`counted(counted_before, price_nano_cents_per_hour, ms_between(meters.started_at, ${moment}))`
   const ended = sql`audit.started_at + ending.duration_ms * interval '1 millisecond'`
+  const proven = sql`(select at from heartbeats join hosts using (id)
+    where hosts.id = meters.host_id and (ending.status = 503 or hosts.away_since is not null))`
   return sql<bigint>`coalesce((
-    select sum(greatest(0, ${countedBy(sql`least(meters.ended_at, ${ended})`)} - ${countedBy(sql`audit.started_at`)}))
+    select sum(greatest(0, ${countedBy(sql`least(meters.ended_at, ${ended}, ${proven})`)} - ${countedBy(sql`audit.started_at`)}))
     from meters
     where meters.unit_id = ending.target and meters.team_id = audit.team_id
       and (meters.ended_at is null or meters.ended_at > audit.started_at)

@@ -10,6 +10,7 @@ import { chargeMeters } from '../../src/domain/billing/charge.ts'
 import { grantCredits } from '../../src/domain/credits/grant.ts'
 import { reconcileMachines } from '../../src/domain/units/lifecycle/reconcile.ts'
 import { DAY, HOUR, MINUTE } from '../../src/lib/clock.ts'
+import { setHostAway } from '../../src/store/hosts.ts'
 import { makeSession, makeTeam, makeUnit, type TestTeam } from '../support/make.ts'
 import { type Service, startService } from '../support/service.ts'
 
@@ -183,7 +184,44 @@ describe('the audit log', () => {
     expect(costOf('unit.create')).toBeCloseTo(0, 2)
     expect(costOf('unit.start')).toBeCloseTo(0, 2)
   })
+
+  it.each([
+    ['is answered while the host of its unit is away', 200],
+    ['is refused with 503', 503],
+  ])(
+    'records of a call that %s what the unit cost until the last heartbeat, as the bill',
+    async (_, status) => {
+      const { key } = team
+      const { id, host } = await makeUnit(service, { key }, { size: 'medium', sleep: 'never' })
+      await pass(HOUR)
+      const before = await costOfUnit(id, key)
+      const called = service.call('POST', `/v1/units/${id}/exec`, {
+        key,
+        body: { cmd: ['sleep', '3600'], timeoutMs: HOUR },
+      })
+      await expect.poll(() => service.engine.calls.at(-1)?.operation).toBe('exec')
+      await pass(5 * MINUTE)
+      service.clock.advance(15 * MINUTE)
+      const away = { id: host.id, at: service.clock.now(), reason: null }
+      if (status === 503) service.engine.crash()
+      else {
+        await setHostAway(service.app.db, { ...away, awaySince: away.at })
+        service.engine.endProcess(id)
+      }
+      expect((await called).status).toBe(status)
+      await setHostAway(service.app.db, { ...away, awaySince: null })
+      const { events } = await read<AuditList>('/v1/audit', key)
+      expect(events.find(({ action }) => action === 'unit.exec')).toMatchObject({
+        status,
+        costDeltaCents: expect.closeTo(0.125, 2),
+      })
+      expect((await costOfUnit(id, key)) - before).toBeCloseTo(0.125, 2)
+    },
+  )
 })
+
+const costOfUnit = async (id: string, key: string) =>
+  (await read<Unit>(`/v1/units/${id}`, key)).costCentsSoFar
 
 describe('a new account', () => {
   it('gets free credits once for its mail address', async () => {
