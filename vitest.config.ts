@@ -21,7 +21,12 @@ const onHost = {
 }
 
 /** Files of the fast tier that run a part of what they could. */
-const inPart: string[] = []
+const inPart = [
+  'src/gateway/http/proxy-request.test.ts',
+  'test/api/{fuzz,large-teams,rates-together}.test.ts',
+  'test/coverage/strangers.test.ts',
+  'test/dashboard/{docs-accessible,keyboard}.test.ts',
+]
 
 export default defineConfig({
   test: {

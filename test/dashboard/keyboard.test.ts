@@ -1,11 +1,13 @@
-// The dashboard without a mouse: what a person can do anything with is reached, and shows that it has the focus.
+// The dashboard without a mouse: what a person can do anything with is reached, and shows that it has the focus. `npm test`
+// walks some of the pages, others each day, and the deep tier all of them.
 
 import type { Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type DashboardFixture, startDashboard } from '../support/dashboard.ts'
+import { type DashboardFixture, startDashboard, screens } from '../support/dashboard.ts'
 import { dashboardPages } from '../support/dashboard-pages.ts'
 import { keyboardFaults } from '../support/keyboard.ts'
 import { makeTeam, makeUnit } from '../support/make.ts'
+import { partOf } from '../support/part-of.ts'
 
 let dashboard: DashboardFixture
 
@@ -14,36 +16,36 @@ beforeAll(async () => {
 }, 240_000)
 afterAll(async () => await dashboard.close())
 
-it.each(['wide', 'narrow'] as const)(
-  'on a %s screen every control of every page is reached by Tab, shows its focus and lets go of it',
-  async (screen) => {
-    const { service } = dashboard
-    const team = await makeTeam(service)
-    const unit = await makeUnit(service, team, { name: 'web', ports: [8080] })
-    const body = { spec: { name: 'db', image: 'node:22' }, stack: 'shop' }
-    await service.call('POST', '/v1/units', { key: team.key, body })
-    const { page, context } = await dashboard.open(team, '/t', { screen })
-    await page.waitForURL(/\/units$/)
-    const base = page.url().replace(/\/units$/, '')
-    const found: Record<string, string[]> = {}
-    const walk = async (name: string) => {
+it('on a wide and on a narrow screen every control is reached by Tab, shows its focus and lets go of it', async () => {
+  const { service } = dashboard
+  const team = await makeTeam(service)
+  const unit = await makeUnit(service, team, { name: 'web', ports: [8080] })
+  const body = { spec: { name: 'db', image: 'node:22' }, stack: 'shop' }
+  await service.call('POST', '/v1/units', { key: team.key, body })
+  const { page, context } = await dashboard.open(team, '/t')
+  await page.waitForURL(/\/units$/)
+  const base = page.url().replace(/\/units$/, '')
+  const pages = Object.entries(dashboardPages(team, unit.id)).map(([path, isRead]) => ({
+    url: `${base}/${path}`,
+    isRead,
+  }))
+  const others = ['account', 'invites/none', 'sign-in?ended', 'docs'].map((path) => ({
+    url: `${service.baseUrl}/${path}`,
+    isRead: async () => {},
+  }))
+  const found: Record<string, string[]> = {}
+  for (const { url, isRead } of partOf([...pages, ...others], 14)) {
+    await page.goto(url)
+    await isRead(page)
+    for (const [screen, size] of Object.entries(screens)) {
+      await page.setViewportSize(size)
       const faults = await keyboardFaults(page)
-      if (faults.length > 0) found[name] = faults
+      if (faults.length > 0) found[`${url}, ${screen}`] = faults
     }
-    for (const [path, isRead] of Object.entries(dashboardPages(team, unit.id))) {
-      await page.goto(`${base}/${path}`)
-      await isRead(page)
-      await walk(path)
-    }
-    for (const path of ['account', 'invites/none', 'sign-in?ended', 'docs']) {
-      await page.goto(`${service.baseUrl}/${path}`)
-      await walk(path)
-    }
-    expect(found).toEqual({})
-    await context.close()
-  },
-  600_000,
-)
+  }
+  expect(found).toEqual({})
+  await context.close()
+}, 900_000)
 
 it('dialogs and menus open by a key, keep the focus, close by Escape and give it back', async () => {
   const { service } = dashboard

@@ -14,7 +14,7 @@ const project = fileURLToPath(new URL('../..', import.meta.url))
 
 export type Screen = 'wide' | 'narrow'
 
-const screens = {
+export const screens = {
   wide: { width: 1280, height: 800 },
   narrow: { width: 390, height: 800 },
 } as const satisfies Record<Screen, { width: number; height: number }>

@@ -103,17 +103,12 @@ export function requiredQuery(named: Named): string {
   return fields.length === 0 ? '' : `?${new URLSearchParams(fields).toString()}`
 }
 
-const checks = new Map<string, (value: unknown) => string | null>()
-
 /** What of a JSON answer is not as the document says: a field it does not have, say. Null for what it does not know. */
 export function faultOf(method: string, url: string, status: number, body: unknown): string | null {
   const path = url.split('?')[0] ?? ''
   const named = operations.find((each) => each.method === method && methodsOfPath([each], path).length > 0)
   const schema = named?.operation.responses[String(status)]?.content['application/json']?.schema
   if (!named || !schema) return null
-  const key = `${named.name} ${status}`
-  const check = checks.get(key) ?? conforms(schema, components)
-  checks.set(key, check)
-  const wrong = check(body)
-  return wrong === null ? null : `${key} is not what openapi.json says: ${wrong}`
+  const wrong = conforms(schema, components)(body)
+  return wrong === null ? null : `${named.name} ${status} is not what openapi.json says: ${wrong}`
 }

@@ -26,8 +26,19 @@ export type JsonSchema = {
 
 export type Components = Record<string, JsonSchema>
 
+type Check = (value: unknown) => string | null
+
+/** Made once for each schema, since making one takes longer than the call whose answer it reads. */
+const checks = new WeakMap<JsonSchema, Check>()
+
 /** Whether a value is what the schema says, and if not, why. */
-export function conforms(schema: JsonSchema, components: Components): (value: unknown) => string | null {
+export function conforms(schema: JsonSchema, components: Components): Check {
+  const made = checks.get(schema) ?? makeCheck(schema, components)
+  checks.set(schema, made)
+  return made
+}
+
+function makeCheck(schema: JsonSchema, components: Components): Check {
   const rooted = { ...relocate(schema), $defs: relocate(components) }
   const check = z.fromJSONSchema(rooted as Parameters<typeof z.fromJSONSchema>[0])
   return (value) => {
