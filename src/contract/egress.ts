@@ -2,7 +2,12 @@
 // decision 138). The forms of an entry are in lib/egress/entry.ts.
 
 import { z } from 'zod'
-import { canonicalEgressEntry, InvalidEgressEntry } from '../lib/egress/entry.ts'
+import {
+  canonicalEgressEntry,
+  InvalidEgressEntry,
+  isUnitName,
+  parseEgressEntry,
+} from '../lib/egress/entry.ts'
 import { egressModes, type EgressRules, openEgress, siblingScopes } from '../lib/egress/rules.ts'
 import { portSchema } from './endpoint.ts'
 import { strict, text, timestamp } from './fields.ts'
@@ -26,7 +31,7 @@ const allow = z
 const described = {
   mode: 'Which public hosts: `open` all, `listed` those of `allow`, `none` no host.',
   allow:
-    'For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443.',
+    'For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them.',
   siblings: 'Which units of the team: `team` all, `stack` those of its stack, `none` no unit.',
 }
 
@@ -119,10 +124,13 @@ export const egressDecisionSchema = strict({
 }).meta({ id: 'EgressDecision' })
 export type EgressDecision = z.infer<typeof egressDecisionSchema>
 
+const OF_UNITS =
+  'is a name of units, which `allow` does not decide: leave it out, and send "siblings" with "team", "stack" or "none"'
+
 function faultOf(value: string): string | null {
   try {
-    canonicalEgressEntry(value)
-    return null
+    const isUnits = parseEgressEntry(value).some((each) => each.kind === 'name' && isUnitName(each.name))
+    return isUnits ? OF_UNITS : null
   } catch (error) {
     if (error instanceof InvalidEgressEntry) return error.message
     throw error

@@ -1,6 +1,6 @@
 // Decides whether a restricted machine may connect to a name, and to which addresses.
 
-import { canonicalHostName, formatEgressEntry } from '../lib/egress/entry.ts'
+import { canonicalHostName, formatEgressEntry, isUnitName } from '../lib/egress/entry.ts'
 import type { EgressLink } from '../lib/egress/link-client.ts'
 import { entryForName } from '../lib/egress/rules.ts'
 import type { BrokeredSecret } from '../lib/egress/secrets.ts'
@@ -25,6 +25,8 @@ export async function decide(
   const refused = (reason: RefusedReason): Decision => ({ kind: 'refused', reason, name })
   if (link.rulesOf(machine) === null) return refused('no_rules')
   if (name === null) return refused('no_name')
+  // It is asked of no nameserver, and no entry would allow it.
+  if (isUnitName(name)) return refused('private_address')
   if (!isAllowed(link, machine, name, port)) return refused('not_listed')
   const resolved = await resolve(name)
   // The rules may have changed meanwhile.

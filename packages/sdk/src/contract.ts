@@ -182,7 +182,7 @@ export type CreateFromRecipe = {
   egress?: {
     /** Which public hosts: `open` all, `listed` those of `allow`, `none` no host. Default: that of the credential's bound, with its `allow`. */
     mode?: 'open' | 'listed' | 'none' | undefined
-    /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. */
+    /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them. */
     allow?: string[] | undefined
     /** Which units of the team: `team` all, `stack` those of its stack, `none` no unit. Default: that of the credential's bound. */
     siblings?: 'team' | 'stack' | 'none' | undefined
@@ -230,7 +230,7 @@ export type Done = {
 export type EgressAsked = {
   /** Which public hosts: `open` all, `listed` those of `allow`, `none` no host. Default: that of the credential's bound, with its `allow`. */
   mode?: 'open' | 'listed' | 'none' | undefined
-  /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. */
+  /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them. */
   allow?: string[] | undefined
   /** Which units of the team: `team` all, `stack` those of its stack, `none` no unit. Default: that of the credential's bound. */
   siblings?: 'team' | 'stack' | 'none' | undefined
@@ -239,7 +239,7 @@ export type EgressAsked = {
 export type EgressBound = {
   /** Which public hosts: `open` all, `listed` those of `allow`, `none` no host. */
   mode?: 'open' | 'listed' | 'none' | undefined
-  /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. */
+  /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them. */
   allow?: string[] | undefined
   /** Which units of the team: `team` all, `stack` those of its stack, `none` no unit. */
   siblings?: 'team' | 'stack' | 'none' | undefined
@@ -262,7 +262,7 @@ export type EgressDecision = {
 export type EgressInForce = {
   /** Which public hosts: `open` all, `listed` those of `allow`, `none` no host. */
   mode: 'open' | 'listed' | 'none'
-  /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. */
+  /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them. */
   allow: string[]
   /** Which units of the team: `team` all, `stack` those of its stack, `none` no unit. */
   siblings: 'team' | 'stack' | 'none'
@@ -309,7 +309,7 @@ export type EgressLogPage = {
 export type EgressSet = {
   /** Which public hosts: `open` all, `listed` those of `allow`, `none` no host. */
   mode: 'open' | 'listed' | 'none'
-  /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. */
+  /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them. */
   allow: string[]
   /** Which units of the team: `team` all, `stack` those of its stack, `none` no unit. */
   siblings: 'team' | 'stack' | 'none'
@@ -321,7 +321,7 @@ export type EgressSet = {
   previous: {
     /** Which public hosts: `open` all, `listed` those of `allow`, `none` no host. */
     mode: 'open' | 'listed' | 'none'
-    /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. */
+    /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them. */
     allow: string[]
     /** Which units of the team: `team` all, `stack` those of its stack, `none` no unit. */
     siblings: 'team' | 'stack' | 'none'
@@ -696,7 +696,7 @@ export type Quota = {
   egress: {
     /** Which public hosts: `open` all, `listed` those of `allow`, `none` no host. */
     mode: 'open' | 'listed' | 'none'
-    /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. */
+    /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them. */
     allow: string[]
     /** Which units of the team: `team` all, `stack` those of its stack, `none` no unit. */
     siblings: 'team' | 'stack' | 'none'
@@ -904,7 +904,7 @@ export type Team = {
   egress: {
     /** Which public hosts: `open` all, `listed` those of `allow`, `none` no host. */
     mode: 'open' | 'listed' | 'none'
-    /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. */
+    /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them. */
     allow: string[]
     /** Which units of the team: `team` all, `stack` those of its stack, `none` no unit. */
     siblings: 'team' | 'stack' | 'none'
@@ -923,7 +923,7 @@ export type TeamChange = {
   egress?: {
     /** Which public hosts: `open` all, `listed` those of `allow`, `none` no host. */
     mode?: 'open' | 'listed' | 'none' | undefined
-    /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. */
+    /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them. */
     allow?: string[] | undefined
     /** Which units of the team: `team` all, `stack` those of its stack, `none` no unit. */
     siblings?: 'team' | 'stack' | 'none' | undefined
@@ -1033,7 +1033,7 @@ export type Unit = {
   egress: {
     /** Which public hosts: `open` all, `listed` those of `allow`, `none` no host. */
     mode: 'open' | 'listed' | 'none'
-    /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. */
+    /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them. */
     allow: string[]
     /** Which units of the team: `team` all, `stack` those of its stack, `none` no unit. */
     siblings: 'team' | 'stack' | 'none'
@@ -1148,7 +1148,7 @@ export type UnitSpec = {
   egress?: {
     /** Which public hosts: `open` all, `listed` those of `allow`, `none` no host. Default: that of the credential's bound, with its `allow`. */
     mode?: 'open' | 'listed' | 'none' | undefined
-    /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. */
+    /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them. */
     allow?: string[] | undefined
     /** Which units of the team: `team` all, `stack` those of its stack, `none` no unit. Default: that of the credential's bound. */
     siblings?: 'team' | 'stack' | 'none' | undefined

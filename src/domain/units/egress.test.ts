@@ -120,7 +120,8 @@ describe('the rules of a unit', () => {
       reason: expect.stringContaining('evil.example.com:22'),
     })
     expect(await check('10.0.0.1', 443)).toMatchObject({ decision: 'refused' })
-    expect(await check('other.internal', 80)).toMatchObject({ decision: 'refused' })
+    for (const name of ['other.internal', 'Other.Shop.Internal.'])
+      expect((await check(name, 80)).reason).toContain('change "siblings"')
     await set(unit, { mode: 'none' })
     expect((await check('a.example.com', 22)).reason).toContain('"listed", with a.example.com:22 in "allow"')
   })
@@ -249,6 +250,8 @@ describe('rules that are asked for', () => {
       { mode: 'listed', allow: Array.from({ length: 10_000 }, (_, at) => `h${at}.example.com`) },
       'at most 128',
     ],
+    [{ mode: 'listed', allow: ['db.shop.internal:5432'] }, 'egress.allow.0: is a name of units'],
+    [{ mode: 'listed', allow: ['*.Shop.Internal.'] }, 'egress.allow.0: is a name of units'],
     [{ mode: 'some' }, 'egress.mode'],
     [{ hosts: [] }, 'egress.hosts: unknown field'],
   ])('%j are refused with a sentence at the path', (asked, message) => {

@@ -1,7 +1,6 @@
 // The egress rules of one unit: reads them, sets them, and checks a host against them without sending a packet
 // (design 5).
 
-import { isIPv4 } from 'node:net'
 import type { App } from '../../app.ts'
 import type {
   EgressAsked,
@@ -12,6 +11,7 @@ import type {
 } from '../../contract/egress.ts'
 import { policySchema } from '../../contract/policy.ts'
 import { isTransitional } from '../../contract/states.ts'
+import { isUnitName } from '../../lib/egress/entry.ts'
 import { decideEgress } from '../../lib/egress/explain.ts'
 import { type EgressRules, openEgress } from '../../lib/egress/rules.ts'
 import { findActiveUnits } from '../../store/active-units.ts'
@@ -107,7 +107,7 @@ export async function checkUnitEgress(
 /** Null for a host that is no unit's. */
 function internalDecision(rules: EgressRules, host: string, stackName: string): EgressDecision | null {
   const name = host.toLowerCase().replace(/\.$/, '')
-  if (!name.endsWith('.internal') || isIPv4(name)) return null
+  if (!isUnitName(name)) return null
   const isOfStack = name.endsWith(`.${searchDomain(stackName)}`)
   const isAllowed = rules.siblings === 'team' || (rules.siblings === 'stack' && isOfStack)
   if (isAllowed) {

@@ -409,7 +409,7 @@ describe('a connection by name', () => {
     rules.set(OWNER, rulesWith({ ...secret, hosts: ['wrong.example.com'] }))
     const request = get(`X-Key: ${secret.placeholder}`).replace('api.', 'wrong.')
     const answer = await ask(request, { name: 'wrong.example.com' })
-    expect(answer).toMatch(/502 Bad Gateway[^]*host_unverified/)
+    expect(answer).toMatch(/502 Bad Gateway[^]*host_unverified[^]*: it is for other names\./)
     const upgrade = request.replace('Connection: close', 'Connection: upgrade\r\nUpgrade: websocket')
     expect(await ask(upgrade, { name: 'wrong.example.com' })).toMatch(/502 Bad Gateway[^]*host_unverified/)
     const [byHttp2] = await askHttp2({ name: 'wrong.example.com' }, { 'x-key': secret.placeholder })

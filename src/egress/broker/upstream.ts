@@ -74,14 +74,28 @@ export async function connectUpstream(
     })
     return upstream
   } catch {
-    const unverified: unknown = upstream.authorizationError
+    const unverified = String(upstream.authorizationError ?? '')
     upstream.on('error', () => {})
     upstream.destroy()
     socket.destroy()
     throw unverified
-      ? failed('unverified', bad('host_unverified', `The certificate of ${host} cannot be verified.`))
+      ? failed('unverified', bad('host_unverified', unverifiedText(host, unverified)))
       : failed('unreachable', bad('host_unreachable', `${host} did not complete the TLS handshake.`))
   }
+}
+
+const WRONG = {
+  ERR_TLS_CERT_ALTNAME_INVALID: 'it is for other names',
+  CERT_HAS_EXPIRED: 'it has expired',
+  CERT_NOT_YET_VALID: 'it is not valid yet',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'it is signed by itself',
+} as const satisfies Record<string, string>
+
+/** `code`: Node's, or OpenSSL's for most of them. */
+function unverifiedText(host: string, code: string): string {
+  const wrong = Object.entries(WRONG).find(([each]) => each === code)?.[1]
+  const why = wrong ?? 'it is signed by no authority that the machine of this unit trusts'
+  return `The certificate of ${host} cannot be verified: ${why}. So nothing of this request was sent to it.`
 }
 
 function bad(code: string, message: string): Refused {

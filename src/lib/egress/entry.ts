@@ -64,6 +64,11 @@ export function canonicalHostName(text: string): string | null {
   return labels.every((part) => label.test(part)) ? ascii : null
 }
 
+/** Whether a name is one of those that units have for each other. No public host has such a name (`.internal` is reserved). */
+export function isUnitName(name: string): boolean {
+  return name.endsWith('.internal')
+}
+
 /** Returns an IPv4 address as a number, or null if it is none. */
 export function addressNumber(address: string): number | null {
   if (!isIPv4(address)) return null

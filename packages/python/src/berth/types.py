@@ -193,7 +193,7 @@ class CreateFromRecipeEgress(TypedDict, total=False):
 
     #: Which public hosts: `open` all, `listed` those of `allow`, `none` no host. Default: that of the credential's bound, with its `allow`.
     mode: Literal["open", "listed", "none"]
-    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443.
+    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them.
     allow: List[str]
     #: Which units of the team: `team` all, `stack` those of its stack, `none` no unit. Default: that of the credential's bound.
     siblings: Literal["team", "stack", "none"]
@@ -263,7 +263,7 @@ class Done(TypedDict):
 class EgressAsked(TypedDict, total=False):
     #: Which public hosts: `open` all, `listed` those of `allow`, `none` no host. Default: that of the credential's bound, with its `allow`.
     mode: Literal["open", "listed", "none"]
-    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443.
+    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them.
     allow: List[str]
     #: Which units of the team: `team` all, `stack` those of its stack, `none` no unit. Default: that of the credential's bound.
     siblings: Literal["team", "stack", "none"]
@@ -272,7 +272,7 @@ class EgressAsked(TypedDict, total=False):
 class EgressBound(TypedDict, total=False):
     #: Which public hosts: `open` all, `listed` those of `allow`, `none` no host.
     mode: Literal["open", "listed", "none"]
-    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443.
+    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them.
     allow: List[str]
     #: Which units of the team: `team` all, `stack` those of its stack, `none` no unit.
     siblings: Literal["team", "stack", "none"]
@@ -295,7 +295,7 @@ class EgressDecision(TypedDict):
 class EgressInForce(TypedDict):
     #: Which public hosts: `open` all, `listed` those of `allow`, `none` no host.
     mode: Literal["open", "listed", "none"]
-    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443.
+    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them.
     allow: List[str]
     #: Which units of the team: `team` all, `stack` those of its stack, `none` no unit.
     siblings: Literal["team", "stack", "none"]
@@ -344,7 +344,7 @@ class EgressSetPrevious(TypedDict):
 
     #: Which public hosts: `open` all, `listed` those of `allow`, `none` no host.
     mode: Literal["open", "listed", "none"]
-    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443.
+    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them.
     allow: List[str]
     #: Which units of the team: `team` all, `stack` those of its stack, `none` no unit.
     siblings: Literal["team", "stack", "none"]
@@ -353,7 +353,7 @@ class EgressSetPrevious(TypedDict):
 class EgressSet(TypedDict):
     #: Which public hosts: `open` all, `listed` those of `allow`, `none` no host.
     mode: Literal["open", "listed", "none"]
-    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443.
+    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them.
     allow: List[str]
     #: Which units of the team: `team` all, `stack` those of its stack, `none` no unit.
     siblings: Literal["team", "stack", "none"]
@@ -771,7 +771,7 @@ class QuotaEgress(TypedDict):
 
     #: Which public hosts: `open` all, `listed` those of `allow`, `none` no host.
     mode: Literal["open", "listed", "none"]
-    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443.
+    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them.
     allow: List[str]
     #: Which units of the team: `team` all, `stack` those of its stack, `none` no unit.
     siblings: Literal["team", "stack", "none"]
@@ -1004,7 +1004,7 @@ class TeamEgress(TypedDict):
 
     #: Which public hosts: `open` all, `listed` those of `allow`, `none` no host.
     mode: Literal["open", "listed", "none"]
-    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443.
+    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them.
     allow: List[str]
     #: Which units of the team: `team` all, `stack` those of its stack, `none` no unit.
     siblings: Literal["team", "stack", "none"]
@@ -1037,7 +1037,7 @@ class TeamChangeEgress(TypedDict, total=False):
 
     #: Which public hosts: `open` all, `listed` those of `allow`, `none` no host.
     mode: Literal["open", "listed", "none"]
-    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443.
+    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them.
     allow: List[str]
     #: Which units of the team: `team` all, `stack` those of its stack, `none` no unit.
     siblings: Literal["team", "stack", "none"]
@@ -1142,7 +1142,7 @@ class UnitEgress(TypedDict):
 
     #: Which public hosts: `open` all, `listed` those of `allow`, `none` no host.
     mode: Literal["open", "listed", "none"]
-    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443.
+    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them.
     allow: List[str]
     #: Which units of the team: `team` all, `stack` those of its stack, `none` no unit.
     siblings: Literal["team", "stack", "none"]
@@ -1332,7 +1332,7 @@ class UnitSpecEgress(TypedDict, total=False):
 
     #: Which public hosts: `open` all, `listed` those of `allow`, `none` no host. Default: that of the credential's bound, with its `allow`.
     mode: Literal["open", "listed", "none"]
-    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443.
+    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them.
     allow: List[str]
     #: Which units of the team: `team` all, `stack` those of its stack, `none` no unit. Default: that of the credential's bound.
     siblings: Literal["team", "stack", "none"]

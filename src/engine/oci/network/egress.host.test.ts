@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Outcome, Step } from '../../../../test/support/network-lab/egress-client.ts'
 import {
+  DNS_PORT,
   EGRESS_GID,
   HOST,
   type Lab,
@@ -126,8 +127,14 @@ describe('what is not listed', () => {
     })
   })
 
+  test('is refused at once where it is a port of this host that is not for units', async () => {
+    const steps = [DNS_PORT, 7070].map((port) => ({ tcp: lab.gateway, port, say: 'x' }))
+    expect(await from('listed', ...steps)).toEqual([refusedByReset, refusedByReset])
+    expect(await from('open', ...steps)).toEqual([refusedByReset, refusedByReset])
+  })
+
   test('is not asked of anybody', async () => {
-    await from('listed', tls('secret.b.example.com'), http('secret.b.example.com'))
+    await from('listed', tls('secret.b.example.com'), http('secret.b.example.com'), http('db.shop.internal'))
     const outcomes = await from(
       'listed',
       { dns: 'secret.b.example.com', type: 'A' },

@@ -7,7 +7,8 @@
 //
 // A packet from a machine passes, in this order: ingress `admit` (IPv4, no private destination), `enter` (its source
 // is the machine's own address; siblings only of its group), `limits` (new flows), `dns` (the resolver's port), then
-// `from_machine` if it is forwarded or `to_host` if it is for the host. Everything else is dropped. A packet to a
+// `from_machine` if it is forwarded or `to_host` if it is for the host. Everything else is dropped; what the host does not
+// serve is refused at once, as by a host that does not listen. A packet to a
 // sibling that does not run is admitted too: it ends in the route that discards (host-routes.ts) without an answer,
 // so the sender's kernel retries, and is served once the machine has been woken and listens. For a while after its
 // start, a machine cannot refuse a connection either. An address that is no sibling's is refused at once. Packets
@@ -258,6 +259,9 @@ function inetTable(options: TableOptions, state: FirewallState): string {
     ct state established,related accept
     ip daddr ${gateway} meta l4proto { tcp, udp } th dport { ${dnsPort}, ${egressPorts.dns} } ct status dnat accept
     ip daddr ${gateway} tcp dport { ${egressPorts.http}, ${egressPorts.tls} } ct status dnat accept
+    ct state invalid counter drop
+    meta l4proto tcp counter reject with tcp reset
+    ${REFUSED_UDP}
     counter drop
   }
 

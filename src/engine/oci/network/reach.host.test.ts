@@ -119,6 +119,17 @@ describe('the host', () => {
     expect(await lab.ping(namespacePath, HOST)).toBe(false)
   })
 
+  test('refuses at once what it does not serve to machines', async () => {
+    const ports = [HOST_PORT, DNS_PORT, 7999]
+    const targets = [lab.gateway, HOST].flatMap((address) => ports.map((port) => `${address}/${port}`))
+    const script = `for target in "$@"; do
+      timeout 10 bash -c "exec 3<>/dev/tcp/$target" 2>&1
+      timeout 10 bash -c "exec 3<>/dev/udp/$target; echo hello >&3; read -r <&3" 2>&1
+    done; true`
+    const answers = await lab.inside(machine('a1').namespacePath, 'bash', '-c', script, 'bash', ...targets)
+    expect(answers.match(/Connection refused/g)).toHaveLength(2 * targets.length)
+  })
+
   test('is protected from a machine that routes to its loopback addresses', async () => {
     const { namespacePath } = machine('a1')
     await lab.inside(namespacePath, 'sysctl', '-q', '-w', 'net.ipv4.conf.all.route_localnet=1')
