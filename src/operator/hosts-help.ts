@@ -36,8 +36,11 @@ const topics: Topic[] = [
   },
   {
     verbs: ['remove'],
-    usage: 'remove NAME',
-    says: ['A host without units, drained or lost, or one that has joined.'],
+    usage: 'remove NAME [--destroy-units]',
+    says: [
+      'A host without units, drained or lost, or one that has joined. With --destroy-units it first destroys all units of a',
+      'host that is lost, whose disks then are removed if it ever joins again.',
+    ],
     next: 'Then end Berth on that machine; its data directory can be deleted, or join with another token.',
   },
   {

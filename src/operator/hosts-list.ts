@@ -101,7 +101,7 @@ function nextStep(host: HostRecord, units: number, now: Date): string | null {
   if (host.state === 'lost')
     return units === 0
       ? `npm run hosts -- remove ${printable(host.name)}`
-      : 'nothing: it can be removed once its teams have destroyed its units'
+      : `nothing: it can be removed once its teams have destroyed its units; npm run hosts -- remove ${printable(host.name)} says which teams, and how to do it for them`
   const certificates = stepOfCertificates(host, now)
   if (certificates !== null) return certificates
   if (host.awaySince && host.reason === HOST_TAKEN_OVER)

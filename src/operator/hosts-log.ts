@@ -17,6 +17,7 @@ const meanings = {
   back: 'answers again',
   renewed: 'has new certificates',
   'not renewed': 'got no new certificates',
+  emptied: 'has its units destroyed',
 } as const satisfies Record<HostEvent['event'], string>
 
 /** Returns the lines to print, oldest first. */

@@ -171,14 +171,20 @@ describe('npm run hosts', () => {
     const { host } = await makeUnit(app, caller)
     const away = { id: host.id, at: now, reason: null }
     const [{ name } = { name: '' }] = (await listHosts(db)).filter(({ id }) => id === host.id)
-    const remove = async () => await decideAboutHost(app, { verb: 'remove', name, here: 'other', now })
-    await expect(remove()).rejects.toThrow('has 1 unit: destroy them first')
+    const remove = async (more = {}) =>
+      await decideAboutHost(app, { verb: 'remove', name, here: 'other', now, ...more })
+    await expect(remove()).rejects.toThrow(/has 1 unit of the team \S+: destroy them first/)
+    await expect(remove({ destroysUnits: true })).rejects.toThrow(
+      '--destroy-units is for a host that is lost',
+    )
     await setHostAway(db, { ...away, awaySince: now })
     await expect(remove()).rejects.toThrow(
       `bring it back, or, if it never comes back, "npm run hosts -- lost ${name}"`,
     )
     await setHostState(db, { id: host.id, from: ['ready'], to: 'lost', at: now })
-    await expect(remove()).rejects.toThrow('once its teams have destroyed them')
+    await expect(remove()).rejects.toThrow(
+      `once they have destroyed them; "npm run hosts -- remove ${name} --destroy-units"`,
+    )
     expect((await tableOfHosts(db, now, [])).find((row) => row.startsWith(name))).toContain(
       'once its teams have',
     )
@@ -208,6 +214,7 @@ describe('npm run hosts', () => {
     [['drain', 'a', 'b'], '"b" is not expected'],
     [['log', 'a', 'b'], '"b" is not expected'],
     [['list', 'a'], 'list takes nothing else'],
+    [['lost', 'a', '--destroy-units'], 'is of remove alone'],
     [
       ['adopt', 'a'],
       'use list, log, drain, undrain, lost, remove, join-token, check, reclaim or certificate',

@@ -25,7 +25,7 @@ type Command =
   | { kind: 'help'; of: string | undefined }
   | { kind: 'list' }
   | { kind: 'log'; name: string | null }
-  | { kind: 'decide'; verb: HostVerb; name: string }
+  | { kind: 'decide'; verb: HostVerb; name: string; destroysUnits: boolean }
   | { kind: 'reclaim'; name: string }
   | { kind: 'certificate'; name: string; file: string }
   | { kind: 'join-token'; name: string; at: Address }
@@ -52,13 +52,16 @@ export async function runHostsCommand(config: Config, args: string[]): Promise<n
   return 0
 }
 
-async function decide(config: Config, { verb, name }: { verb: HostVerb; name: string }): Promise<string[]> {
+async function decide(
+  config: Config,
+  { verb, name, destroysUnits }: Extract<Command, { kind: 'decide' }>,
+): Promise<string[]> {
   const { dataDir } = config
   const here = (await findInstance(dataDir))?.id ?? null
   return await runBesideBerth(config, async (inside) => {
     const known = (await listHosts(inside.db)).find((host) => host.name === name || host.id === name)
     if (!known && verb === 'remove' && (await takeBlockBack(dataDir, name))) return [`${name} is removed.`]
-    const lines = await decideAboutHost(inside, { verb, name, here, now: new Date() })
+    const lines = await decideAboutHost(inside, { verb, name, here, now: new Date(), destroysUnits })
     if (known && verb === 'remove') await takeBlockBack(dataDir, known.name)
     return lines
   })
@@ -79,10 +82,12 @@ export function parseCommand(args: string[]): Command {
   const { values, positionals } = parseArgs({
     args,
     allowPositionals: true,
-    options: { help: { type: 'boolean', short: 'h' } },
+    options: { help: { type: 'boolean', short: 'h' }, 'destroy-units': { type: 'boolean', default: false } },
   })
   const [verb, name, third, ...rest] = positionals
   if (values.help || verb === undefined) return { kind: 'help', of: verb }
+  const destroysUnits = values['destroy-units']
+  if (destroysUnits && verb !== 'remove') throw usage('--destroy-units is of remove alone')
   if (verb === 'list') {
     if (name !== undefined) throw usage('list takes nothing else')
     return { kind: 'list' }
@@ -95,7 +100,7 @@ export function parseCommand(args: string[]): Command {
   if (decision) {
     if (name === undefined) throw usage('say which host: "npm run hosts -- list" shows them')
     if (third !== undefined) throw usage(`"${third}" is not expected`)
-    return { kind: 'decide', verb: decision, name }
+    return { kind: 'decide', verb: decision, name, destroysUnits }
   }
   if (verb === 'reclaim') {
     if (name === undefined || third !== undefined) throw usage('say which host, and nothing else')

@@ -26,6 +26,8 @@ export type HostRecord = {
   seenAt: Date | null
   /** When the first of its certificates ends; null if it has said nothing of any. */
   certificatesEnd: Date | null
+  /** It was given up, and the operator has said that its units are to be destroyed. */
+  destroysUnits: boolean
 }
 
 /** By name. */
@@ -51,6 +53,7 @@ export async function listHosts(db: Kysely<Database>): Promise<HostRecord[]> {
       'clock_offset_ms as clockOffsetMs',
       'heartbeats.at as seenAt',
       'certificates_end as certificatesEnd',
+      'destroys_units as destroysUnits',
     ])
     .orderBy('name')
     .execute()
@@ -160,10 +163,23 @@ export async function setHostState(
   const gaveUp = to === 'lost' ? 1 : 0
   const { numAffectedRows } = await sql`
     with moved as (
-      update hosts set state = ${to}::text, state_since = ${at}::timestamptz, epoch = epoch + ${gaveUp}::integer
+      update hosts set state = ${to}::text, state_since = ${at}::timestamptz, epoch = epoch + ${gaveUp}::integer,
+        destroys_units = false
       where id = ${id} and state = any(${from}::text[]) returning id
     )
     insert into host_events (host_id, at, event) select id, ${at}::timestamptz, ${to}::text from moved
+  `.execute(db)
+  return numAffectedRows === 1n
+}
+
+/** Of a host that was given up. Returns whether it is one. */
+export async function setUnitsToBeDestroyed(
+  db: Kysely<Database>,
+  { id, at }: { id: string; at: Date },
+): Promise<boolean> {
+  const { numAffectedRows } = await sql`
+    with found as (update hosts set destroys_units = true where id = ${id} and state = 'lost' returning id)
+    insert into host_events (host_id, at, event) select id, ${at}::timestamptz, 'emptied' from found
   `.execute(db)
   return numAffectedRows === 1n
 }
@@ -199,6 +215,23 @@ export async function listHostEvents(
     .limit(limit)
     .execute()
   return rows.toReversed()
+}
+
+/** By name: teams that have units on the host, with their count. */
+export async function countUnitsByTeam(
+  db: Kysely<Database>,
+  hostId: string,
+): Promise<{ id: string; slug: string; units: number }[]> {
+  const rows = await db
+    .selectFrom('units')
+    .innerJoin('teams', 'teams.id', 'units.team_id')
+    .select(({ fn }) => ['teams.id', 'teams.slug', fn.countAll<string>().as('count')])
+    .where('units.host_id', '=', hostId)
+    .where('units.state', '<>', 'destroyed')
+    .groupBy(['teams.id', 'teams.slug'])
+    .orderBy('teams.slug')
+    .execute()
+  return rows.map(({ id, slug, count }) => ({ id, slug, units: Number(count) }))
 }
 
 /** Teams that have units there. */

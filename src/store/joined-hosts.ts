@@ -44,7 +44,7 @@ export async function joinHost(db: Kysely<Database>, joined: Joined): Promise<Jo
         .set({
           name,
           address,
-          ...(isBack ? { state: 'joining', state_since: at } : {}),
+          ...(isBack ? { state: 'joining', state_since: at, destroys_units: false } : {}),
           // What was signed for an earlier host of this name, or for this one before it was removed, is refused.
           ...(isBack || own.name !== name ? { member_since: at } : {}),
         })

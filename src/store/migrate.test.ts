@@ -38,6 +38,7 @@ it('migrate gives a lock that another session holds its time, tries again, and a
     'gateway',
     'member_since',
     'certificates_end',
+    'destroys_units',
   ]
   await sql.raw(`alter table hosts ${columns.map((name) => `drop column ${name}`).join(', ')}`).execute(db)
   const other = new pg.Client(own.url)

@@ -43,6 +43,7 @@ import { up as gatewaysOfHosts } from './migrations/0047-gateways-of-hosts.ts'
 import { up as membersSince } from './migrations/0048-members-since.ts'
 import { up as certificatesOfHosts } from './migrations/0049-certificates-of-hosts.ts'
 import { up as unitsInRules } from './migrations/0050-units-in-rules.ts'
+import { up as unitsOfLostHosts } from './migrations/0051-units-of-lost-hosts.ts'
 import { applyRepeatableSql } from './repeatable.ts'
 
 type RunStep = (step: Migration, on: Kysely<unknown>, name: string) => Promise<void>
@@ -88,6 +89,7 @@ const migrations: Record<string, Migration> = {
   '0048-members-since': { up: membersSince },
   '0049-certificates-of-hosts': { up: certificatesOfHosts },
   '0050-units-in-rules': { up: unitsInRules },
+  '0051-units-of-lost-hosts': { up: unitsOfLostHosts },
 }
 
 // A lock of this file: the migrator takes its own only after it has looked for its tables.

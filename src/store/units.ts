@@ -252,6 +252,20 @@ export async function listUnitsDueToBeDestroyed(
   return rows.map(toRecord)
 }
 
+/** Of any team: units of this host that are not destroyed. */
+export async function listUnitsOfHost(
+  db: Kysely<Database>,
+  { hostId, now, limit }: { hostId: string; now: Date; limit: number },
+): Promise<UnitRecord[]> {
+  const rows = await selectUnits(db, now)
+    .where('units.host_id', '=', hostId)
+    .where('units.state', '<>', 'destroyed')
+    .orderBy('units.id')
+    .limit(limit)
+    .execute()
+  return rows.map(toRecord)
+}
+
 /** Of any team: every unit that has, or may have, a machine on this host. */
 export async function listUnitsWithMachines(
   db: Kysely<Database>,

@@ -16,8 +16,10 @@ import { type ServedEngine, serveEngine } from '../../engine/ipc/server.ts'
 import { type FleetIdentity, parseIdentity } from '../../lib/fleet-identity.ts'
 import { newId } from '../../lib/ids.ts'
 import { silentLog } from '../../lib/log.ts'
-import { insertHost, listHosts, setHostState } from '../../store/hosts.ts'
+import { decideAboutHost } from '../../operator/hosts-states.ts'
+import { countUnitsByHost, insertHost, listHosts, setHostState } from '../../store/hosts.ts'
 import { joinHost } from '../../store/joined-hosts.ts'
+import { listUnitsOfHost } from '../../store/units.ts'
 import { HOST_TAKEN_OVER } from './away.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { forkUnit } from '../forks/fork-unit.ts'
@@ -255,4 +257,24 @@ describe('with two hosts behind TLS', () => {
     expect(await stateOf(caller, id)).toBe('running')
     expect(await run(other.caller, other.id)).toBe('here\n')
   }, 60_000)
+
+  it('the units of a host that was given up are destroyed where the operator says so, and it is removed', async () => {
+    const { caller, id } = await unitsOn('west')
+    const unitsElsewhere = async () =>
+      [...(await countUnitsByHost(app.db))].filter(([hostId]) => hostId !== far.west.id)
+    const elsewhere = await unitsElsewhere()
+    await far.west.served.close()
+    await pass(20 * SECOND)
+    await setHostState(app.db, { id: far.west.id, from: ['ready'], to: 'lost', at: domain.clock.now() })
+    const decision = { verb: 'remove', name: 'west', here: null, now: domain.clock.now() } as const
+    await expect(decideAboutHost(app, decision)).rejects.toThrow('--destroy-units')
+    const removed = decideAboutHost(app, { ...decision, destroysUnits: true })
+    while (
+      (await listUnitsOfHost(app.db, { hostId: far.west.id, now: domain.clock.now(), limit: 1 })).length > 0
+    )
+      await pass(2 * SECOND)
+    expect(await removed).toEqual(['west is removed.'])
+    expect(await stateOf(caller, id)).toBe('destroyed')
+    expect(await unitsElsewhere()).toEqual(elsewhere)
+  }, 120_000)
 })

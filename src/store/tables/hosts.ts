@@ -25,10 +25,11 @@ export type HostsTable = {
   member_since: Generated<Date>
   gateway: ColumnType<GatewayFacts | null, string | null>
   certificates_end: Date | null
+  destroys_units: Generated<boolean>
 }
 
-/** A state that a host came to, whether it answers, or what came of its certificates' renewal. */
-export type HostEventKind = HostState | 'away' | 'back' | 'renewed' | 'not renewed'
+/** A state that a host came to, whether it answers, what came of its certificates' renewal, or that its units are destroyed. */
+export type HostEventKind = HostState | 'away' | 'back' | 'renewed' | 'not renewed' | 'emptied'
 
 export type HostEventsTable = {
   id: GeneratedAlways<string>

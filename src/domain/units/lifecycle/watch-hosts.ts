@@ -11,13 +11,17 @@ import { HOST_TAKEN_OVER } from '../../hosts/away.ts'
 import { askFacts, saveFacts } from '../../hosts/facts.ts'
 import { tellTeamsOfHosts } from '../../hosts/tell-teams.ts'
 import { type HostRecord, listHosts, setHostAway, setHostState } from '../../../store/hosts.ts'
+import { listUnitsOfHost } from '../../../store/units.ts'
 import { noteOutage } from '../../time/heartbeat.ts'
+import { destroyQuietly } from '../destroy.ts'
 import { recoverHost, reconcileHost } from './reconcile.ts'
 
 /** Six rounds, so that fifteen seconds after its last answer a host is away, whatever else the server does. */
 const SILENT_FOR_MS = 12 * SECOND
 const HELLO_MS = 5 * SECOND
 const STORE_EVERY_MS = 10 * SECOND
+/** Of a host that was given up, in one round. */
+const DESTROYED_AT_ONCE = 20
 /** Its machines are compared with the rows of its units. */
 const RECOVER_MS = 2 * MINUTE
 
@@ -51,7 +55,7 @@ async function storeFacts(app: App): Promise<void> {
 
 async function watchHost(app: App, record: HostRecord, hosts: HostRecord[]): Promise<void> {
   if (record.state === 'removed') return app.fleet.remove(record.id)
-  if (record.state === 'lost') return app.fleet.giveUp(record)
+  if (record.state === 'lost') return giveUp(app, record)
   const { address } = record
   // The data directory of another machine, which is not on the network.
   if (address === null) return app.fleet.noteAbsent(record.id, record.seenAt ?? app.clock.now())
@@ -75,6 +79,26 @@ async function watchHost(app: App, record: HostRecord, hosts: HostRecord[]): Pro
   const isNoted = record.awaySince !== null || record.state === 'joining'
   if ((host.awaySince === null || !isNoted) && silentMs > SILENT_FOR_MS)
     await setAway(app, host, { silentMs, reason: NO_ANSWER })
+}
+
+/** Its units can be destroyed from then on, and are where the operator has said so. */
+function giveUp(app: App, { destroysUnits, ...record }: HostRecord): void {
+  app.fleet.giveUp(record)
+  if (!destroysUnits) return
+  // Not awaited, as above.
+  const destroy = async () => {
+    const of = { hostId: record.id, now: app.clock.now(), limit: DESTROYED_AT_ONCE }
+    const units = await listUnitsOfHost(app.db, of)
+    await Promise.all(units.map((unit) => destroyQuietly(app, unit)))
+  }
+  app.activity.operations
+    .run(`destroy units of ${record.id}`, RECOVER_MS, destroy)
+    .catch((error: unknown) => {
+      app.log.warn(
+        { err: error, host: record.name },
+        'units of a lost host are not destroyed; will be retried',
+      )
+    })
 }
 
 async function sayHello(app: App, host: FleetHost, record: HostRecord, hosts: HostRecord[]): Promise<void> {
