@@ -1,12 +1,29 @@
 // The errors that callers get for a unit whose host does not answer, or was given up.
 
 import { AppError, providerError } from '../../contract/errors.ts'
+import { isEngineError } from '../../engine/errors.ts'
 
 /** It is asked every two seconds. */
 const BACK_S = 5
 
 /** Why a host is away whose engine refuses this server: only the operator knows which of both is meant. */
 export const HOST_TAKEN_OVER = 'a server with a newer lead has called its engine'
+
+const certificateReasons: Record<string, string> = {
+  ERR_TLS_CERT_ALTNAME_INVALID:
+    'the engine at its address has the certificate of another host: give each machine its own data directory and address',
+  SELF_SIGNED_CERT_IN_CHAIN: 'the engine at its address is of another Berth',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'the engine at its address is of another Berth',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'the engine at its address is of another Berth',
+}
+
+/** Why a host is away at once whose engine was asked in vain. Null: for a while it may just not answer. */
+export function reasonToBeAway(error: unknown): string | null {
+  if (isEngineError(error, 'stale_caller')) return HOST_TAKEN_OVER
+  if (!isEngineError(error)) return error instanceof Error ? error.message : String(error)
+  const { cause } = error
+  return cause instanceof Error && 'code' in cause ? (certificateReasons[String(cause.code)] ?? null) : null
+}
 
 /** For units of a host that is away: 503 with the time since when. */
 export function hostAway(since: Date, cause?: unknown): AppError {

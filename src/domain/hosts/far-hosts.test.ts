@@ -244,6 +244,35 @@ describe('with two hosts behind TLS', () => {
     expect(await run(caller, id)).toBe('here\n')
   }, 60_000)
 
+  it('two hosts whose whole data directories were swapped are not used, and go on once each has its own', async () => {
+    const units = { east: await unitsOn('east'), west: await unitsOn('west') }
+    const closeAll = async () => {
+      for (const name of names) await far[name].served.close()
+    }
+    const called = () => names.map((name) => far[name].fake.calls.length)
+    await closeAll()
+    const before = called()
+    for (const name of names) {
+      const { fake, identity } = far[name === 'east' ? 'west' : 'east']
+      far[name].served = await serve(name, fake, identity, far[name].port)
+    }
+    await pass(4 * SECOND)
+    for (const name of names) {
+      expect((await listHosts(app.db)).find((host) => host.name === name)?.reason).toContain(
+        'the certificate of another host',
+      )
+      const { caller, id } = units[name]
+      await expect(run(caller, id)).rejects.toMatchObject({ details: { reason: 'host_away' } })
+      expect(await stateOf(caller, id)).toBe('running')
+    }
+    expect(called()).toEqual(before)
+    await closeAll()
+    for (const name of names)
+      far[name].served = await serve(name, far[name].fake, far[name].identity, far[name].port)
+    await joined()
+    for (const { caller, id } of Object.values(units)) expect(await run(caller, id)).toBe('here\n')
+  }, 120_000)
+
   it('a host that another server has called is away with what to do, and this server goes on', async () => {
     const { caller, id } = await unitsOn('east')
     const other = await unitsOn('west')

@@ -6,8 +6,7 @@ import type { App } from '../../../app.ts'
 import type { FleetHost } from '../../../engine/fleet.ts'
 import { MINUTE, SECOND } from '../../../lib/clock.ts'
 import { completesWithin } from '../../../lib/concurrency/completes-within.ts'
-import { isEngineError } from '../../../engine/errors.ts'
-import { HOST_TAKEN_OVER } from '../../hosts/away.ts'
+import { reasonToBeAway } from '../../hosts/away.ts'
 import { askFacts, saveFacts } from '../../hosts/facts.ts'
 import { tellTeamsOfHosts } from '../../hosts/tell-teams.ts'
 import { type HostRecord, listHosts, setHostAway, setHostState } from '../../../store/hosts.ts'
@@ -132,10 +131,8 @@ async function checkFacts(app: App, host: FleetHost, record: HostRecord, hosts: 
   try {
     await askFacts(app, host, record, hosts)
   } catch (error) {
-    const isTakenOver = isEngineError(error, 'stale_caller')
-    if (isEngineError(error) && !isTakenOver) throw error
-    const said = error instanceof Error ? error.message : String(error)
-    const reason = isTakenOver ? HOST_TAKEN_OVER : said
+    const reason = reasonToBeAway(error)
+    if (reason === null) throw error
     if (host.awaySince === null || record.reason !== reason) await setAway(app, host, { silentMs: 0, reason })
     throw error
   }
