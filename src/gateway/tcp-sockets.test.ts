@@ -7,10 +7,8 @@ import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { type RawOrigin, startGateway, startRawOrigin, type TestGateway } from '../../test/support/gateway.ts'
+import { READY, SSL_REQUEST, STARTUP } from '../../test/support/postgres-messages.ts'
 
-const SSL_REQUEST = Buffer.from('0000000804d2162f', 'hex')
-const STARTUP = Buffer.concat([Buffer.from('0000001100030000', 'hex'), Buffer.from('user\0a\0\0\0')])
-const READY = Buffer.from('5a0000000549', 'hex')
 const PING = Buffer.from('*1\r\n$4\r\nPING\r\n')
 
 let gateway: TestGateway

@@ -4,8 +4,9 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { EngineFailpoint } from '../../src/engine/oci/failpoints.ts'
-import { createFailpoints, FailpointError, type Fault } from '../../src/lib/failpoints.ts'
+import { FailpointError } from '../../src/lib/failpoints.ts'
 import { reachedFailpoints } from '../support/criu.ts'
+import { createOneFault } from '../support/failpoints.ts'
 import { partOf } from '../support/part-of.ts'
 import { after, createScenario, stepOf } from './failpoint-steps.ts'
 import { createHostSuite, type HostEngine, openHostEngine } from './host-engine.ts'
@@ -19,20 +20,11 @@ const throughRuntime = [
 ]
 
 describe.each(['runc', 'gvisor'] as const)('with %s', (isolation) => {
-  let wish: { place: string; fault: Fault } | null = null
-  const failpoints = createFailpoints(
-    (place) => {
-      if (wish?.place !== place) return null
-      const { fault } = wish
-      wish = null
-      return fault
-    },
-    async () => await new Promise<never>(() => {}),
-  )
+  const oneFault = createOneFault()
   let host: HostEngine
   const suite = createHostSuite(isolation, () => host)
   beforeAll(async () => {
-    host = await openHostEngine({ isolation, failpoints })
+    host = await openHostEngine({ isolation, failpoints: oneFault.failpoints })
     await suite.open()
   })
   afterAll(async () => await suite.close())
@@ -51,12 +43,12 @@ describe.each(['runc', 'gvisor'] as const)('with %s', (isolation) => {
       ] as const
       for (const fault of faults) {
         await scenario.before(step)
-        wish = { ...fault }
+        oneFault.wish(fault.place, fault.fault)
         const error = await scenario.take(step).then(
           () => null,
           (thrown: unknown) => thrown,
         )
-        expect([fault, wish]).toEqual([fault, null])
+        expect([fault, oneFault.wished()]).toEqual([fault, null])
         if (fault.fault === 'twice') expect(error).toBeNull()
         if (error) expect(error).toBeInstanceOf(FailpointError)
         // A half-destroyed machine is allowed until it is destroyed again.

@@ -6,24 +6,16 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import type { MachineSpec } from '../../src/engine/engine.ts'
 import { unpackVolumeData } from '../../src/engine/oci/storage/volume-data.ts'
-import { createFailpoints, type Fault, FailpointError } from '../../src/lib/failpoints.ts'
+import { FailpointError } from '../../src/lib/failpoints.ts'
 import { runOrThrow } from '../../src/lib/process.ts'
+import { createOneFault } from '../support/failpoints.ts'
 import { type HostEngine, IMAGE, openHostEngine } from './host-engine.ts'
 import { createSuite } from './suite.ts'
 
 const POSTGRES = 'berth.local/postgres:15'
 const [MOUNT, PREPARED] = ['/var/lib/postgresql/data', '15.prepared']
 
-let wish: { place: string; fault: Fault } | null = null
-const failpoints = createFailpoints(
-  (place) => {
-    if (wish?.place !== place) return null
-    const { fault } = wish
-    wish = null
-    return fault
-  },
-  async () => await new Promise<never>(() => {}),
-)
+const oneFault = createOneFault()
 let host: HostEngine
 const suite = createSuite(
   async () => ({
@@ -41,7 +33,7 @@ const WITH_BUILD_MS = 500_000
 beforeAll(async () => {
   host = await openHostEngine({
     isolation: 'runc',
-    failpoints,
+    failpoints: oneFault.failpoints,
     readyMachines: { perKind: 1, memoryReserveMb: 0 },
   })
   await suite.open()
@@ -107,7 +99,7 @@ it.each([
   // Of a size of its own, for which none was made ahead.
   const size = { cpus: 1, memoryMb: 300 + when.length, pids: 128, diskGb: 1 }
   const spec = suite.specOf({ volume, size })
-  wish = { place: ['engine.create.volume-data', when].filter(Boolean).join('.'), fault }
+  oneFault.wish(['engine.create.volume-data', when].filter(Boolean).join('.'), fault)
   const error = await host
     .engine()
     .create(spec)
@@ -115,7 +107,7 @@ it.each([
       () => null,
       (thrown: unknown) => thrown,
     )
-  expect(wish).toBeNull()
+  expect(oneFault.wished()).toBeNull()
   if (fault === 'error') {
     expect(error).toBeInstanceOf(FailpointError)
     expect(await readdir(host.paths.volumes)).not.toContain(spec.id)

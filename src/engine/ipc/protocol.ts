@@ -10,6 +10,7 @@ import { z } from 'zod'
 import { limits } from '../../contract/limits.ts'
 import { MINUTE, SECOND } from '../../lib/clock.ts'
 import { answerLine, callLine, failureLine, type ReplyLine } from '../../lib/ipc/call-lines.ts'
+import type { AnswersOf, RequestsOf } from '../../lib/ipc/operation-types.ts'
 import type { Engine } from '../engine.ts'
 import { isolationClasses } from '../engine.ts'
 import { processSignals } from '../process.ts'
@@ -355,14 +356,12 @@ type Streamed = { request: z.ZodType; item: z.ZodType; maxBodyBytes: number }
 type TwoWay = { request: z.ZodType; item: z.ZodType }
 
 export type TwoWayOperation = keyof typeof twoWayOperations
-export type TwoWayRequest = { [K in TwoWayOperation]: z.output<(typeof twoWayOperations)[K]['request']> }
+export type TwoWayRequest = RequestsOf<typeof twoWayOperations>
 export type UnaryOperation = keyof typeof unaryOperations
 export type StreamedOperation = keyof typeof streamedOperations
-export type UnaryRequest = { [K in UnaryOperation]: z.output<(typeof unaryOperations)[K]['request']> }
-export type UnaryAnswer = { [K in UnaryOperation]: z.output<(typeof unaryOperations)[K]['answer']> }
-export type StreamedRequest = {
-  [K in StreamedOperation]: z.output<(typeof streamedOperations)[K]['request']>
-}
+export type UnaryRequest = RequestsOf<typeof unaryOperations>
+export type UnaryAnswer = AnswersOf<typeof unaryOperations>
+export type StreamedRequest = RequestsOf<typeof streamedOperations>
 
 /** An encoded EngineError, as a body or as the last frame of a stream. */
 export const errorAnswer = z.object({

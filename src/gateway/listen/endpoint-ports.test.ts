@@ -12,13 +12,12 @@ import {
   startRawOrigin,
   type TestGateway,
 } from '../../../test/support/gateway.ts'
+import { SSL_REQUEST, STARTUP } from '../../../test/support/postgres-messages.ts'
 import type { Protocol } from '../../contract/endpoint.ts'
 import { freePort } from '../../lib/free-port.ts'
 import type { Route } from '../routing/route.ts'
 
 const PING = '*1\r\n$4\r\nPING\r\n'
-const SSL_REQUEST = Buffer.from('0000000804d2162f', 'hex')
-const STARTUP = Buffer.concat([Buffer.from('0000001100030000', 'hex'), Buffer.from('user\0a\0\0\0')])
 
 let gateway: TestGateway
 let origin: RawOrigin

@@ -14,6 +14,7 @@ import { VISIT_WAIT_MS, visitedSchema } from '../../contract/visit.ts'
 import { MAX_GATEWAY_WORKERS } from '../../lib/gateway-workers.ts'
 import { SECOND } from '../../lib/clock.ts'
 import { answerLine, eventLine, failureLine } from '../../lib/ipc/call-lines.ts'
+import type { AnswersOf, RequestsOf } from '../../lib/ipc/operation-types.ts'
 import { isId } from '../../lib/ids.ts'
 
 /** What a TLS connection carries, as it is named in ALPN. */
@@ -113,8 +114,8 @@ export const gatewayOperations = {
 } as const
 
 export type GatewayOperation = keyof typeof gatewayOperations
-export type GatewayRequest = { [K in GatewayOperation]: z.infer<(typeof gatewayOperations)[K]['request']> }
-export type GatewayAnswer = { [K in GatewayOperation]: z.infer<(typeof gatewayOperations)[K]['answer']> }
+export type GatewayRequest = RequestsOf<typeof gatewayOperations>
+export type GatewayAnswer = AnswersOf<typeof gatewayOperations>
 
 /** The longest line: somewhat more than the largest number of ids. */
 export const MAX_BYTES = 1024 * 1024

@@ -13,15 +13,13 @@ import {
   startRawOrigin,
   type TestGateway,
 } from '../../../test/support/gateway.ts'
+import { READY, SSL_REQUEST, STARTUP } from '../../../test/support/postgres-messages.ts'
 import { HOUR } from '../../lib/clock.ts'
 import { fatalError } from './postgres/messages.ts'
 import type { Route } from '../routing/route.ts'
 
-const SSL_REQUEST = Buffer.from('0000000804d2162f', 'hex')
 const GSS_REQUEST = Buffer.from('0000000804d21630', 'hex')
 const CANCEL = Buffer.from('0000001004d2162e0000000100000002', 'hex')
-const READY = Buffer.from('5a0000000549', 'hex')
-const STARTUP = Buffer.concat([Buffer.from('0000001100030000', 'hex'), Buffer.from('user\0a\0\0\0')])
 const PING = '*1\r\n$4\r\nPING\r\n'
 
 let gateway: TestGateway

@@ -5,6 +5,7 @@
 import { z } from 'zod'
 import { SECOND } from '../../lib/clock.ts'
 import { answerLine, failureLine } from '../../lib/ipc/call-lines.ts'
+import type { AnswersOf, RequestsOf } from '../../lib/ipc/operation-types.ts'
 
 const port = z.int().min(1).max(65_535)
 /** The label of an endpoint. */
@@ -60,8 +61,8 @@ export const peerOperations = {
 } as const
 
 export type PeerOperation = keyof typeof peerOperations
-export type PeerRequest = { [K in PeerOperation]: z.infer<(typeof peerOperations)[K]['request']> }
-export type PeerAnswer = { [K in PeerOperation]: z.infer<(typeof peerOperations)[K]['answer']> }
+export type PeerRequest = RequestsOf<typeof peerOperations>
+export type PeerAnswer = AnswersOf<typeof peerOperations>
 
 export const MAX_LINE_BYTES = 1024 * 1024
 /** What one gateway may publish: as much as it can have connections, with room for challenges. */

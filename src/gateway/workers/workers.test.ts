@@ -16,6 +16,7 @@ import {
   startRawOrigin,
   type TestGateway,
 } from '../../../test/support/gateway.ts'
+import { cancelOf, keyed, READY, STARTUP } from '../../../test/support/postgres-messages.ts'
 import { DAY, systemClock } from '../../lib/clock.ts'
 import { silentLog } from '../../lib/log.ts'
 import { newTicketSecret, type TicketSecret } from '../../lib/ticket-secret.ts'
@@ -29,11 +30,6 @@ import { shareMysqlSessions } from './shared-sessions.ts'
 import { createPeers, type Peers } from './peers.ts'
 import { followTicketKeys, type TicketKeys } from './ticket-keys.ts'
 
-const STARTUP = Buffer.concat([Buffer.from('0000001100030000', 'hex'), Buffer.from('user\0a\0\0\0')])
-const READY = Buffer.from('5a0000000549', 'hex')
-/** The kind of the message, its length, and the key: a process and a secret. */
-const keyed = (key: Buffer) => Buffer.concat([Buffer.from('4b0000000c', 'hex'), key])
-const cancelOf = (key: Buffer) => Buffer.concat([Buffer.from('0000001004d2162e', 'hex'), key])
 const KEY = Buffer.from('0000002a11223344', 'hex')
 
 type Worker = { gateway: TestGateway; peers: Peers; tickets: TicketKeys; clock: TestClock }

@@ -10,21 +10,9 @@ import {
   startRawOrigin,
   type TestGateway,
 } from '../../../../test/support/gateway.ts'
+import { AUTHENTICATED, cancelOf, keyed, READY, STARTUP } from '../../../../test/support/postgres-messages.ts'
 import { findBackendKey } from './messages.ts'
 
-const STARTUP = Buffer.concat([Buffer.from('0000001100030000', 'hex'), Buffer.from('user\0a\0\0\0')])
-const AUTHENTICATED = Buffer.from('520000000800000000', 'hex')
-const READY = Buffer.from('5a0000000549', 'hex')
-const keyed = (key: Buffer) => {
-  const head = Buffer.from('4b00000000', 'hex')
-  head.writeInt32BE(4 + key.length, 1)
-  return Buffer.concat([head, key])
-}
-const cancelOf = (key: Buffer) => {
-  const head = Buffer.from('0000000004d2162e', 'hex')
-  head.writeInt32BE(8 + key.length)
-  return Buffer.concat([head, key])
-}
 const KEY = Buffer.from('0000002a11223344', 'hex')
 
 let gateway: TestGateway
