@@ -9,9 +9,9 @@ import { isDeep, testSeed } from '../support/part-of.ts'
 import { drawSchedule, explore } from './explore.ts'
 import { simulate } from './simulate.ts'
 
-const SCHEDULES = isDeep ? 3000 : 100
-const SCHEDULES_WITH_JUMPS = isDeep ? 600 : 20
-const SCHEDULES_WITH_HOSTS = isDeep ? 1000 : 12
+const SCHEDULES = isDeep ? 3000 : 60
+const SCHEDULES_WITH_JUMPS = isDeep ? 600 : 12
+const SCHEDULES_WITH_HOSTS = isDeep ? 1000 : 8
 /** A failure names the seed of its schedule, so seeds need not begin at one. */
 const FIRST_SEED = testSeed % 1_000_000
 /** Several side by side, so that both Postgres and this process have work. */

@@ -15,12 +15,14 @@ const groups: readonly string[][] = [
     'test/flows/sudden-death.host.test.ts',
     'test/flows/wake-herd.host.test.ts',
     'src/engine/oci/network/repair.host.test.ts',
+    'test/flows/endpoints-web.host.test.ts',
   ],
   [
     'test/flows/every-step.host.test.ts',
     'test/engine/images-maintenance.host.test.ts',
     'test/engine/deaths.host.test.ts',
     'test/flows/soak.host.test.ts',
+    'test/flows/mail.host.test.ts',
   ],
   [
     'test/flows/recipes.host.test.ts',
@@ -28,6 +30,8 @@ const groups: readonly string[][] = [
     'test/engine/images-hostile.host.test.ts',
     'test/engine/recover.host.test.ts',
     'test/flows/siblings.host.test.ts',
+    'test/engine/hostile-images.host.test.ts',
+    'test/engine/standbys.host.test.ts',
   ],
   [
     'test/flows/endpoints-databases.host.test.ts',
@@ -37,6 +41,8 @@ const groups: readonly string[][] = [
     'test/flows/restart-under-load.host.test.ts',
     'test/flows/watchdog.host.test.ts',
     'src/engine/oci/network/reach.host.test.ts',
+    'test/flows/clients.host.test.ts',
+    'test/flows/canaries.host.test.ts',
   ],
   [
     'test/flows/every-byte.host.test.ts',
@@ -44,6 +50,9 @@ const groups: readonly string[][] = [
     'test/flows/coherence.host.test.ts',
     'test/flows/address-reuse.host.test.ts',
     'src/engine/oci/network/traffic.host.test.ts',
+    'test/flows/hosts-address.host.test.ts',
+    'test/flows/postgres-first-start.host.test.ts',
+    'test/flows/mcp.host.test.ts',
   ],
   [
     'test/engine/memory.host.test.ts',
@@ -54,6 +63,9 @@ const groups: readonly string[][] = [
     'test/engine/ready-machines-kinds.host.test.ts',
     'test/engine/failpoints.host.test.ts',
     'test/flows/upgrade.host.test.ts',
+    'test/flows/operator.host.test.ts',
+    'test/engine/remanence.host.test.ts',
+    'test/flows/engine-tls.host.test.ts',
   ],
   [
     'test/engine/hung-runtime.host.test.ts',
@@ -64,6 +76,9 @@ const groups: readonly string[][] = [
     'test/flows/public-names.host.test.ts',
     'test/engine/hostile-trees.host.test.ts',
     'test/engine/team-weights.host.test.ts',
+    'test/flows/gateway-workers.host.test.ts',
+    'test/engine/pool-watch.host.test.ts',
+    'test/flows/failed-create.host.test.ts',
   ],
 ]
 
