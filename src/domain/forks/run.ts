@@ -21,6 +21,7 @@ import {
 import { isOutage } from '../../store/outage.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
 import { findUnitOfAnyTeam, isUnchanged, listUnitsByIds, listUnitsOfFork } from '../../store/units.ts'
+import { noteStartedWithEgress } from '../egress/apply.ts'
 import { destroyOperation } from '../units/destroy.ts'
 import { failureText } from '../units/lifecycle/failures.ts'
 import { readLastLines } from '../units/model/kept-log.ts'
@@ -192,6 +193,8 @@ async function onSuccess({ app, fork, copies }: ForkContext): Promise<void> {
       })
     }
   })
+  const started = copies.filter(({ startedMs, ended }) => startedMs !== null && !ended)
+  await Promise.all(started.map(async ({ unit }) => await noteStartedWithEgress(app, unit)))
   await removeUnwanted(app, copies)
 }
 

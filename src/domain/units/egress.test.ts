@@ -141,7 +141,9 @@ describe('the bound of a key', () => {
     })
     const fork = { wait: true, waitTimeoutMs: 1000 }
     await expect(forkUnit(domain.app, bound, wide.id, fork)).rejects.toMatchObject(refusal)
-    expect((await forkUnit(domain.app, bound, unit.id, fork)).units[0]?.egress).toMatchObject(npm)
+    const [copy] = (await forkUnit(domain.app, bound, unit.id, fork)).units
+    expect(copy?.egress).toMatchObject(npm)
+    expect((await getUnitEgress(domain.app, bound, copy?.id ?? '')).appliedAt).not.toBeNull()
   })
 
   it('refuses the use and the start of a unit that may reach more', async () => {
