@@ -7,6 +7,7 @@ import { request } from 'node:https'
 import { loadavg } from 'node:os'
 import { connect } from 'node:tls'
 import { parseArgs } from 'node:util'
+import { keptForStreams, streamFlags } from '../src/supervisor/process-command.ts'
 import { percentile } from './figures.ts'
 import { cpuSecondsOf } from './service.ts'
 
@@ -18,7 +19,10 @@ const [rounds, requests] = [Number(options.rounds), Number(options.requests)]
 const program = new URL('brokered-lab.ts', import.meta.url)
 const lab = fork(program, ['host'])
 const [{ roots }] = (await once(lab, 'message')) as [{ roots: string }]
-const doors = fork(program, ['doors', roots])
+const doors = fork(program, ['doors', roots], {
+  execArgv: streamFlags,
+  env: { ...process.env, ...keptForStreams },
+})
 const [{ port, authority }] = (await once(doors, 'message')) as [{ port: number; authority: string }]
 
 const ways = {

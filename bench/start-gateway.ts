@@ -6,7 +6,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { keptForStreams } from '../src/supervisor/process-command.ts'
+import { keptForStreams, streamFlags } from '../src/supervisor/process-command.ts'
 import type { LoneGateway } from './lone-gateway.ts'
 import { makeCertificate } from './proxies.ts'
 import { cpuSecondsOf } from './service.ts'
@@ -39,10 +39,14 @@ export async function startGateway(
   path: string,
   given: Omit<LoneGateway, 'domain'>,
 ): Promise<StartedGateway> {
-  const child = spawn(process.execPath, [path, JSON.stringify({ domain: DOMAIN, ...given })], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-    env: { PATH: process.env['PATH'], ...keptForStreams },
-  })
+  const child = spawn(
+    process.execPath,
+    [...streamFlags, path, JSON.stringify({ domain: DOMAIN, ...given })],
+    {
+      stdio: ['pipe', 'pipe', 'inherit'],
+      env: { PATH: process.env['PATH'], ...keptForStreams },
+    },
+  )
   const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string]
   const ports = JSON.parse(line) as { http: number; tls: number }
   return {

@@ -3,7 +3,7 @@
 import type { ChildProcess } from 'node:child_process'
 import type { EgressProcesses } from './egress-processes.ts'
 import { DNS_PORT, EGRESS_GID, EGRESS_PORTS, type Lab, NEIGHBOUR } from './lab.ts'
-import { keptForStreams } from '../../../src/supervisor/process-command.ts'
+import { keptForStreams, streamFlags } from '../../../src/supervisor/process-command.ts'
 import { startIn } from './start-in.ts'
 
 type Given = Pick<EgressProcesses, 'stateDir'> &
@@ -26,6 +26,10 @@ export async function startEgressIn(
     siblings,
   }
   const as = ['setpriv', `--regid=${EGRESS_GID}`, '--clear-groups']
-  const [child] = await startIn(lab.host, 'egress-processes', given, { as, env: keptForStreams })
+  const [child] = await startIn(lab.host, 'egress-processes', given, {
+    as,
+    flags: streamFlags,
+    env: keptForStreams,
+  })
   return child
 }

@@ -2,7 +2,8 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 
 /**
- * Starts a program of the lab in a network namespace, by `as` as another user or group, with `env` beside this process's own.
+ * Starts a program of the lab in a network namespace, by `as` as another user or group, with `flags` for Node and
+ * `env` beside this process's own.
  *
  * @param file Its name in this folder, without the ending.
  * @param given What it reads as its argument.
@@ -12,12 +13,12 @@ export async function startIn(
   namespace: string,
   file: string,
   given: unknown,
-  { as = [], env = {} }: { as?: string[]; env?: Record<string, string> } = {},
+  { as = [], flags = [], env = {} }: { as?: string[]; flags?: string[]; env?: Record<string, string> } = {},
 ): Promise<[ChildProcess, unknown]> {
   const script = new URL(`./${file}.ts`, import.meta.url).pathname
   const child = fork(script, [JSON.stringify(given)], {
     execPath: 'nsenter',
-    execArgv: [`--net=${namespace}`, ...as, process.execPath],
+    execArgv: [`--net=${namespace}`, ...as, process.execPath, ...flags],
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     env: { ...process.env, ...env },
   })
