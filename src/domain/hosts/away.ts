@@ -12,16 +12,21 @@ export const HOST_TAKEN_OVER = 'a server with a newer lead has called its engine
 const certificateReasons: Record<string, string> = {
   ERR_TLS_CERT_ALTNAME_INVALID:
     'the engine at its address has the certificate of another host: give each machine its own data directory and address',
-  SELF_SIGNED_CERT_IN_CHAIN: 'the engine at its address is of another Berth',
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'the engine at its address is of another Berth',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'the engine at its address is of another Berth',
+  SELF_SIGNED_CERT_IN_CHAIN: 'what answers at its address has no certificate of this Berth',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'what answers at its address has no certificate of this Berth',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'what answers at its address has no certificate of this Berth',
 }
 
-/** Why a host is away at once whose engine was asked in vain. Null: for a while it may just not answer. */
+/** Why a host is away at once whose engine was asked in vain. Null: it may answer in a moment. */
 export function reasonToBeAway(error: unknown): string | null {
   if (isEngineError(error, 'stale_caller')) return HOST_TAKEN_OVER
   if (!isEngineError(error)) return error instanceof Error ? error.message : String(error)
-  const { cause } = error
+  return null
+}
+
+/** Of a host that is away: what another process at its address showed. Null: nothing answers there. */
+export function reasonOfCertificate(error: unknown): string | null {
+  const cause = isEngineError(error) ? error.cause : null
   return cause instanceof Error && 'code' in cause ? (certificateReasons[String(cause.code)] ?? null) : null
 }
 

@@ -264,7 +264,7 @@ describe('with two hosts behind TLS', () => {
       const { fake, identity } = far[name === 'east' ? 'west' : 'east']
       far[name].served = await serve(name, fake, identity, far[name].port)
     }
-    await pass(4 * SECOND)
+    await pass(20 * SECOND)
     for (const name of names) {
       expect((await listHosts(app.db)).find((host) => host.name === name)?.reason).toContain(
         'the certificate of another host',

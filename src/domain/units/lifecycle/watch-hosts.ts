@@ -6,7 +6,7 @@ import type { App } from '../../../app.ts'
 import type { FleetHost } from '../../../engine/fleet.ts'
 import { MINUTE, SECOND } from '../../../lib/clock.ts'
 import { completesWithin } from '../../../lib/concurrency/completes-within.ts'
-import { reasonToBeAway } from '../../hosts/away.ts'
+import { reasonOfCertificate, reasonToBeAway } from '../../hosts/away.ts'
 import { askFacts, saveFacts } from '../../hosts/facts.ts'
 import { tellTeamsOfHosts } from '../../hosts/tell-teams.ts'
 import { type HostRecord, listHosts, setHostAway, setHostState } from '../../../store/hosts.ts'
@@ -131,7 +131,8 @@ async function checkFacts(app: App, host: FleetHost, record: HostRecord, hosts: 
   try {
     await askFacts(app, host, record, hosts)
   } catch (error) {
-    const reason = reasonToBeAway(error)
+    // Something on the way may answer in its place for a moment, so that alone does not make it away.
+    const reason = reasonToBeAway(error) ?? (host.awaySince === null ? null : reasonOfCertificate(error))
     if (reason === null) throw error
     if (host.awaySince === null || record.reason !== reason) await setAway(app, host, { silentMs: 0, reason })
     throw error
