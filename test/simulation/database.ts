@@ -44,7 +44,7 @@ export function createSimulatedDatabase(
   async function track<T>(work: () => Promise<T>): Promise<T> {
     busy += 1
     const done = work()
-    underWay = Promise.allSettled([underWay, done])
+    underWay = Promise.allSettled([underWay, done]).then(() => {})
     try {
       return await done
     } finally {

@@ -126,7 +126,13 @@ async function makePool(paths: Paths, poolGb: number | null): Promise<void> {
   }
   const unfinished = `${paths.poolFile}.new`
   await writeFile(unfinished, '', { mode: 0o600 })
-  await truncate(unfinished, sizeGb * GB)
+  await truncate(unfinished, sizeGb * GB).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EFBIG') throw error
+    throw new EngineError(
+      'host_full',
+      `A disk pool of ${sizeGb} GB is larger than a file can be on the disk of ${paths.pool}: set BERTH_POOL_GB to less, ${freeGb.toFixed(0)} GB are free.`,
+    )
+  })
   await runOrThrow('mkfs.btrfs', ['--quiet', '--force', unfinished], { timeoutMs: MKFS_TIMEOUT_MS })
   await rename(unfinished, paths.poolFile)
 }
