@@ -37,10 +37,10 @@ const nodeFlags = ['--max-semi-space-size=4']
 /**
  * Each piece of a stream is memory outside of V8's heap, and by default V8 marks its whole heap after each 64 MB of them. With
  * these it does so only once heap and pieces together are as large as a heap may be; the nursery's collections free the pieces
- * before that, the sooner the smaller it is (decision 182).
+ * before that (decision 182).
  */
 export const streamFlags = [
-  '--max-semi-space-size=2',
+  ...nodeFlags,
   '--external-memory-accounted-in-global-limit',
   '--initial-old-space-size=128',
 ]
