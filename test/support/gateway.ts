@@ -2,17 +2,13 @@
 // that does what the test says, and a log of what was told about use.
 
 import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import {
-  type AddressInfo,
-  connect,
-  createServer as createTcpServer,
-  type ListenOptions,
-  type Socket,
-} from 'node:net'
+import { connect, createServer as createTcpServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { hashEndpointSecret, newEndpointName } from '../../src/contract/endpoint-label.ts'
 import type { DefaultCertificates } from '../../src/gateway/certificates/current.ts'
 import { createEndpointPorts } from '../../src/gateway/listen/endpoint-ports.ts'
@@ -22,6 +18,7 @@ import { type SessionLimits, sessionLimits } from '../../src/gateway/sessions/se
 import type { Peers } from '../../src/gateway/workers/peers.ts'
 import type { TicketKeys } from '../../src/gateway/workers/ticket-keys.ts'
 import type { EndpointPort } from '../../src/store/endpoint-ports.ts'
+import { isPortTaken } from '../../src/lib/free-port.ts'
 import { type Log, silentLog } from '../../src/lib/log.ts'
 import { createTestClock, type TestClock } from './clock.ts'
 
@@ -250,21 +247,23 @@ export async function exchangeRaw(port: number, bytes: string | Buffer, quietMs 
   return Buffer.concat(chunks).toString('latin1')
 }
 
-export function listen(
-  server: {
-    listen(options: ListenOptions, done: () => void): unknown
-    address(): AddressInfo | string | null
-  },
-  port = 0,
-  isShared = false,
-): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.listen({ port, host: '127.0.0.1', ...(isShared && { reusePort: true }) }, () => {
-      const address = server.address()
-      if (address === null || typeof address === 'string') reject(new Error('not listening on a port'))
-      else resolve(address.port)
-    })
-  })
+/** A test that looks for a free port listens on each for an instant. */
+const MAX_TRIES = 50
+
+export async function listen(server: Server, port = 0, isShared = false): Promise<number> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      server.listen({ port, host: '127.0.0.1', ...(isShared && { reusePort: true }) })
+      await once(server, 'listening')
+      break
+    } catch (error) {
+      if (port === 0 || !isPortTaken(error) || tries === MAX_TRIES) throw error
+      await delay(20)
+    }
+  }
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('not listening on a port')
+  return address.port
 }
 
 let cached: string | null = null

@@ -101,20 +101,13 @@ const worker = (number: number) => {
 
 /** Until each answers the other. */
 async function areLinked(): Promise<void> {
-  await expect
-    .poll(() =>
-      worker(0)
-        .peers.ask(1, 'metrics', {})
-        .then(Boolean, () => false),
-    )
-    .toBe(true)
-  await expect
-    .poll(() =>
-      worker(1)
-        .peers.ask(0, 'metrics', {})
-        .then(Boolean, () => false),
-    )
-    .toBe(true)
+  await expect.poll(() => isAnswered(0, 1)).toBe(true)
+  await expect.poll(() => isAnswered(1, 0)).toBe(true)
+}
+
+async function isAnswered(from: number, by: number): Promise<boolean> {
+  const asked = worker(from).peers.ask(by, 'metrics', {})
+  return await asked.then(Boolean, () => false)
 }
 
 /** A server of PostgreSQL that gives each session this key; `cancels` is what it was asked to cancel. */
@@ -186,6 +179,8 @@ describe('a request to cancel', () => {
     await beginSession(worker(0), server.host)
     await beginSession(worker(1), other.host)
     await stopWorker(worker(1))
+    // The other one sees a moment later that it has ended.
+    await expect.poll(() => isAnswered(0, 1)).toBe(false)
     await cancel(worker(0), cancelOf(Buffer.from(KEY).fill(9, 4)))
     workers[1] = await startWorker(1)
     await areLinked()
