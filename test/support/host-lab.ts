@@ -102,10 +102,13 @@ export async function joinAs(berth: Berth, settings: Settings, machine: Machine)
   }
 }
 
+/** Whether a row of `list` is that of the server's own host: by its address, since what to do next may name it too. */
+const isOfServer = (row: string) => / {2}this machine( {2}|$)/.test(row)
+
 /** The server's own host gets no new units. Resolves once the server has seen that, which is within two seconds. */
 export async function drainOwnHost(berth: Berth, settings: Settings): Promise<void> {
   const listed = await hosts(berth, settings, 'list')
-  const own = listed.split('\n').find((row) => row.includes('this machine')) ?? ''
+  const own = listed.split('\n').find(isOfServer) ?? ''
   await hosts(berth, settings, 'drain', own.split(' ')[0] ?? '')
   await eventually(async () => {
     const unit = await createUnit(berth, { name: 'probe', image: 'berth.local/debian:12', size: 'nano' })
@@ -140,7 +143,7 @@ export async function createUnitOn(
       return { owner, unit }
     }
     await callAs(owner, 'DELETE', `/v1/units/${unit.id}`)
-    if (row.includes('this machine') || drained.includes(there)) continue
+    if (isOfServer(row) || drained.includes(there)) continue
     await command('drain', there)
     drained.push(there)
   }
