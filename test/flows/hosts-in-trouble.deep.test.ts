@@ -9,7 +9,7 @@ import { parseIdentity } from '../../src/lib/fleet-identity.ts'
 import { freePort } from '../../src/lib/free-port.ts'
 import { eventually } from '../support/berth.ts'
 import { createUnit, exec } from '../support/berth-units.ts'
-import { hosts, joinAs, useMachine } from '../support/host-lab.ts'
+import { hosts, joinAs, ownRowIn, useMachine } from '../support/host-lab.ts'
 import { useBerth } from '../support/use-berth.ts'
 
 const settings = { BERTH_HOSTS_ADDRESS: '', BERTH_ISOLATION: 'runc' }
@@ -33,7 +33,7 @@ describe('of two hosts that have joined', () => {
   it('one has the units of a team, when the server takes none itself', async () => {
     for (const machine of [east, west]) await joinAs(berth, settings, machine)
     for (const { name } of [east, west]) await eventually(async () => await isReady(name), 15_000)
-    const near = (await command('list')).split('\n').find((row) => row.includes('this machine')) ?? ''
+    const near = ownRowIn(await command('list'))
     await command('drain', near.split(' ')[0] ?? '')
     await command('drain', 'west')
     unit = await eventually(async () => {

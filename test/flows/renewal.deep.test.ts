@@ -17,7 +17,7 @@ import { giveBlock, listBlocks, takeBlockBack } from '../../src/supervisor/join/
 import { agedIdentity } from '../support/aged-identity.ts'
 import { eventually } from '../support/berth.ts'
 import { createUnit, exec } from '../support/berth-units.ts'
-import { hosts, joinAs, useMachine } from '../support/host-lab.ts'
+import { hosts, joinAs, ownRowIn, useMachine } from '../support/host-lab.ts'
 import { killRole, killSupervisor } from '../support/kill.ts'
 import { useBerth } from '../support/use-berth.ts'
 
@@ -115,7 +115,7 @@ describe('a host that has joined', () => {
     await joinAs(berth, settings, east)
     await joinedLongAgo()
     await eventually(isReady, 15_000)
-    const near = /^(\S+) .*this machine/m.exec(await command('list'))?.[1] ?? ''
+    const near = ownRowIn(await command('list')).split(' ')[0] ?? ''
     await command('drain', near)
     unit = await eventually(async () => {
       const made = await createUnit(berth, { image: 'berth.local/debian:12', size: 'nano', name: 'far' })

@@ -19,7 +19,7 @@ import { runOrThrow } from '../../src/lib/process.ts'
 import { eventually } from '../support/berth.ts'
 import { createUnit, exec } from '../support/berth-units.ts'
 import { hasCriu } from '../support/criu.ts'
-import { hosts, joinAs, useMachine } from '../support/host-lab.ts'
+import { hosts, joinAs, ownRowIn, useMachine } from '../support/host-lab.ts'
 import { killSupervisor } from '../support/kill.ts'
 import { partOf } from '../support/part-of.ts'
 import { send } from '../support/patient-client.ts'
@@ -51,17 +51,15 @@ describe.each(partOf(isolationClasses, 1))('with %s, a second host', (isolation)
   const command = async (...args: string[]) => await hosts(berth, settings, ...args)
   const rowOf = async (name: string) =>
     (await command('list')).split('\n').find((row) => row.startsWith(`${name} `)) ?? ''
-  const nearName = async () => /^(\S+) .*this machine/m.exec(await command('list'))?.[1] ?? ''
+  const nearName = async () => ownRowIn(await command('list')).split(' ')[0] ?? ''
   const isReady = async () => expect(await rowOf('east')).toMatch(/^east +ready /)
 
   /** The server sees within two seconds that its own host is drained. */
   async function createThere(spec: Record<string, unknown>): Promise<Unit> {
-    const near = (await hosts(berth, settings, 'list'))
-      .split('\n')
-      .find((row) => row.includes('this machine'))
+    const near = ownRowIn(await command('list'))
     return await eventually(async () => {
       const unit = await createUnit(berth, { image: 'berth.local/debian:12', size: 'nano', ...spec })
-      if (near === undefined || !near.includes(unit.host.id)) return unit
+      if (!near.includes(unit.host.id)) return unit
       await berth.call('DELETE', `/v1/units/${unit.id}`)
       throw new Error('a unit was placed on a host that is drained')
     }, 20_000)

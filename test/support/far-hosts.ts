@@ -6,7 +6,7 @@ import { insertHost } from '../../src/store/hosts.ts'
 import { type Berth, eventually, type Settings } from './berth.ts'
 import { type FarHost, openFarHost } from './far-engine.ts'
 import { withDatabase } from './host-invariants.ts'
-import { createUnitOn, hosts } from './host-lab.ts'
+import { createUnitOn, hosts, ownRowIn } from './host-lab.ts'
 import type { OwnedUnit } from './unit-calls.ts'
 
 export type FarHosts = {
@@ -50,7 +50,7 @@ export function useFarHosts(berth: Berth, settings: () => Settings, given: Given
         .execute()
     })
     for (const { name } of far) await untilReady(name)
-    const near = (await lines()).find((row) => row.includes('this machine')) ?? ''
+    const near = ownRowIn(await command('list'))
     await command('drain', near.split(' ')[0] ?? '')
   })
   afterAll(async () => {

@@ -105,10 +105,12 @@ export async function joinAs(berth: Berth, settings: Settings, machine: Machine)
 /** Whether a row of `list` is that of the server's own host: by its address, since what to do next may name it too. */
 const isOfServer = (row: string) => / {2}this machine( {2}|$)/.test(row)
 
+/** The row of the server's own host in what `list` prints. It begins with its name. */
+export const ownRowIn = (listed: string) => listed.split('\n').find(isOfServer) ?? ''
+
 /** The server's own host gets no new units. Resolves once the server has seen that, which is within two seconds. */
 export async function drainOwnHost(berth: Berth, settings: Settings): Promise<void> {
-  const listed = await hosts(berth, settings, 'list')
-  const own = listed.split('\n').find(isOfServer) ?? ''
+  const own = ownRowIn(await hosts(berth, settings, 'list'))
   await hosts(berth, settings, 'drain', own.split(' ')[0] ?? '')
   await eventually(async () => {
     const unit = await createUnit(berth, { name: 'probe', image: 'berth.local/debian:12', size: 'nano' })
