@@ -162,8 +162,11 @@ function promisedMb(app: App, host: FleetHost): number {
   return host.promised.reduce((sum, { memoryMb }) => sum + memoryMb, 0)
 }
 
+/** In random order: of equal hosts the first is taken, which must not be the same one each time. */
 function draw<T>(all: T[], count: number): T[] {
   const left = [...all]
-  while (left.length > count) left.splice(Math.floor(Math.random() * left.length), 1)
-  return left
+  const drawn: T[] = []
+  while (left.length > 0 && drawn.length < count)
+    drawn.push(...left.splice(Math.floor(Math.random() * left.length), 1))
+  return drawn
 }

@@ -24,7 +24,11 @@ export function updatesBy(scratch: string): FindUpdates {
     await removeTree(scratch)
     try {
       const apt = await prepareApt(scratch)
-      const env = { PATH: SAFE_PATH, LC_ALL: 'C', APT_CONFIG: apt }
+      // The host's own may be closed to the user that apt checks signatures as.
+      const temporary = join(scratch, 'tmp')
+      await mkdir(temporary)
+      await chmod(temporary, 0o1777)
+      const env = { PATH: SAFE_PATH, LC_ALL: 'C', APT_CONFIG: apt, TMPDIR: temporary }
       const ask = async (args: string[], timeoutMs: number) =>
         await runOrThrow('nice', ['-n', '19', 'apt-get', ...args], { env, signal, timeoutMs })
       await ask(['--quiet', '--error-on=any', 'update'], FETCH_MS)
