@@ -13,6 +13,7 @@ import type { Engine, IsolationClass, MachineStatus } from '../engine.ts'
 import { putAside, startRemovingAside } from './lifecycle/aside.ts'
 import { CAPABILITIES } from './runtime/capabilities.ts'
 import { readCapacity } from './kernel/capacity.ts'
+import { hastenGracePeriods, leaveGracePeriods } from './kernel/grace-periods.ts'
 import { openCgroups, removeParent } from './kernel/cgroups.ts'
 import { atExpenseOf, prepareTeam } from './kernel/team-groups.ts'
 import { watchTeamWeights } from './kernel/team-weights.ts'
@@ -117,6 +118,7 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
   const low = raiseSharedCounters()
   if (low.length > 0) log.warn({ low }, 'counters that units share with the host could not be raised')
   await prepareDirectories(paths)
+  if (!hastenGracePeriods(paths.gracePeriods)) log.info('grace periods of the kernel cannot be hastened')
   await openPool(paths, options.poolGb)
   const { runtimes, capabilities } = await probeRuntimes(
     paths,
@@ -266,6 +268,7 @@ async function closeHost(host: EngineContext, watcher: { close(): void }): Promi
   leaveProcesses(host)
   const empty = host.machines.size === 0
   await host.network.close({ removeAll: empty })
+  leaveGracePeriods(host.paths.gracePeriods)
   if (!empty) return
   await clearStaleQgroups(host.paths)
   await closePool(host.paths)

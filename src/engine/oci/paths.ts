@@ -32,6 +32,8 @@ export function createPaths(options: { dataDir: string; runDir: string }) {
     /** The secrets that are put into the requests of machines. */
     secrets: join(runDir, 'secrets'),
     secretsOf: (id: string) => join(runDir, 'secrets', id),
+    /** Says that the engine has set what it is named after (kernel/grace-periods.ts). */
+    gracePeriods: join(runDir, 'grace-periods'),
     runtimeRoot: (name: string) => join(runDir, name),
 
     /** What a machine keeps for life. */
