@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { isOlder, programs, versionIn } from './programs.ts'
+import { isOlder, presenceOf, programs, versionIn } from './programs.ts'
 
 /** What Debian 12's programs print. */
 const printed = {
@@ -43,5 +43,17 @@ describe('a program’s version', () => {
 
   it('is null where the output has none', () => {
     expect(versionIn('no such thing')).toBeNull()
+  })
+})
+
+describe('a program without which Berth cannot start', () => {
+  it('is named with its Debian package if it is not installed', async () => {
+    const absent = { command: 'berth-no-such-program', args: [], package: 'some-package', minimum: '1' }
+    expect(await presenceOf(absent)).toEqual({
+      state: 'fail',
+      detail: 'not installed',
+      advice: 'Run "npm run setup", or install the Debian package some-package.',
+    })
+    expect(await presenceOf({ ...absent, command: 'sh' })).toMatchObject({ state: 'ok' })
   })
 })

@@ -1,7 +1,9 @@
 // The programs that Berth runs, their Debian packages, and the oldest version each is known to work with.
 
+import { access, constants } from 'node:fs/promises'
+import { join } from 'node:path'
 import { MINUTE } from '../lib/clock.ts'
-import { run } from '../lib/process.ts'
+import { run, SAFE_PATH } from '../lib/process.ts'
 import { type Check, fail, type Finding, ok, warn } from './check.ts'
 
 type Program = {
@@ -40,10 +42,29 @@ export const programChecks: Check[] = programs.map((program) => ({
   run: () => checkProgram(program),
 }))
 
+/** Those without which Berth cannot start, none of which is started to see whether it is there. */
+export const presenceChecks: Check[] = programs
+  .filter((program: Program) => program.optional === undefined)
+  .map((program) => ({
+    name: program.command,
+    run: () => presenceOf(program),
+  }))
+
+export async function presenceOf(program: Program): Promise<Finding> {
+  const paths = SAFE_PATH.split(':').map((directory) => join(directory, program.command))
+  const found = await Promise.allSettled(paths.map((path) => access(path, constants.X_OK)))
+  const isThere = found.some(({ status }) => status === 'fulfilled')
+  return isThere ? ok('installed') : fail('not installed', adviceOn(program))
+}
+
+function adviceOn(program: Program): string {
+  const loss = program.optional === undefined ? '' : ` for ${program.optional}`
+  return `Run "npm run setup", or install the Debian package ${program.package}${loss}.`
+}
+
 async function checkProgram(program: Program): Promise<Finding> {
   const missing = program.optional === undefined ? fail : warn
-  const loss = program.optional === undefined ? '' : ` for ${program.optional}`
-  const install = `Run "npm run setup", or install the Debian package ${program.package}${loss}.`
+  const install = adviceOn(program)
   const shown = await run(program.command, program.args, { timeoutMs: MINUTE }).catch(() => null)
   if (!shown) return missing('not installed', install)
   const version = versionIn(shown.stdout + shown.stderr)

@@ -165,6 +165,8 @@ export type HostFacts = {
   subnet: string
   /** How visitors reach them (contract/gateway-facts.ts), not checked yet. Absent: as the server's own settings say. */
   gateway?: unknown
+  /** Of the Berth that runs there. Absent: an earlier one, which does not say. */
+  version?: string | undefined
 }
 
 /** Machines made ahead: how many wait and what they use, and how many creates found one since the engine started. */

@@ -38,7 +38,7 @@ export type FleetHost = NewHost & {
   /** In monotonic time: it has refused a unit, and others are preferred until then. */
   refusedUntilMs: number
   /** Memory of units that were placed a moment ago, which its free memory does not show yet. */
-  promised: { memoryMb: number; untilMs: number }[]
+  promised: { teamId: string; memoryMb: number; untilMs: number }[]
   /** Images that were made present there since this server began. */
   images: Set<string>
   /** What its engine last said; null before it did. */

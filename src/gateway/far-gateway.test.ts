@@ -7,7 +7,9 @@ import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
+import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { lineSink } from '../../test/support/logged.ts'
 import type { TestDomain } from '../../test/support/domain.ts'
 import { certificate, listen, type Origin, startOrigin } from '../../test/support/gateway.ts'
 import { createTwoHosts, type OwnedUnit, type TwoHosts } from '../../test/support/two-hosts.ts'
@@ -381,6 +383,25 @@ describe('the door for gateways of other hosts', () => {
     await Promise.race(sockets.map(closed))
     expect(sockets.filter(({ destroyed }) => destroyed)).toHaveLength(1)
     for (const socket of sockets) socket.destroy()
+  })
+
+  it('says when the gateways of one host connect from two addresses, as with a copy of its data directory', async () => {
+    await serving.close()
+    const lines: string[] = []
+    serving = await serve(0, { ...app, log: pino({ level: 'error' }, lineSink(lines)) })
+    const sockets = [connectWith(identities.gateway), connectWith(identities.gateway)]
+    await Promise.all(sockets.map(async (socket) => await once(socket, 'data')))
+    expect(lines).toEqual([])
+    const copy = connectWith(identities.gateway, { localAddress: '127.0.0.2' })
+    await once(copy, 'data')
+    expect(lines.map((line) => JSON.parse(line) as unknown)).toMatchObject([
+      {
+        host: 'east',
+        addresses: [HOST, '127.0.0.2'],
+        msg: expect.stringContaining('end Berth on one of them'),
+      },
+    ])
+    for (const socket of [...sockets, copy]) socket.destroy()
   })
 
   it('is not mistaken by a gateway: another member of the fleet that answers there gets no question', async () => {

@@ -8,6 +8,7 @@ import { countUnitsByHost, type HostRecord, listHosts } from '../store/hosts.ts'
 import { HOST_TAKEN_OVER } from '../domain/hosts/away.ts'
 import type { Block } from '../supervisor/join/blocks.ts'
 import { isolationClasses } from '../engine/engine.ts'
+import { VERSION } from '../lib/version.ts'
 import { formatTable, printable } from './table.ts'
 
 const NOTHING = 'nothing'
@@ -33,7 +34,7 @@ export async function tableOfHosts(db: Kysely<Database>, now: Date, blocks: Bloc
         certificatesOf(host, now),
         host.seenAt === null ? 'never' : `${secondsSince(host, now)} s ago`,
         host.id,
-        nextStep(host, count, now) ?? weakness(host, hosts) ?? NOTHING,
+        nextStep(host, count, now) ?? otherVersion(host) ?? weakness(host, hosts) ?? NOTHING,
       ]
     })
   const known = new Set(hosts.map(({ instance }) => instance))
@@ -120,6 +121,12 @@ function nextStepOfDrained({ name, address }: HostRecord, units: number): string
   if (address === null) return `nothing: it takes units again after ${undrain}`
   if (units === 0) return `npm run hosts -- remove ${printable(name)}, or undrain it`
   return `nothing: it can be removed once its units are destroyed, and takes units again after ${undrain}`
+}
+
+/** As after an upgrade of this machine alone. Null if it is the same. */
+function otherVersion({ version }: HostRecord): string | null {
+  if (version === null || version === VERSION) return null
+  return `it runs Berth ${printable(version)}, and this machine ${VERSION}: install the same there`
 }
 
 /** New teams go where isolation is strongest (decision 148). Null if that is here too. */

@@ -16,6 +16,7 @@ import {
 } from '../store/hosts.ts'
 import { joinHost } from '../store/joined-hosts.ts'
 import { helpOf } from './hosts-help.ts'
+import { VERSION } from '../lib/version.ts'
 import { linesOnAuthority, tableOfHosts } from './hosts-list.ts'
 import { tableOfHostEvents } from './hosts-log.ts'
 import { decideAboutHost, type HostVerb } from './hosts-states.ts'
@@ -151,7 +152,14 @@ describe('npm run hosts', () => {
     const weak = { id: newId('host'), name: 'weak', address: '10.0.0.5:7075', region: null }
     await insertHost(db, weak)
     await setHostState(db, { id: weak.id, from: ['joining'], to: 'ready', at: now })
-    const facts = { boot: 'boot', cpus: 2, memoryMb: 2048, availableMb: 1024, clockOffsetMs: 0 }
+    const facts = {
+      boot: 'boot',
+      cpus: 2,
+      memoryMb: 2048,
+      availableMb: 1024,
+      clockOffsetMs: 0,
+      version: VERSION,
+    }
     const tell = async (name: string, instance: string, classes: string[]) => {
       const { id } = (await listHosts(db)).find((host) => host.name === name) ?? { id: '' }
       await saveHostFacts(db, [{ ...facts, id, instance, classes }])
@@ -162,6 +170,23 @@ describe('npm run hosts', () => {
       /no new teams while another host isolates by gvisor, and this one by runc: npm run doctor on weak/,
     )
     expect(await tell('weak', 'weak', ['gvisor', 'runc'])).not.toContain('no new teams')
+  })
+
+  it('says of a host with another version of Berth which one it has', async () => {
+    const { db } = domain.app
+    const old = { id: newId('host'), name: 'old', address: '10.0.0.6:7075', region: null }
+    await insertHost(db, old)
+    await setHostState(db, { id: old.id, from: ['joining'], to: 'ready', at: now })
+    const facts = { boot: 'boot', classes: [], cpus: 2, memoryMb: 2048, availableMb: 1024, clockOffsetMs: 0 }
+    const told = async (version: string | null) => {
+      await saveHostFacts(db, [{ ...facts, id: old.id, instance: 'old', version }])
+      return (await tableOfHosts(db, now, [])).find((row) => row.startsWith('old'))
+    }
+    expect(await told('0.0.1')).toContain(
+      `it runs Berth 0.0.1, and this machine ${VERSION}: install the same there`,
+    )
+    expect(await told(VERSION)).toMatch(/ nothing$/)
+    expect(await told(null)).toMatch(/ nothing$/)
   })
 
   it('says of a host with units how it can be removed: drained, away, or given up', async () => {

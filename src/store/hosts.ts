@@ -28,6 +28,8 @@ export type HostRecord = {
   certificatesEnd: Date | null
   /** It was given up, and the operator has said that its units are to be destroyed. */
   destroysUnits: boolean
+  /** Of Berth, as its engine last said. */
+  version: string | null
 }
 
 /** By name. */
@@ -54,6 +56,7 @@ export async function listHosts(db: Kysely<Database>): Promise<HostRecord[]> {
       'heartbeats.at as seenAt',
       'certificates_end as certificatesEnd',
       'destroys_units as destroysUnits',
+      'version',
     ])
     .orderBy('name')
     .execute()
@@ -125,6 +128,7 @@ export type HostFactsRow = {
   memoryMb: number
   availableMb: number
   clockOffsetMs: number
+  version: string | null
 }
 
 /** What engines said of their hosts, of all of them in one statement. An instance that is known stays. */
@@ -133,10 +137,11 @@ export async function saveHostFacts(db: Kysely<Database>, facts: HostFactsRow[])
   await sql`
     update hosts set
       instance = coalesce(hosts.instance, said.instance), boot = said.boot, classes = said.classes, cpus = said.cpus,
-      memory_mb = said."memoryMb", available_mb = said."availableMb", clock_offset_ms = said."clockOffsetMs"
+      memory_mb = said."memoryMb", available_mb = said."availableMb", clock_offset_ms = said."clockOffsetMs",
+      version = said.version
     from jsonb_to_recordset(${JSON.stringify(facts)}::jsonb) as said (
       id text, instance text, boot text, classes jsonb, cpus integer, "memoryMb" integer, "availableMb" integer,
-      "clockOffsetMs" integer)
+      "clockOffsetMs" integer, version text)
     where hosts.id = said.id`.execute(db)
 }
 

@@ -8,7 +8,6 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { connect, createServer as createTcpServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { hashEndpointSecret, newEndpointName } from '../../src/contract/endpoint-label.ts'
 import type { DefaultCertificates } from '../../src/gateway/certificates/current.ts'
 import { createEndpointPorts } from '../../src/gateway/listen/endpoint-ports.ts'
@@ -18,8 +17,8 @@ import { type SessionLimits, sessionLimits } from '../../src/gateway/sessions/se
 import type { Peers } from '../../src/gateway/workers/peers.ts'
 import type { TicketKeys } from '../../src/gateway/workers/ticket-keys.ts'
 import type { EndpointPort } from '../../src/store/endpoint-ports.ts'
-import { isPortTaken } from '../../src/lib/free-port.ts'
 import { type Log, silentLog } from '../../src/lib/log.ts'
+import { whenFree } from './taken-port.ts'
 import { createTestClock, type TestClock } from './clock.ts'
 
 export const DOMAIN = 'berth.localhost'
@@ -247,20 +246,11 @@ export async function exchangeRaw(port: number, bytes: string | Buffer, quietMs 
   return Buffer.concat(chunks).toString('latin1')
 }
 
-/** A test that looks for a free port listens on each for an instant. */
-const MAX_TRIES = 50
-
 export async function listen(server: Server, port = 0, isShared = false): Promise<number> {
-  for (let tries = 1; ; tries += 1) {
-    try {
-      server.listen({ port, host: '127.0.0.1', ...(isShared && { reusePort: true }) })
-      await once(server, 'listening')
-      break
-    } catch (error) {
-      if (port === 0 || !isPortTaken(error) || tries === MAX_TRIES) throw error
-      await delay(20)
-    }
-  }
+  await whenFree(async () => {
+    server.listen({ port, host: '127.0.0.1', ...(isShared && { reusePort: true }) })
+    await once(server, 'listening')
+  })
   const address = server.address()
   if (address === null || typeof address === 'string') throw new Error('not listening on a port')
   return address.port

@@ -1,6 +1,7 @@
 // Keeps what units reached and were refused, as the engine tells it, for a week (decision 146).
 
 import type { App } from '../../app.ts'
+import { isEngineError } from '../../engine/errors.ts'
 import type { FleetHost } from '../../engine/fleet.ts'
 import { DAY, SECOND } from '../../lib/clock.ts'
 import type { MachineSeen } from '../../lib/egress/seen.ts'
@@ -21,7 +22,9 @@ export async function watchEgress(app: App, signal: AbortSignal): Promise<void> 
       try {
         await engine.watchEgress(async (lines) => await keep(app, { hostId, lines }, grown), until)
       } catch (error) {
-        app.log.warn({ err: error }, 'the engine stopped telling what units reach')
+        // Of a host that is away the log has a line already, and this is tried every second.
+        const level = isEngineError(error, 'engine_away') ? 'debug' : 'warn'
+        app.log[level]({ err: error }, 'the engine stopped telling what units reach')
       }
       if (!until.aborted) await app.clock.sleep(AGAIN_MS, until).catch(() => {})
     }

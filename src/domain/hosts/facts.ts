@@ -88,5 +88,6 @@ function rowOf(app: App, { id, capacity, clockOffsetMs }: FleetHost): HostFactsR
     memoryMb: capacity.memoryMb,
     availableMb: capacity.availableMemoryMb,
     clockOffsetMs,
+    version: capacity.host.version ?? null,
   }
 }

@@ -1,12 +1,14 @@
 // Units on three hosts, two of them behind TLS: where they are placed, and what callers and money see of a host that is
 // away, comes back, or was given up.
 
+import { randomUUID } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestDomain, makeUnit, type TestDomain } from '../../../test/support/domain.ts'
 import { createFakeEngine, type FakeEngine } from '../../../test/support/fake-engine/fake-engine.ts'
+import { whenFree } from '../../../test/support/taken-port.ts'
 import { type App, createApp } from '../../app.ts'
 import { issueIdentity } from '../../certificates/fleet-ca.ts'
 import { openEpochs } from '../../engine/epochs.ts'
@@ -46,10 +48,12 @@ const far = {} as Record<Name, Far>
 let server: FleetIdentity
 
 async function serve(name: Name, fake: FakeEngine, identity: FleetIdentity, port: number) {
-  const socketPath = join(directory, `${name}-${port}.sock`)
   const tls = { host: '127.0.0.1', port, identity }
   const epochs = await openEpochs(join(directory, `${name}.epoch`))
-  return await serveEngine({ engine: fake, epochs, socketPath, socketGid: 0, tls, log: silentLog })
+  return await whenFree(async () => {
+    const socketPath = join(directory, `${randomUUID()}.sock`)
+    return await serveEngine({ engine: fake, epochs, socketPath, socketGid: 0, tls, log: silentLog })
+  })
 }
 
 beforeAll(async () => {

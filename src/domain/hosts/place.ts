@@ -32,10 +32,12 @@ export async function chooseHost(app: App, newcomers: Newcomers): Promise<FleetH
   if (able.length === 0) throw noHost(app, region)
   for (let left = TRIES; left > 0; left -= 1) {
     const rested = able.filter(({ refusedUntilMs }) => refusedUntilMs <= app.clock.monotonicMs())
-    const best = await pickByMemory(app, draw(rested, CANDIDATES), newcomers)
+    const best =
+      chosenBefore(app, rested, newcomers) ?? (await pickByMemory(app, draw(rested, CANDIDATES), newcomers))
     if (best === null) continue
-    promise(app, best, newcomers)
-    return best
+    const host = chosenBefore(app, rested, newcomers) ?? best
+    promise(app, host, newcomers)
+    return host
   }
   const which = able.length === 1 ? 'The host has no' : `None of the ${able.length} hosts has`
   throw unavailable(
@@ -61,8 +63,15 @@ export async function chooseOtherHost(
   return best
 }
 
-function promise(app: App, host: FleetHost, { memoryMb }: Newcomers): void {
-  host.promised.push({ memoryMb, untilMs: app.clock.monotonicMs() + PROMISED_MS })
+function promise(app: App, host: FleetHost, { teamId, memoryMb }: Newcomers): void {
+  host.promised.push({ teamId, memoryMb, untilMs: app.clock.monotonicMs() + PROMISED_MS })
+}
+
+/** Of several first creates of a team at once, the later ones go where the first one goes: only one host can have them. */
+function chosenBefore(app: App, hosts: FleetHost[], { teamId }: Newcomers): FleetHost | null {
+  const nowMs = app.clock.monotonicMs()
+  const isFor = (each: FleetHost['promised'][number]) => each.teamId === teamId && each.untilMs > nowMs
+  return hosts.find(({ promised }) => promised.some(isFor)) ?? null
 }
 
 /** It has no room: new teams go elsewhere for a moment. */

@@ -116,6 +116,7 @@ export const hostFacts = z.object({
   nowMs: z.number(),
   subnet: z.string(),
   gateway: z.unknown().optional(),
+  version: z.string().max(32).optional(),
 })
 
 export const image = z.object({

@@ -22,6 +22,9 @@ export const MAX_CONNECTIONS_OF_HOST = MAX_GATEWAY_WORKERS + 3
 /** How long a host that was removed can still ask. */
 const LOOK_EVERY_MS = 2 * SECOND
 
+const TWO_ADDRESSES =
+  'gateways of one host connect from two addresses: if two machines have its data directory, end Berth on one of them'
+
 export type FarGateways = {
   port: number
   /** Uses another identity for connections that come from now on. */
@@ -46,9 +49,19 @@ export async function serveFarGateways(app: App, options: FleetListenerOptions):
     if (socket.destroyed) return
     if (hostId === null) return refuse('its host is not one of this service, or is no more')
     if (hostId === app.fleet.local().id) return refuse('its host is the own one of this server')
+    noteOtherAddress(hostId, host, socket)
     remember(hostId, socket)
     converse(app, socket, gatewayOf(hostId))
     log.info({ host }, 'gateway of another host connected')
+  }
+
+  /** A copy of a host's data directory on another machine has its certificates; its engine is not called. */
+  function noteOtherAddress(hostId: string, host: string, { remoteAddress }: TLSSocket): void {
+    const others = [...(byHost.get(hostId) ?? [])].map((each) => each.remoteAddress)
+    const other = others.find((each) => each !== undefined && each !== remoteAddress)
+    if (other === undefined || remoteAddress === undefined) return
+    const addresses = [other, remoteAddress]
+    log.error({ alarm: 'host', host, addresses }, TWO_ADDRESSES)
   }
 
   function remember(hostId: string, socket: TLSSocket): void {

@@ -26,6 +26,7 @@ export type HostsTable = {
   gateway: ColumnType<GatewayFacts | null, string | null>
   certificates_end: Date | null
   destroys_units: Generated<boolean>
+  version: string | null
 }
 
 /** A state that a host came to, whether it answers, what came of its certificates' renewal, or that its units are destroyed. */

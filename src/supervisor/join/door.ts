@@ -6,6 +6,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { createServer, type TLSSocket } from 'node:tls'
 import { issueDoor, signIdentity } from '../../certificates/fleet-ca.ts'
+import { VERSION } from '../../lib/version.ts'
 import { HOUR, SECOND } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import { type Address, addressText } from '../../lib/setting-values.ts'
@@ -18,7 +19,6 @@ import {
   fingerprintOf,
   joinRequest,
   type JoinToken,
-  ownVersion,
   readLine,
   Refusal,
 } from './protocol.ts'
@@ -60,7 +60,6 @@ export async function openDoor(opened: Opened): Promise<Door> {
   await loadInstance(dataDir)
   const pem = await issueDoor(dataDir, new Date())
   const secret = randomBytes(32).toString('base64url')
-  const version = await ownVersion()
   const outcome = Promise.withResolvers<string>()
   let isUsed = false
   let wrong = 0
@@ -73,9 +72,9 @@ export async function openDoor(opened: Opened): Promise<Door> {
       wrong += 1
       throw new Refusal('its token is not the one that this door was opened for; make another one')
     }
-    if (asked.data.version !== version)
+    if (asked.data.version !== VERSION)
       throw new Refusal(
-        `it runs Berth ${asked.data.version} and the server ${version}; install the same there`,
+        `it runs Berth ${asked.data.version} and the server ${VERSION}; install the same there`,
       )
     const apartMs = Math.abs(asked.data.at - Date.now())
     if (apartMs > CLOCKS_APART_MS)

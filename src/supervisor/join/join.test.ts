@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { connect } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { makeKey, signingRequest } from '../../certificates/signed.ts'
+import { VERSION } from '../../lib/version.ts'
 import { HOUR } from '../../lib/clock.ts'
 import { memberOf } from '../../lib/fleet-identity.ts'
 import { freePort } from '../../lib/free-port.ts'
@@ -19,7 +20,7 @@ import { type NewMember, openDoor } from './door.ts'
 import { joinFleet } from './join.ts'
 import { hostIdentitiesIn } from '../../processes/channel.ts'
 import { findMembership, readIdentityFile } from './membership.ts'
-import { type JoinToken, ownVersion, readToken, Refusal, writeToken } from './protocol.ts'
+import { type JoinToken, readToken, Refusal, writeToken } from './protocol.ts'
 
 let dataDir = ''
 let there = ''
@@ -83,7 +84,7 @@ async function ask(token: JoinToken, changes: Record<string, unknown>): Promise<
   await once(engine, 'listening')
   onTestFinished(() => void engine.close())
   const line = {
-    version: await ownVersion(),
+    version: VERSION,
     secret: token.secret,
     at: Date.now(),
     requests: { engine: request, gateway: request },

@@ -6,6 +6,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { connect, type TLSSocket } from 'node:tls'
 import { makeKey, signingRequest, toPem } from '../../certificates/signed.ts'
+import { VERSION } from '../../lib/version.ts'
 import { type FleetRole, fleetNameOf, parseIdentity } from '../../lib/fleet-identity.ts'
 import { type Address, addressText } from '../../lib/setting-values.ts'
 import { findFreeSubnets, isUnused, keepInstance, loadInstance } from '../instance.ts'
@@ -16,7 +17,6 @@ import {
   fingerprintOf,
   joinAnswer,
   type JoinToken,
-  ownVersion,
   readLine,
 } from './protocol.ts'
 
@@ -39,7 +39,7 @@ export async function joinFleet(
   const [engine, gateway] = [await newKey('engine', token), await newKey('gateway', token)]
   const proof = randomBytes(32).toString('base64url')
   const asked = {
-    version: await ownVersion(),
+    version: VERSION,
     secret: token.secret,
     at: Date.now(),
     requests: { engine: engine.request, gateway: gateway.request },

@@ -2,7 +2,6 @@
 // door is, which certificate it shows, and the secret that it must be told.
 
 import { createHash, type X509Certificate } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import { z } from 'zod'
 import { SECOND } from '../../lib/clock.ts'
@@ -92,12 +91,6 @@ export function readToken(text: string): JoinToken {
 
 export function fingerprintOf(certificate: X509Certificate): string {
   return createHash('sha256').update(certificate.raw).digest('base64url')
-}
-
-/** The version of this Berth. */
-export async function ownVersion(): Promise<string> {
-  const manifest = await readFile(new URL('../../../package.json', import.meta.url), 'utf8')
-  return z.object({ version: z.string() }).parse(JSON.parse(manifest)).version
 }
 
 /** Returns the first line. Throws for one that is too long, and when the other side ends before it. */

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { availableParallelism, totalmem } from 'node:os'
 import type { Capacity } from '../../engine.ts'
+import { VERSION } from '../../../lib/version.ts'
 import type { EngineContext } from '../context.ts'
 
 const MB = 1024 * 1024
@@ -31,7 +32,7 @@ export async function readCapacity({
     availableMemoryMb: mb('MemAvailable') + readyMachines.memoryMb,
     teamDiskGb: Math.floor(shareBytes / GB),
     readyMachines,
-    host: { instance: instanceId, boot: clock.boot, nowMs: clock.now().getTime(), subnet },
+    host: { instance: instanceId, boot: clock.boot, nowMs: clock.now().getTime(), subnet, version: VERSION },
   }
 }
 
