@@ -240,6 +240,41 @@ describe('the metrics address', () => {
     expect(await hosts()).toMatchObject({ hosts: [first, { ...named, gateway: true }] })
   })
 
+  it('shows the state of each host, also of one that was given up, which healthz no longer names', async () => {
+    const { engine } = service
+    const fleet = createFleet(service.app.fleet.local(), () => ({ engine, cut: () => {} }))
+    const names = ['drained', 'away', 'lost']
+    const [drained, , lost] = names.map((name, index) =>
+      fleet.open(
+        { id: `host_${name}`, name, region: null, address: `10.0.0.${index + 2}:7075` },
+        service.clock.now(),
+      ),
+    )
+    if (!drained || !lost) throw new Error('a host is missing')
+    fleet.setAway(drained, null)
+    drained.isDraining = true
+    fleet.giveUp(lost)
+    const app = createApp({ ...service.app, clock: service.clock, fleet })
+    const metrics = createServerMetrics().of(app)
+    const alone = await serveMetrics(own, { metrics, log: silentLog })
+    try {
+      const samples = await scrape(alone.port)
+      const states = samples.filter(({ name, value }) => name === 'berth_host_state' && value === 1)
+      expect(states.map(({ labels }) => labels)).toEqual([
+        { host: 'first', state: 'ready' },
+        { host: 'drained', state: 'draining' },
+        { host: 'away', state: 'away' },
+        { host: 'lost', state: 'lost' },
+      ])
+      const up = samples.filter(({ name }) => name === 'berth_host_up')
+      expect(up.map(({ labels }) => labels['host'])).toEqual(['first', 'drained', 'away'])
+      const { hosts } = (await metrics.health()).parts as { hosts: { name: string }[] }
+      expect(hosts.map(({ name }) => name)).toEqual(['first', 'drained', 'away'])
+    } finally {
+      await alone.close()
+    }
+  })
+
   it('is unhealthy when the last heartbeat is more than a minute old', async () => {
     const still = createServerMetrics()
     const late = () => new Date(service.clock.now().getTime() + 5 * MINUTE)

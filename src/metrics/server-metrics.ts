@@ -107,6 +107,7 @@ const MB = 1024 * 1024
 
 type HostLook = {
   name: string
+  state: 'ready' | 'draining' | 'away' | 'lost'
   answers: boolean
   awaySince: Date | null
   ready: ReadyMachinesStatus | null
@@ -124,14 +125,14 @@ const nothingKnown: Look = { gauges: null, hosts: [] }
 /** Reads the database and the engines, the server's own first; any of them may be unavailable. */
 async function lookAt({ config, db, fleet, clock, connectedGateways }: App): Promise<Look> {
   const [local, ...others] = fleet.hosts()
-  const there = others.filter(({ isLost }) => !isLost)
   const [gauges, capacity, units] = await Promise.all([
     readGauges(db, clock.now()).catch(() => null),
     local?.engine.capacity().catch(() => null) ?? null,
-    there.length > 0 ? countUnitsByHost(db).catch(() => null) : null,
+    others.length > 0 ? countUnitsByHost(db).catch(() => null) : null,
   ])
   const lookAtHost = (host: FleetHost): HostLook => ({
     name: host.name,
+    state: stateOf(host),
     answers: host.awaySince === null,
     awaySince: host.awaySince,
     ready: host.capacity?.readyMachines ?? null,
@@ -141,7 +142,13 @@ async function lookAt({ config, db, fleet, clock, connectedGateways }: App): Pro
   })
   // Others are asked every two seconds anyway (domain/units/lifecycle/watch-hosts.ts), and one that hangs holds up nothing here.
   const own = local ? [{ ...lookAtHost({ ...local, capacity }), answers: capacity !== null }] : []
-  return { gauges, hosts: [...own, ...there.map(lookAtHost)] }
+  return { gauges, hosts: [...own, ...others.map(lookAtHost)] }
+}
+
+function stateOf({ isLost, awaySince, isDraining }: FleetHost): HostLook['state'] {
+  if (isLost) return 'lost'
+  if (awaySince !== null) return 'away'
+  return isDraining ? 'draining' : 'ready'
 }
 
 /** A value that is unknown is left out instead of shown from an earlier read. */
@@ -150,6 +157,7 @@ function createGauges(registry: Registry): (look: Look, now: Date) => void {
     new Gauge({ name, help, labelNames, registers: [registry] })
   const database = gauge('berth_database_up', 'Whether the database answers')
   const engine = gauge('berth_engine_up', "Whether the engine of the server's own host answers")
+  const hostStates = gauge('berth_host_state', '1 for the state that a host is in', ['host', 'state'])
   const hostsUp = gauge('berth_host_up', 'Whether the engine of a host answers', ['host'])
   const hostsAway = gauge('berth_host_away_seconds', 'Seconds since a host that is away has answered', [
     'host',
@@ -207,6 +215,7 @@ function createGauges(registry: Registry): (look: Look, now: Date) => void {
     }
     engine.set(local?.answers ? 1 : 0)
     for (const each of [
+      hostStates,
       hostsUp,
       hostsAway,
       hostGateways,
@@ -216,11 +225,14 @@ function createGauges(registry: Registry): (look: Look, now: Date) => void {
       hostCertificates,
     ])
       each.reset()
-    for (const { name: host, answers, awaySince, facts, gateway, units: count } of hosts) {
+    for (const { name: host, state, answers, awaySince, facts, gateway, units: count } of hosts) {
+      hostStates.set({ host, state }, 1)
+      if (count !== null) hostUnits.set({ host }, count)
+      // It was given up, so what it does is of no concern.
+      if (state === 'lost') continue
       hostsUp.set({ host }, answers ? 1 : 0)
       if (awaySince) hostsAway.set({ host }, secondsSince(awaySince))
       if (gateway !== null) hostGateways.set({ host }, gateway ? 1 : 0)
-      if (count !== null) hostUnits.set({ host }, count)
       if (facts.capacity) hostMemory.set({ host }, facts.capacity.availableMemoryMb * MB)
       hostClocks.set({ host }, facts.clockOffsetMs / SECOND)
       if (facts.certificatesEnd)
@@ -247,7 +259,8 @@ function healthOf({ gauges, hosts }: Look, now: Date): { isWell: boolean; parts:
   const at = gauges?.heartbeatAt ?? null
   const beats = at !== null && now.getTime() - at.getTime() < FRESH_MS
   const parts = { database: gauges !== null, engine: hosts[0]?.answers ?? false, heartbeat: beats }
-  const named = hosts.map(({ name, answers, awaySince, gateway, units }) => ({
+  const members = hosts.filter(({ state }) => state !== 'lost')
+  const named = members.map(({ name, answers, awaySince, gateway, units }) => ({
     name,
     answers,
     ...(gateway === null ? {} : { gateway }),
