@@ -1,8 +1,10 @@
-// Four tiers: `fast` needs no root and runs in parallel; `simulation` draws schedules at random; `host` drives
-// real runtimes as root, a few files at a time; `deep` runs every matrix whole that the others run in part
-// (test/support/part-of.ts), and what takes an hour. It is not part of `npm test`.
+// Five tiers: `fast` needs no root and runs in parallel; `simulation` draws schedules at random; `host` drives real
+// runtimes as root, a few files at a time; `matrices` are the files of the fast tier that a whole run leaves to the time
+// that the host tier waits, as it does the simulation (test/support/beside.ts); `deep` runs every matrix whole that the
+// others run in part (test/support/part-of.ts), and what takes an hour. It is not part of `npm test`.
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
+import { filesBeside, filesLeftToBeside } from './test/support/beside.ts'
 import { LongestFirst } from './test/support/longest-first.ts'
 import { filesOfOtherDays } from './test/support/turns.ts'
 
@@ -10,6 +12,13 @@ import { filesOfOtherDays } from './test/support/turns.ts'
 const expect = { poll: { timeout: 10_000 } }
 
 const setupFiles = ['test/support/draw-large.ts']
+
+const inProcess = {
+  pool: 'threads' as const,
+  isolate: false,
+  setupFiles,
+  globalSetup: ['test/support/postgres.ts'],
+}
 
 const onHost = {
   // Units start, wake and sleep within seconds, and within a minute where everything is ten times as slow.
@@ -28,15 +37,15 @@ const inPart = [
   'test/dashboard/{docs-accessible,keyboard}.test.ts',
 ]
 
+/** The examples import it as their users do. */
+const alias = { '@berth/sdk': fileURLToPath(new URL('packages/sdk/src/index.ts', import.meta.url)) }
+
 export default defineConfig({
   test: {
     sequence: { sequencer: LongestFirst },
     projects: [
       {
-        // The examples import it as their users do.
-        resolve: {
-          alias: { '@berth/sdk': fileURLToPath(new URL('packages/sdk/src/index.ts', import.meta.url)) },
-        },
+        resolve: { alias },
         test: {
           name: 'fast',
           include: [
@@ -45,23 +54,35 @@ export default defineConfig({
             'test/*.test.ts',
             'test/engine/{fake,socket,tls}.test.ts',
           ],
-          exclude: ['**/*.{host,deep}.test.ts', 'node_modules/**'],
-          pool: 'threads',
-          isolate: false,
+          exclude: ['**/*.{host,deep}.test.ts', ...filesLeftToBeside(), 'node_modules/**'],
+          ...inProcess,
           // They wait for Postgres more than they compute; by itself vitest would run one file at a time on two cores.
           maxWorkers: 4,
           expect,
-          setupFiles,
           testTimeout: 30_000,
           hookTimeout: 30_000,
-          globalSetup: ['test/support/postgres.ts'],
+        },
+      },
+      {
+        resolve: { alias },
+        test: {
+          name: 'matrices',
+          include: filesBeside,
+          ...inProcess,
+          maxWorkers: 2,
+          // They get what the host tier leaves.
+          expect: { poll: { timeout: 60_000 } },
+          testTimeout: 600_000,
+          hookTimeout: 600_000,
         },
       },
       {
         test: {
           name: 'simulation',
           maxWorkers: 2,
-          expect,
+          expect: { poll: { timeout: 60_000 } },
+          testTimeout: 300_000,
+          hookTimeout: 300_000,
           setupFiles,
           include: ['test/simulation/*.test.ts'],
           globalSetup: ['test/support/postgres.ts'],

@@ -2,13 +2,21 @@
 // Failures come last, because logs are often read from the end or truncated.
 // A file with a failed test runs once more, alone, after everything else. A test that fails both times
 // has failed. A test that passes the second time is reported as flaky: it depends on what ran at the same time.
-// Usage: node scripts/test.ts [fast|simulation|host|deep] [vitest's name filters…]
+// Usage: node scripts/test.ts [fast|simulation|matrices|beside|host|deep] [vitest's name filters…]
 //        node scripts/test.ts deep --minutes N    as many files as fit, one at a time (test/support/time-budget.ts)
 
 import { performance } from 'node:perf_hooks'
 import { parseArgs } from 'node:util'
 import type { Reporter, TestCase, TestModule, Vitest } from 'vitest/node'
 import { createVitest, startVitest } from 'vitest/node'
+import {
+  BESIDE_VARIABLE,
+  endWithParent,
+  report,
+  type RunBeside,
+  runBeside,
+  tiersBeside,
+} from '../test/support/beside.ts'
 import { inSeededOrder, nextThatFits } from '../test/support/time-budget.ts'
 import { TURNS_VARIABLE } from '../test/support/turns.ts'
 
@@ -21,9 +29,9 @@ const FILES_RUN_AGAIN = 12
 /** A test that is under way when the time is over may end by itself for as long, so that it takes its units along. */
 const GRACE_MS = 180_000
 
-/** What `npm test` runs. `deep` takes some hours: long matrices, herds and bombs. */
-const usualTiers = ['fast', 'simulation', 'host']
-const allTiers = [...usualTiers, 'deep']
+/** What `npm test` runs, with `beside` beside the host tier. `deep` takes some hours: long matrices, herds and bombs. */
+const usualTiers = ['fast', 'host']
+const allTiers = [...usualTiers, ...tiersBeside, 'beside', 'deep']
 
 /** By full name: messages. A suite, a file or an uncaught error that breaks outside a test has an entry too. */
 type Failures = Map<string, string[]>
@@ -35,6 +43,7 @@ type Outcome = {
   /** Files that ran, and in which nothing broke. */
   cleanFiles: Set<string>
 }
+type TierOutcome = { tier: string; first: Outcome }
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -62,19 +71,28 @@ console.log(`Where a part of a matrix runs, it is the one of BERTH_TEST_SEED=${p
 const count = { passed: 0, skipped: 0 }
 const failures: Failures = new Map()
 const flaky: Failures = new Map()
-const runAgain: { tier: string; files: string[]; first: Outcome }[] = []
 const notFinished: string[] = []
 
 // What is asked for by name runs; of a whole tier the long files take turns.
 process.env[TURNS_VARIABLE] = filters.length === 0 ? 'yes' : 'no'
 
+process.env[BESIDE_VARIABLE] = tier === undefined ? 'yes' : 'no'
+/** Somebody waits for what it finds, and runs again what fails. */
+const isBeside = tier === 'beside' && process.send !== undefined
+if (isBeside) endWithParent()
+
 if (minutes !== null) await runWithin(minutes * 60_000, filters)
-for (const name of minutes !== null ? [] : tier === undefined ? usualTiers : [tier]) {
-  const first = await runTier(name, filters)
+const outcomes = minutes !== null ? [] : await runTiers()
+if (isBeside) await report(outcomes)
+for (const { first } of outcomes) {
   count.passed += first.passed.size
   count.skipped += first.skipped
-  runAgain.push({ tier: name, files: [...first.failedFiles], first })
 }
+const runAgain = outcomes.map(({ tier: name, first }) => ({
+  tier: name,
+  files: [...first.failedFiles],
+  first,
+}))
 const isFew = runAgain.reduce((sum, { files }) => sum + files.length, 0) <= FILES_RUN_AGAIN
 for (const { tier: name, files, first } of runAgain) {
   const second = isFew && files.length > 0 ? await runTier(name, files, { alone: true }) : null
@@ -102,6 +120,24 @@ function finish(): never {
   console.log(`\n${count.passed} passed, ${failures.size} failed${skipped}${unsteady}${open}`)
   // What a test left open must not keep the run from ending; the leak checks of the tests report it.
   process.exit(failures.size > 0 || (count.passed === 0 && notFinished.length === 0) ? 1 : 0)
+}
+
+async function runTiers(): Promise<TierOutcome[]> {
+  const done: TierOutcome[] = []
+  const names = tier === undefined ? usualTiers : tier === 'beside' ? tiersBeside : [tier]
+  for (const name of names) {
+    const beside =
+      tier === undefined && name === 'host' ? runBeside<TierOutcome[]>(import.meta.filename) : null
+    done.push({ tier: name, first: await runTier(name, filters) })
+    if (beside) done.push(...readBeside(await beside))
+  }
+  return done
+}
+
+function readBeside({ reported, output, end }: RunBeside<TierOutcome[]>): TierOutcome[] {
+  process.stdout.write(output)
+  if (reported === null) failures.set('what runs beside the host tier', [end])
+  return reported ?? []
 }
 
 /**

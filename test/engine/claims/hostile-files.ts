@@ -61,13 +61,9 @@ export function hostileFileClaims(suite: Suite): void {
     const paths = ['/proc/kmsg', '/proc/1/root/etc/hostname', '/proc/self/fd/9', '/proc/self/mem', '/dev/mem']
     await Promise.all(paths.map(async (path) => await outcome(read(path))))
     const pattern = (await suite.sh(machine(), 'cat /proc/sys/kernel/core_pattern 2>/dev/null')).stdout
-    for (const path of [
-      '/proc/sys/kernel/core_pattern',
-      '/proc/sysrq-trigger',
-      '/sys/kernel/uevent_helper',
-    ]) {
-      expect([path, await outcome(write(path))]).not.toEqual([path, null])
-    }
+    const kernel = ['/proc/sys/kernel/core_pattern', '/proc/sysrq-trigger', '/sys/kernel/uevent_helper']
+    const written = await Promise.all(kernel.map(async (path) => [path, await outcome(write(path))]))
+    for (const [path, refused] of written) expect([path, refused]).not.toEqual([path, null])
     expect((await suite.sh(machine(), 'cat /proc/sys/kernel/core_pattern 2>/dev/null')).stdout).toBe(pattern)
   })
 
