@@ -54,9 +54,15 @@ export async function decideAboutHost(
   await refuseUnwise(db, verb, host, hosts)
   const { from, to } = moves[verb]
   if (!(await setHostState(db, { id: host.id, from: [...from], to, at: now })))
-    throw new Error(`${host.name} is ${host.state}, and ${verb} is for a host that is ${from.join(' or ')}.`)
+    throw new Error(
+      `${host.name} is ${host.state}, and ${verb} is for a host that is ${from.join(' or ')}.${firstFor(verb, host)}`,
+    )
   log.info({ host: host.name, hostId: host.id, from: host.state, to }, 'operator decided about a host')
   return [`${host.name} ${done[verb]}.`]
+}
+
+function firstFor(verb: HostVerb, { name, state }: HostRecord): string {
+  return verb === 'remove' && state === 'ready' ? ` First run "npm run hosts -- drain ${name}".` : ''
 }
 
 async function refuseUnwise(

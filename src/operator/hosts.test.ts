@@ -140,11 +140,13 @@ describe('npm run hosts', () => {
     )
   })
 
-  it('refuses to drain the only host that takes units, and to give up one that answers', async () => {
+  it('refuses to drain the only host that takes units, to give up one that answers, and to remove one that takes units', async () => {
     await expect(decide('drain', 'here')).rejects.toThrow('the only host that takes units')
     const far = { id: newId('host'), name: 'far', address: '10.0.0.2:7075', region: null }
     await insertHost(domain.app.db, far)
     await expect(decide('lost', 'far')).rejects.toThrow('answers, so it is not lost')
+    await setHostState(domain.app.db, { id: far.id, from: ['joining'], to: 'ready', at: now })
+    await expect(decide('remove', 'far')).rejects.toThrow('First run "npm run hosts -- drain far".')
   })
 
   it('says of a host with weaker isolation than another one why no new team comes to it', async () => {
