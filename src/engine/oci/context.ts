@@ -7,7 +7,7 @@ import type { Log } from '../../lib/log.ts'
 import type { IsolationClass, MachineRef, MachineStatus } from '../engine.ts'
 import { EngineError } from '../errors.ts'
 import type { Launching } from './exec/launching.ts'
-import type { Standbys } from './exec/standby-state.ts'
+import type { Forkers, Standbys } from './exec/standby-state.ts'
 import type { Process } from './runtime/bundle.ts'
 import type { Cgroups } from './kernel/cgroups.ts'
 import type { Effect } from './failpoints.ts'
@@ -44,6 +44,8 @@ export type Machine = {
   quiesced: Promise<void> | null
   /** What the runtime has made ready for its next commands. */
   standbys: Standbys
+  /** What makes them. */
+  forkers: Forkers
   launching: Launching
   /** What waits until they resume. */
   onThaw: (() => Promise<void>)[]
@@ -105,6 +107,7 @@ export function newMachine(record: MachineRecord, attachment: Attachment | null)
     frozen: false,
     quiesced: null,
     standbys: new Map(),
+    forkers: new Map(),
     launching: new Set(),
     onThaw: [],
     processes: new Map(),

@@ -63,6 +63,7 @@ import { becomeSubreaper } from './kernel/syscalls.ts'
 import { watchTraffic } from './traffic.ts'
 import { noReadyMachines, openReadyMachines } from './warm-pool/pool.ts'
 import type { ReadyOptions } from './warm-pool/types.ts'
+import { FORKING_PROGRAM, forkingProgram } from './exec/forking-program.ts'
 import { NAMING_PROGRAM, namingProgram } from './warm-pool/naming.ts'
 import { waitingProgram } from './warm-pool/program.ts'
 import { WAITING_PROGRAM } from './warm-pool/ready.ts'
@@ -290,12 +291,14 @@ async function prepareDirectories(paths: Paths): Promise<void> {
   const helper = join(paths.helper, 'busybox')
   await copyFile(HELPER_BINARY, `${helper}.new`)
   await rename(`${helper}.new`, helper)
-  for (const [name, bytes] of [
-    [WAITING_PROGRAM, waitingProgram()],
-    [NAMING_PROGRAM, namingProgram()],
+  for (const [name, bytes, mode] of [
+    [WAITING_PROGRAM, waitingProgram(), 0o755],
+    [NAMING_PROGRAM, namingProgram(), 0o755],
+    // Of a program that its user cannot read, the kernel lets no other process look into a process.
+    [FORKING_PROGRAM, forkingProgram(), 0o711],
   ] as const) {
     const program = join(paths.helper, name)
-    await writeFile(`${program}.new`, bytes, { mode: 0o755 })
+    await writeFile(`${program}.new`, bytes, { mode })
     await rename(`${program}.new`, program)
   }
   await prepareSharedForkGeneration(paths)

@@ -32,6 +32,11 @@ export function hasEnded(pid: number): boolean {
   return kind === 'ended' || (kind === 'not-ours' && !isAlive(pid))
 }
 
+/** Whether it is a child of ours that has not ended, so that nothing else has its number until we wait for it. */
+export function isOurs(pid: number): boolean {
+  return tryWait(pid).kind === 'running'
+}
+
 function lookAtAll(): void {
   for (const pid of waiting.keys()) look(pid)
 }

@@ -1,12 +1,28 @@
 // The host's part of one command: two files, a control group, and how the command is found in a sandbox.
 
-import { readFile, rm } from 'node:fs/promises'
+import { randomBytes } from 'node:crypto'
+import { rmSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { EngineContext, Machine } from '../context.ts'
 import { createChild } from '../kernel/cgroups.ts'
 import type { RunPaths } from '../paths.ts'
-import type { OciConfig, Process } from '../runtime/bundle.ts'
+import { execProcess, HELPER, type OciConfig, type Process } from '../runtime/bundle.ts'
+import type { StandbyKind } from './standby-state.ts'
 import type { ExecFiles } from './start-exec.ts'
+
+export function newExecName(): string {
+  return `exec-${randomBytes(6).toString('hex')}`
+}
+
+/** A shell of the helper that waits for its script, which brings the command's environment and directory. */
+export const waitingShell = [HELPER, 'sh', '-s']
+
+/** What the runtime is to start ahead of a command. */
+export function aheadOf(main: Process, kind: StandbyKind, args: string[]): Process {
+  const env = main.env.filter((entry) => entry.startsWith('HOME='))
+  return { ...execProcess(main, args, { asRoot: kind === 'root' }), env, cwd: '/' }
+}
 
 /** In the environment of a command in gVisor, where the host sees no process: it is found by this. */
 export function markerOf(name: string): string {
@@ -28,6 +44,7 @@ export async function loadProcess(machine: Machine, paths: RunPaths): Promise<Pr
   return machine.process
 }
 
-export async function removeFiles({ processFile, pidFile }: ExecFiles): Promise<void> {
-  await Promise.all([rm(processFile, { force: true }), rm(pidFile, { force: true })])
+/** They are in memory: to have another thread do it takes longer. */
+export function removeFiles({ processFile, pidFile }: ExecFiles): void {
+  for (const file of [processFile, pidFile]) rmSync(file, { force: true })
 }

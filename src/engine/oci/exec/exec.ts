@@ -4,7 +4,6 @@
 // A call always ends: a command that neither ends nor can be killed, because the sandbox is frozen or the runtime
 // hangs, is abandoned a moment after its deadline, and the call returns without it.
 
-import { randomBytes } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import type { MachineRef, MachineStatus } from '../../engine.ts'
 import type { ExecExit, ExecRequest } from '../../exec.ts'
@@ -16,7 +15,7 @@ import { removeChild } from '../kernel/cgroups.ts'
 import { atExpenseOf } from '../kernel/team-groups.ts'
 import { type Control, connectControl, runsProbed } from './control.ts'
 import { launchDirectly } from './direct.ts'
-import { commandGroup, filesOf, loadProcess, markerOf, removeFiles } from './command.ts'
+import { commandGroup, filesOf, loadProcess, markerOf, newExecName, removeFiles } from './command.ts'
 import { killExec, signalInside } from './kill-command.ts'
 import { type Attempt, type Launch, launchExec } from './launch.ts'
 import { launchStandby, prepareStandby, takeStandby } from './standby.ts'
@@ -99,7 +98,7 @@ async function execNow(
   const asked = { argv, env: described.env, cwd: cwd ?? described.cwd, hasStdin: stdin !== null }
   const script = size === null && runtime.execDetaches ? standbyScript(asked) : null
   const standby = script === null ? null : await takeStandby(host, machine, kind, ref.generation)
-  const name = standby?.name ?? `exec-${randomBytes(6).toString('hex')}`
+  const name = standby?.name ?? newExecName()
   const files = filesOf(paths, name)
   const cgroupChild = runtime.execDetaches ? commandGroup(host, paths, name) : null
   const kill = () => killExec(host, machine, paths, name)
@@ -118,7 +117,7 @@ async function execNow(
     if (request.probe && exit.exitCode === 0 && !exit.timedOut) endStartup(host, machine, ref.generation)
     return exit
   } finally {
-    await removeFiles(files)
+    removeFiles(files)
     if (cgroupChild) removeChild(host.cgroups, paths.container, name)
     if (script !== null) prepareStandby(host, machine, kind)
   }

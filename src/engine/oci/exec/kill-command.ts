@@ -24,7 +24,7 @@ export async function killAbandonedExecs(
     const forget = async () => {
       // Its description last: as long as it exists, the next engine tries again.
       removeChild(host.cgroups, paths.container, name)
-      await removeFiles(filesOf(paths, name))
+      removeFiles(filesOf(paths, name))
       // It may have become a child of this engine when that one died.
       void reapOrphans()
     }

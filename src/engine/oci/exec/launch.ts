@@ -45,8 +45,7 @@ type Following = Launch &
   Watch &
   Readers & {
     launched: Promise<number>
-    /** Resolves with the command's exit code, where that is waited for already. */
-    exited: Promise<number | null> | null
+    running: StartedExec['running']
     onBegun: (pid: number) => void
   }
 
@@ -56,7 +55,7 @@ export function launchExec(launch: Launch): Attempt {
 
 /** Reads and writes its pipes and waits for its outcome. `stdinFd`: which of its inputs is the command's. */
 export function followExec(
-  { launcher, launched, exited, readers, inputs }: StartedExec,
+  { launcher, launched, running, readers, inputs }: StartedExec,
   launch: Launch,
   stdinFd: number | undefined = inputs[0],
 ): Attempt {
@@ -73,9 +72,9 @@ export function followExec(
   const follow = runtime.execDetaches ? followDetached : followAttached
   return attempt({
     follow: (watch) =>
-      follow({ ...launch, ...readers, ...watch, launched, exited, onBegun }).finally(() => (pid = null)),
+      follow({ ...launch, ...readers, ...watch, launched, running, onBegun }).finally(() => (pid = null)),
     abandon: () => {
-      if (launcher.pid !== undefined && launcher.exitCode === null) killProcessGroup(launcher.pid)
+      if (launcher?.pid !== undefined && launcher.exitCode === null) killProcessGroup(launcher.pid)
     },
     close: () => {
       input?.giveUp()
@@ -152,17 +151,18 @@ function openInput(fd: number, content: NonNullable<Stdin>, detaches: boolean): 
 
 async function followDetached(exec: Following): Promise<Outcome> {
   // Reading starts only then: until here, the pipe may contain the runtime's own error.
-  const launchCode = await exec.launched
-  const pid = readPid(exec.files.pidFile)
-  if (launchCode !== 0 || pid === null) {
-    return { kind: 'not-started', complaint: await readComplaint(exec.complaints) }
-  }
+  const pid = exec.running?.pid ?? (await launchedPid(exec))
+  if (pid === null) return { kind: 'not-started', complaint: await readComplaint(exec.complaints) }
   exec.onBegun(pid)
   if (exec.isCancelled()) await exec.kill()
   const pumps = pumpsOf(exec)
-  const exitCode = await (exec.exited ?? waitForChild(pid))
+  const exitCode = await (exec.running?.exited ?? waitForChild(pid))
   await drain(pumps)
   return { kind: 'ended', exitCode }
+}
+
+async function launchedPid({ launched, files }: Following): Promise<number | null> {
+  return (await launched) === 0 ? readPid(files.pidFile) : null
 }
 
 async function followAttached(exec: Following): Promise<Outcome> {

@@ -1,37 +1,29 @@
-// Standbys: a command's place in a machine, made by the runtime ahead of the command (decision 0136). `runc exec` takes
-// many times as long as most programs take to start. So, where commands follow each other, a shell of the helper stands
-// ready with the confinement, the control group and the pipes of a command, and waits for a script that makes it the
-// next one (standby-script.ts). It is used for one command alone, and is then that command in every respect: what it may
-// do, how it is signalled, killed and waited for.
+// Standbys: a command's place in a machine, made ahead of the command (decision 0136). `runc exec` takes many times as
+// long as most programs take to start. So, where commands follow each other, a shell of the helper stands ready with the
+// confinement, the control group and the pipes of a command, and waits for a script that makes it the next one
+// (standby-script.ts). It is used for one command alone, and is then that command in every respect: what it may do, how
+// it is signalled, killed and waited for.
 //
 // A machine has at most one for its own user and one for root: from the end of a command until none has come for a
-// while, and from its first start if it was made ahead (warm-pool). A unit that ends or tampers with one harms its own
-// next command alone.
+// while, and from its first start if it was made ahead (warm-pool). Of several commands at once the others have theirs
+// made as they come. A unit that ends or tampers with one harms its own next command alone.
 
-import { randomBytes } from 'node:crypto'
-import { writeFile } from 'node:fs/promises'
 import { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import { killProcessGroup } from '../../../lib/process.ts'
-import { getRuntime, type EngineContext, type Machine } from '../context.ts'
-import { removeChild } from '../kernel/cgroups.ts'
+import type { EngineContext, Machine } from '../context.ts'
 import { closeFd } from '../kernel/syscalls.ts'
-import { atExpenseOf } from '../kernel/team-groups.ts'
-import { execProcess, HELPER, type Process } from '../runtime/bundle.ts'
-import { stillRuns, waitForChild } from './children.ts'
-import { commandGroup, filesOf, loadProcess, removeFiles } from './command.ts'
-import { killExec } from './kill-command.ts'
-import { type Attempt, followExec, type Launch, readPid } from './launch.ts'
-import { destroyReaders, startExec, type StartedExec } from './start-exec.ts'
+import { stillRuns } from './children.ts'
+import { forkerOf, keepForker, removeForker } from './forker.ts'
+import { trackLaunch } from './launching.ts'
+import { type Attempt, followExec, type Launch } from './launch.ts'
+import { forkStandby, makeStandby, removeStandby } from './make-standby.ts'
 import type { Standby, StandbyEntry, StandbyKind } from './standby-state.ts'
 
 /** How long one waits for a command. */
 const STANDS_MS = 60_000
-/** How long a command waits for one that the runtime is at. */
+/** How long a command waits for one that is being made. */
 const AWAITED_MS = 200
-/** How long one may take to see that no command comes any more. */
-const ENDS_WITHIN_MS = 3000
-/** On this host. Each is a process, with some hundred kilobytes of its machine's memory. */
+/** On this host. Each is a process or two, with some hundred kilobytes of its machine's memory. */
 const MOST = 64
 
 /** Has a standby made for the machine's next command, if it may have one. */
@@ -43,6 +35,7 @@ export function prepareStandby(host: EngineContext, machine: Machine, kind: Stan
     host.log.debug({ err: error, machine: record.spec.id }, 'no standby was made for the next command')
     return null
   })
+  trackLaunch(machine.launching, made)
   addStandby(host, machine, kind, made)
 }
 
@@ -57,6 +50,7 @@ export function addStandby(
   const entry = { made, isAwaited: false }
   standbys.set(kind, entry)
   void made.then((standby) => {
+    if (standby?.forker) keepForker(host, machine, kind, standby.forker)
     if (standby) standUntilLate(host, machine, { kind, entry, standby })
     else if (standbys.get(kind) === entry) standbys.delete(kind)
   })
@@ -71,17 +65,44 @@ export async function takeStandby(
 ): Promise<Standby | null> {
   const { standbys } = machine
   const entry = standbys.get(kind)
-  if (!entry || entry.isAwaited) return null
+  if (!entry || entry.isAwaited) return await takeAnother(host, machine, kind, generation)
   entry.isAwaited = true
   // Waiting for one that is being made usually takes no longer than starting another.
-  const late = new AbortController()
-  const isLate = delay(AWAITED_MS, 'late' as const, { signal: late.signal }).catch(() => 'late' as const)
-  const standby = await Promise.race([entry.made, isLate])
-  late.abort()
+  const standby = await madeInTime(entry.made)
   entry.isAwaited = false
   if (standby === 'late' || standby === null || standbys.get(kind) !== entry) return null
   standbys.delete(kind)
   clearTimeout(standby.expiry)
+  return usable(host, machine, standby, generation)
+}
+
+/** Returns one that is made for the caller. */
+async function takeAnother(
+  host: EngineContext,
+  machine: Machine,
+  kind: StandbyKind,
+  generation: number,
+): Promise<Standby | null> {
+  const forker = forkerOf(machine, kind)
+  if (forker === null || !mayHaveStandby(machine, generation)) return null
+  const made = forkStandby(host, machine, kind, forker)
+  trackLaunch(machine.launching, made)
+  const standby = await madeInTime(made)
+  if (standby !== 'late') return standby && usable(host, machine, standby, generation)
+  void made.then((late) => late && removeInBackground(host, machine, late))
+  return null
+}
+
+async function madeInTime(made: Promise<Standby | null>): Promise<Standby | null | 'late'> {
+  const inTime = new AbortController()
+  const late = delay(AWAITED_MS, 'late' as const, { signal: inTime.signal }).catch(() => 'late' as const)
+  const standby = await Promise.race([made, late])
+  inTime.abort()
+  return standby
+}
+
+/** Returns null if its run has ended meanwhile, or its unit has ended it. */
+function usable(host: EngineContext, machine: Machine, standby: Standby, generation: number): Standby | null {
   const isOfRun = mayHaveStandby(machine, generation) && standby.generation === generation
   if (isOfRun && stillRuns(standby.pid)) return standby
   removeInBackground(host, machine, standby)
@@ -98,9 +119,12 @@ export async function endStandbys(host: EngineContext, machine: Machine): Promis
   await Promise.all(
     entries.map(async ({ made }) => {
       const standby = await made
-      if (standby) await remove(host, machine, standby)
+      if (standby) await removeStandby(host, machine, standby)
     }),
   )
+  const forkers = [...machine.forkers.values()]
+  machine.forkers.clear()
+  await Promise.all(forkers.map((forker) => removeForker(host, machine, forker)))
 }
 
 /** Makes the standby the command that the script says. */
@@ -118,13 +142,6 @@ function tell(fd: number, script: string): void {
   socket.end(script)
 }
 
-/** Of a machine that is being removed, or ends: its input ends. */
-export function closeStandby({ started, expiry }: Standby): void {
-  clearTimeout(expiry)
-  for (const fd of started.inputs) closeFd(fd)
-  destroyReaders(started.readers)
-}
-
 function mayHaveStandby({ record, ending, frozen, quiesced }: Machine, generation: number): boolean {
   const isRunning = record.state === 'running' && record.generation === generation
   return isRunning && !ending && !frozen && quiesced === null
@@ -132,56 +149,8 @@ function mayHaveStandby({ record, ending, frozen, quiesced }: Machine, generatio
 
 function countStandbys(host: EngineContext): number {
   let count = 0
-  for (const { standbys } of host.machines.values()) count += standbys.size
+  for (const { standbys, forkers } of host.machines.values()) count += Math.max(standbys.size, forkers.size)
   return count
-}
-
-/** Returns null if the runtime could not make one. */
-export async function makeStandby(
-  host: EngineContext,
-  machine: Machine,
-  kind: StandbyKind,
-): Promise<Standby | null> {
-  const { spec, generation } = machine.record
-  const paths = host.paths.run(spec.id, generation)
-  const name = `exec-${randomBytes(6).toString('hex')}`
-  const files = filesOf(paths, name)
-  const described = describe(await loadProcess(machine, paths), kind)
-  await writeFile(files.processFile, JSON.stringify(described), { mode: 0o600 })
-  const runtime = getRuntime(host, spec.isolation)
-  const charge = atExpenseOf(host.cgroups, spec.networkGroup)
-  const cgroupChild = commandGroup(host, paths, name)
-  const started = startExec(
-    { runtime, charge, paths, files, cgroupChild, launching: machine.launching },
-    { hasStdin: true, extraInput: true },
-  )
-  const code = await launchedWithin(started, runtime.deadlineMs)
-  const pid = code === 0 ? readPid(files.pidFile) : null
-  const exited = pid === null ? Promise.resolve(null) : waitForChild(pid)
-  const standby = { name, files, generation, pid: pid ?? 0, started: { ...started, exited }, exited }
-  if (pid !== null) return standby
-  await remove(host, machine, standby)
-  return null
-}
-
-/** Returns the runtime's exit code; null if it failed or hung, which ends it. */
-async function launchedWithin(
-  { launcher, launched }: StartedExec,
-  timeoutMs: number,
-): Promise<number | null> {
-  const timer = setTimeout(() => {
-    if (launcher.pid !== undefined) killProcessGroup(launcher.pid)
-  }, timeoutMs)
-  const code = await launched.catch(() => null)
-  clearTimeout(timer)
-  return code
-}
-
-/** The script brings the command's environment and directory. */
-function describe(main: Process, kind: StandbyKind): Process {
-  const args = [HELPER, 'sh', '-s']
-  const env = main.env.filter((entry) => entry.startsWith('HOME='))
-  return { ...execProcess(main, args, { asRoot: kind === 'root' }), env, cwd: '/' }
 }
 
 function standUntilLate(
@@ -201,36 +170,7 @@ function standUntilLate(
 }
 
 function removeInBackground(host: EngineContext, machine: Machine, standby: Standby): void {
-  remove(host, machine, standby).catch((error: unknown) =>
+  removeStandby(host, machine, standby).catch((error: unknown) =>
     host.log.warn({ err: error, machine: machine.record.spec.id }, 'a standby was not removed'),
   )
-}
-
-/**
- * A standby whose input ends ends by itself, unless its unit keeps it. One that is frozen does so when it is thawed; or it
- * ends with its machine.
- */
-async function remove(host: EngineContext, machine: Machine, standby: Standby): Promise<void> {
-  closeStandby(standby)
-  const end = () => endOrKill(host, machine, standby)
-  if (machine.frozen) machine.onThaw.push(end)
-  else await end()
-}
-
-async function endOrKill(
-  host: EngineContext,
-  machine: Machine,
-  { name, files, generation, exited }: Standby,
-): Promise<void> {
-  const paths = host.paths.run(machine.record.spec.id, generation)
-  const late = new AbortController()
-  const isLate = delay(ENDS_WITHIN_MS, true, { signal: late.signal }).catch(() => true)
-  const forget = async () => {
-    removeChild(host.cgroups, paths.container, name)
-    await removeFiles(files)
-  }
-  if (await Promise.race([exited.then(() => false), isLate]))
-    await killExec(host, machine, paths, name, forget)
-  else await forget()
-  late.abort()
 }

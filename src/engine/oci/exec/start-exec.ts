@@ -4,7 +4,7 @@
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import type { Socket } from 'node:net'
-import { SAFE_PATH } from '../../../lib/process.ts'
+import { killProcessGroup, SAFE_PATH } from '../../../lib/process.ts'
 import { type Launching, trackLaunch } from './launching.ts'
 import { openReader } from './pipes.ts'
 import { closeFd, createPipe } from '../kernel/syscalls.ts'
@@ -33,11 +33,18 @@ export type Readers = {
   complaints: Socket
 }
 
-/** An exec that its runtime starts, with pipes that are not read or written yet. */
+type Stdio = (number | 'ignore')[]
+
+/** The runtime's own process; `launched` resolves with its exit code. */
+export type Launched = { launcher: ChildProcess; launched: Promise<number> }
+
+/** An exec that is being started, with pipes that are not read or written yet. */
 export type StartedExec = {
-  launcher: ChildProcess
+  /** Null: no runtime started it. */
+  launcher: ChildProcess | null
   launched: Promise<number>
-  exited: Promise<number | null> | null
+  /** Where it is already known that it runs, and waited for that it ends. */
+  running: { pid: number; exited: Promise<number | null> } | null
   readers: Readers
   /** The ends to write to, of standard input and of what comes after standard error. */
   inputs: number[]
@@ -51,9 +58,10 @@ const FOURTH_FD = 3
 
 /** `extraInput`: with a second input as the fourth descriptor; only runc passes that on. */
 export function startExec(
-  { runtime, charge, paths, files, cgroupChild, launching }: Start,
+  start: Start,
   { hasStdin, extraInput = false }: { hasStdin: boolean; extraInput?: boolean },
 ): StartedExec {
+  const { runtime, paths, files, cgroupChild } = start
   const [stdout, stderr] = [createPipe(), createPipe()]
   const complaints = runtime.execDetaches ? null : createPipe()
   const stdin = hasStdin ? createPipe() : null
@@ -65,26 +73,41 @@ export function startExec(
   })
   const outputs = [stdout, ...(complaints ? [complaints] : []), stderr].map(({ writeEnd }) => writeEnd)
   const inputs = [stdin, extra].filter((pipe) => pipe !== null)
-  const [command, commandArgs] = charge(runtime.binary, args)
-  const launcher = spawn(command, commandArgs, {
-    env: { PATH: SAFE_PATH },
-    stdio: [stdin?.readEnd ?? 'ignore', ...outputs, ...(extra ? [extra.readEnd] : [])],
-    detached: true,
-  })
+  const stdio: Stdio = [stdin?.readEnd ?? 'ignore', ...outputs, ...(extra ? [extra.readEnd] : [])]
+  const { launcher, launched } = launchRuntime(start, args, stdio)
   for (const fd of [...outputs, ...inputs.map(({ readEnd }) => readEnd)]) closeFd(fd)
-  const launched = new Promise<number>((resolve, reject) => {
-    launcher.once('error', reject)
-    launcher.once('exit', (code) => resolve(code ?? NOT_EXECUTABLE))
-  })
-  // runsc stays until the command ends, outside the machine: a freeze does not stop it.
-  if (runtime.execDetaches) trackLaunch(launching, launched)
   const commandStderr = openReader(stderr.readEnd)
   const readers = {
     stdout: openReader(stdout.readEnd),
     stderr: commandStderr,
     complaints: complaints ? openReader(complaints.readEnd) : commandStderr,
   }
-  return { launcher, launched, exited: null, readers, inputs: inputs.map(({ writeEnd }) => writeEnd) }
+  return { launcher, launched, running: null, readers, inputs: inputs.map(({ writeEnd }) => writeEnd) }
+}
+
+export function launchRuntime({ runtime, charge, launching }: Start, args: string[], stdio: Stdio): Launched {
+  const [command, commandArgs] = charge(runtime.binary, args)
+  const launcher = spawn(command, commandArgs, { env: { PATH: SAFE_PATH }, stdio, detached: true })
+  const launched = new Promise<number>((resolve, reject) => {
+    launcher.once('error', reject)
+    launcher.once('exit', (code) => resolve(code ?? NOT_EXECUTABLE))
+  })
+  // runsc stays until the command ends, outside the machine: a freeze does not stop it.
+  if (runtime.execDetaches) trackLaunch(launching, launched)
+  return { launcher, launched }
+}
+
+/** Returns the runtime's exit code; null if it failed or hung, which ends it. */
+export async function launchedWithin(
+  { launcher, launched }: Pick<StartedExec, 'launcher' | 'launched'>,
+  timeoutMs: number,
+): Promise<number | null> {
+  const timer = setTimeout(() => {
+    if (launcher?.pid !== undefined) killProcessGroup(launcher.pid)
+  }, timeoutMs)
+  const code = await launched.catch(() => null)
+  clearTimeout(timer)
+  return code
 }
 
 export function destroyReaders(readers: Record<string, Socket>): void {

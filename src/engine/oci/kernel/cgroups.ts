@@ -3,7 +3,7 @@
 // a login session does not end machines (design 3). Below it each team has a group (team-groups.ts) that contains the
 // groups of its runs; runs that an earlier release started are in the parent itself.
 
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, openSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 
 export type Cgroups = {
@@ -136,6 +136,15 @@ function setFrozen(cgroups: Cgroups, directory: string, frozen: boolean): void {
 /** Makes a group below a machine's, only in the main tree: it identifies the processes of one exec. */
 export function createChild(cgroups: Cgroups, container: string, child: string): void {
   mkdirSync(groupDirectory(cgroups, cgroups.main, container, child), { recursive: true })
+}
+
+/**
+ * Opens the list by which a process of one thread enters a group below a machine's, when it writes `0` into it. In version 1
+ * that is quick; where another process is moved, the kernel first waits until no process of the host forks or ends.
+ */
+export function openEntry(cgroups: Cgroups, container: string, child: string): number {
+  const list = cgroups.version === 1 ? 'tasks' : 'cgroup.procs'
+  return openSync(`${groupDirectory(cgroups, cgroups.main, container, child)}/${list}`, 'w')
 }
 
 export function removeChild(cgroups: Cgroups, container: string, child: string): void {

@@ -13,10 +13,11 @@ import {
   SOCK_STREAM,
   SOL_SOCKET,
 } from './socket-abi.ts'
-import { closeFd, O_PATH } from './syscalls.ts'
+import { closeFd, O_PATH, syscallError } from './syscalls.ts'
 
 const libc = koffi.load('libc.so.6')
 const socketFn = libc.func('int socket(int, int, int)')
+const socketpairFn = libc.func('int socketpair(int, int, int, _Out_ int *)')
 const connectFn = libc.func('int connect(int, const void *, unsigned int)')
 const sendmsgFn = libc.func('sendmsg', 'long', ['int', koffi.pointer(messageType), 'int'])
 const getsockoptFn = libc.func('int getsockopt(int, int, int, _Out_ uint8_t *, _Inout_ uint32_t *)')
@@ -60,6 +61,14 @@ export function connectUnix(path: string): Connected {
   } finally {
     if (directory !== null) closeSync(directory)
   }
+}
+
+/** Two ends of one connection. */
+export function createSocketPair(): [number, number] {
+  const fds = [0, 0]
+  if (socketpairFn(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) !== 0)
+    throw syscallError('socketpair', koffi.errno())
+  return [fds[0] ?? -1, fds[1] ?? -1]
 }
 
 /** Sends as much of the bytes as is taken at once, with descriptors beside the first of them. Null: nothing was sent. */

@@ -8,7 +8,7 @@ import { randomBytes } from 'node:crypto'
 import type { MachineSpec, RunSpec } from '../../engine.ts'
 import { allSettled } from '../../../lib/concurrency/all-settled.ts'
 import { getRuntime, newMachine, type EngineContext } from '../context.ts'
-import { closeStandby, makeStandby } from '../exec/standby.ts'
+import { closeUnused, makeStandby } from '../exec/make-standby.ts'
 import type { Standby } from '../exec/standby-state.ts'
 import type { StoredImage } from '../images/store.ts'
 import { freezeGroup, memoryInUse } from '../kernel/cgroups.ts'
@@ -116,7 +116,7 @@ async function make(host: EngineContext, { spec, paths, image, ends, signal }: M
   const standby = await standbyOf(host, spec, attachment)
   if (!(await freezeGroup(host.cgroups, paths.container))) {
     if (naming) closeNaming(naming)
-    if (standby) closeStandby(standby)
+    if (standby) closeUnused(standby)
     throw new Error('it could not be frozen')
   }
   return {

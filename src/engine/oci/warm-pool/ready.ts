@@ -4,7 +4,8 @@
 
 import { closeSync } from 'node:fs'
 import type { EngineContext, Machine } from '../context.ts'
-import { addStandby, closeStandby } from '../exec/standby.ts'
+import { closeUnused } from '../exec/make-standby.ts'
+import { addStandby } from '../exec/standby.ts'
 import { cleanUpRun } from '../lifecycle/clean-up-run.ts'
 import type { MachineRecord } from '../lifecycle/record.ts'
 import type { Paths } from '../paths.ts'
@@ -55,7 +56,7 @@ export function closeEnds({
 }: Pick<Ready, 'root' | 'orders' | 'naming' | 'standby'>): void {
   for (const fd of [root, orders]) closeSync(fd)
   if (naming) closeNaming(naming)
-  if (standby) closeStandby(standby)
+  if (standby) closeUnused(standby)
 }
 
 /** Gives the machine the standby that was made with it, for its first command. */
