@@ -23,6 +23,7 @@
 
 import { privateRanges4, privateRanges6 } from '../../../lib/address-ranges.ts'
 import { GATEWAY_MAC, type Names } from './names.ts'
+import type { ElementChange } from './netlink.ts'
 import {
   type Element,
   elementsOf as egressElementsOf,
@@ -61,6 +62,14 @@ export type TableOptions = {
   egressGid: number | null
 }
 
+/** An element as nft writes it and as the kernel has it. */
+export type MachineElement = Element & { key: Buffer; value?: Buffer }
+export type MachineChange = ElementChange & Element
+
+const INTERFACE_BYTES = 16
+const ADDRESS_BYTES = 4
+const MARK_BYTES = 4
+
 // Generous for a workload, but small compared with the host's conntrack table: one machine cannot fill it (I21).
 const MAX_FLOWS = 4096
 const NEW_FLOWS_PER_SECOND = 300
@@ -83,9 +92,11 @@ export function renderTables(options: TableOptions, state: FirewallState): strin
   const { table } = options.names
   const elements = [
     ...[...state.ports.keys()].flatMap((port) => openPort(options.names, port)),
-    ...[...state.members].flatMap(([address, group]) => addMember(options.names, address, group)),
+    ...[...state.members].flatMap(([address, group]) =>
+      memberElements(address, group).map((each) => addElement(options.names, each)),
+    ),
     ...[...state.ports].flatMap(([port, address]) =>
-      address ? [addMachine(options.names, port, address)] : [],
+      address ? [addElement(options.names, machineElement(port, address))] : [],
     ),
     ...[...state.egress].flatMap(([address, restriction]) =>
       egressElementsOf(address, restriction).map((each) => addElement(options.names, each)),
@@ -114,14 +125,18 @@ export function closePort({ table }: Names, port: string): string {
   return `delete chain netdev ${table} ${portChain(port)}`
 }
 
-export function addMachine({ table }: Names, port: string, address: string): string {
-  return `add element inet ${table} machines { "${port}" . ${address} }`
+/** Which machine an interface belongs to. */
+export function machineElement(port: string, address: string): MachineElement {
+  const key = Buffer.alloc(INTERFACE_BYTES + ADDRESS_BYTES)
+  key.write(port)
+  addressBytes(address).copy(key, INTERFACE_BYTES)
+  return { set: 'machines', element: `"${port}" . ${address}`, key }
 }
 
 /** The machine is about to start. An element already in the set would keep its expiry, so it is removed first. */
-export function addStarting({ table }: Names, address: string): string[] {
-  const element = `element inet ${table} starting { ${address} }`
-  return [`add ${element}`, `delete ${element}`, `add ${element}`]
+export function addStarting(address: string): MachineChange[] {
+  const element = { set: 'starting', element: address, key: addressBytes(address) }
+  return [adding(element), deleting(element), adding(element)]
 }
 
 export function addElement({ table }: Names, { set, element }: Element): string {
@@ -133,22 +148,33 @@ export function deleteElement({ table }: Names, { set, element }: Element): stri
   return `delete element inet ${table} ${set} { ${element.split(' : ')[0]} }`
 }
 
-export function deleteMachine({ table }: Names, port: string, address: string): string {
-  return `delete element inet ${table} machines { "${port}" . ${address} }`
-}
-
-export function addMember({ table }: Names, address: string, group: number): string[] {
+/** What makes the machine with this address one of its group. */
+export function memberElements(address: string, group: number): MachineElement[] {
+  // Marks are in the machine's own byte order.
+  const mark = Buffer.alloc(MARK_BYTES)
+  mark.writeUInt32LE(group)
+  const key = addressBytes(address)
   return [
-    `add element inet ${table} groups { ${address} : ${group} }`,
-    `add element inet ${table} peers { ${group} . ${address} }`,
+    { set: 'groups', element: `${address} : ${group}`, key, value: mark },
+    { set: 'peers', element: `${group} . ${address}`, key: Buffer.concat([mark, key]) },
   ]
 }
 
-export function deleteMember({ table }: Names, address: string, group: number): string[] {
-  return [
-    `delete element inet ${table} groups { ${address} }`,
-    `delete element inet ${table} peers { ${group} . ${address} }`,
-  ]
+export function adding(element: MachineElement): MachineChange {
+  return { op: 'add', ...element }
+}
+
+export function deleting({ set, element, key }: MachineElement): MachineChange {
+  return { op: 'delete', set, element, key }
+}
+
+/** The same as a command of nft. */
+export function commandOf(names: Names, change: MachineChange): string {
+  return change.op === 'add' ? addElement(names, change) : deleteElement(names, change)
+}
+
+function addressBytes(address: string): Buffer {
+  return Buffer.from(address.split('.').map(Number))
 }
 
 /** The chain of an interface: `in-7` for `b1a2b-7`. */

@@ -8,17 +8,20 @@ import type { Log } from '../../../lib/log.ts'
 import type { MachineEgress } from '../../egress.ts'
 import { interfacesHere } from './host-state.ts'
 import { loadRuleset } from './expected-ruleset.ts'
+import type { Netfilter } from './netfilter.ts'
 import { applyRules } from './nft.ts'
 import {
-  addMachine,
   addElement,
-  addMember,
+  adding,
   addStarting,
   closePort,
+  commandOf,
   deleteElement,
-  deleteMachine,
-  deleteMember,
+  deleting,
   type FirewallState,
+  type MachineChange,
+  machineElement,
+  memberElements,
   openPort,
   renderTables,
   type TableOptions,
@@ -52,10 +55,17 @@ export type Firewall = {
   remove(): Promise<void>
 }
 
-/** Changes the wanted state and returns the commands that do the same in the kernel; null: load everything. */
-type Change = (state: FirewallState) => string[] | null
+/** A command of nft, or a change that the kernel can be asked for directly. */
+type Command = string | MachineChange
 
-export function createFirewall(options: TableOptions, rulesGeneration: () => number, log: Log): Firewall {
+/** Changes the wanted state and returns the commands that do the same in the kernel; null: load everything. */
+type Change = (state: FirewallState) => Command[] | null
+
+export function createFirewall(
+  options: TableOptions,
+  { generation: rulesGeneration, change: changeElements }: Pick<Netfilter, 'generation' | 'change'>,
+  log: Log,
+): Firewall {
   const { names } = options
   const state: FirewallState = { members: new Map(), ports: new Map(), opened: [], egress: new Map() }
   const stacks = new Map<string, number>()
@@ -115,10 +125,14 @@ export function createFirewall(options: TableOptions, rulesGeneration: () => num
     ]
   }
 
-  const applyOrLoad = async (commands: string[]) => {
+  const applyOrLoad = async (commands: Command[]) => {
     if (commands.length === 0) return
+    const elements = commands.filter((command) => typeof command !== 'string')
+    const isAsked = elements.length === commands.length && (await changeElements(names.table, elements))
+    if (isAsked) return
+    const lines = commands.map((each) => (typeof each === 'string' ? each : commandOf(names, each)))
     try {
-      await applyRules(commands)
+      await applyRules(lines)
     } catch (error) {
       log.warn({ err: error }, 'firewall change refused; loading all of it')
       await load()
@@ -142,11 +156,11 @@ export function createFirewall(options: TableOptions, rulesGeneration: () => num
         members.set(address, group)
         ports.set(port, address)
         return [
-          ...moved.map(([other]) => deleteMachine(names, other, address)),
-          ...(before === undefined || before === group ? [] : deleteMember(names, address, before)),
-          ...(before === group ? [] : addMember(names, address, group)),
-          addMachine(names, port, address),
-          ...addStarting(names, address),
+          ...moved.map(([other]) => deleting(machineElement(other, address))),
+          ...(before === undefined || before === group ? [] : memberElements(address, before).map(deleting)),
+          ...(before === group ? [] : memberElements(address, group).map(adding)),
+          adding(machineElement(port, address)),
+          ...addStarting(address),
         ]
       }),
 
@@ -155,7 +169,7 @@ export function createFirewall(options: TableOptions, rulesGeneration: () => num
         const gone = ports.filter((port) => known.has(port))
         const machines = gone.flatMap((port) => {
           const address = known.get(port)
-          return address ? [deleteMachine(names, port, address)] : []
+          return address ? [deleting(machineElement(port, address))] : []
         })
         for (const port of gone) known.delete(port)
         return [...machines, ...gone.map((port) => closePort(names, port))]
@@ -166,7 +180,7 @@ export function createFirewall(options: TableOptions, rulesGeneration: () => num
         const group = current.members.get(address)
         current.members.delete(address)
         const freed = setEgress(current, address, null)
-        return group === undefined ? freed : [...freed, ...deleteMember(names, address, group)]
+        return group === undefined ? freed : [...freed, ...memberElements(address, group).map(deleting)]
       }),
 
     restrict: (address, egress) =>

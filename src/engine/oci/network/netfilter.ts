@@ -1,13 +1,23 @@
-// Queries the kernel's packet filter through a socket of this process: a query five times a second must not start a
-// program each time. Only queries: all changes are made with nft.
+// Asks the kernel's packet filter through sockets of this process: a query five times a second must not start a
+// program each time, nor must a machine's start wait for one. All other changes are made with nft.
 //
 // The kernel writes its answer while it receives the query, and each next part when the one before is read. So
-// nothing here ever waits, and a missing answer is a failure.
+// no query ever waits, and a missing answer is a failure. A change waits for one that another program makes, so it is sent
+// by a thread of its own.
 
 import koffi from 'koffi'
 import { constants } from 'node:os'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { askForElements, askForGeneration, type Counted, readElements, readGeneration } from './netlink.ts'
+import {
+  askForElements,
+  askForGeneration,
+  changeElements,
+  type Counted,
+  type ElementChange,
+  readElements,
+  readGeneration,
+  readVerdict,
+} from './netlink.ts'
 
 const libc = koffi.load('libc.so.6')
 const socketFn = libc.func('int socket(int, int, int)')
@@ -22,6 +32,7 @@ const MSG_DONTWAIT = 0x40
 
 /** The kernel puts at most 32 KB into one part. */
 const PART_BYTES = 64 * 1024
+const VERDICT_BYTES = 16 * 1024
 /** Other work of this process runs after this time. */
 const TURN_MS = 1
 
@@ -37,17 +48,30 @@ export type Netfilter = {
     set: { table: string; set: string },
     onPart: (counted: Counted[]) => void,
   ): Promise<{ isWhole: boolean }>
+  /**
+   * Changes elements of a table of the family `inet`, all or none. Returns false if the kernel refused; nft then says why.
+   */
+  change(table: string, changes: ElementChange[]): Promise<boolean>
   close(): void
 }
 
 export function openNetfilter(): Netfilter {
   const part = Buffer.alloc(PART_BYTES)
+  const verdict = Buffer.alloc(VERDICT_BYTES)
   // Kept open: closing one waits for any change of the rules in progress.
   let socket: number | null = null
 
   const close = () => {
     if (socket !== null) closeFn(socket)
     socket = null
+  }
+
+  /** Of its own: a query may come while a change waits. */
+  let changing: number | null = null
+
+  const closeChanging = () => {
+    if (changing !== null) closeFn(changing)
+    changing = null
   }
 
   const ask = (question: Buffer) => {
@@ -91,8 +115,33 @@ export function openNetfilter(): Netfilter {
       }
     },
 
-    close,
+    async change(table, changes) {
+      try {
+        changing ??= check('socket', socketFn(AF_NETLINK, SOCK_RAW_CLOEXEC, NETLINK_NETFILTER))
+        await sendOnThread(changing, changeElements(table, changes))
+        const length = check('recv', recvFn(changing, verdict, verdict.length, MSG_DONTWAIT))
+        readVerdict(verdict.subarray(0, length))
+        return true
+      } catch {
+        closeChanging() // and with it what of the answer is still in it
+        return false
+      }
+    },
+
+    close() {
+      close()
+      closeChanging()
+    },
   }
+}
+
+async function sendOnThread(socket: number, bytes: Buffer): Promise<void> {
+  const sent = await new Promise((resolve, reject) => {
+    sendFn.async(socket, bytes, bytes.length, 0, (error: unknown, count: unknown) =>
+      error ? reject(error) : resolve(count),
+    )
+  })
+  if (Number(sent) !== bytes.length) throw new Error('the packet filter did not take the changes')
 }
 
 function check(call: string, result: unknown): number {

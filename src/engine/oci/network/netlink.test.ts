@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { askForElements, askForGeneration, readElements, readGeneration } from './netlink.ts'
+import { askForElements, askForGeneration, readElements, readGeneration, readVerdict } from './netlink.ts'
 
 const bytes = (...hex: string[]) => Buffer.from(hex.join(''), 'hex')
 const header = '0c7f0000'
@@ -101,4 +101,12 @@ test('truncated or corrupted bytes yield a result or an error and never hang', (
     ),
   )
   expect(read).toBeGreaterThan(0)
+})
+
+test('readVerdict accepts the answer to changes that were made, and throws for refused ones and for other messages', () => {
+  const made = bytes(`240000000200000100000000${header}00000000`, '300000000c0a050500000000', '00000000')
+  expect(() => readVerdict(made)).not.toThrow()
+  expect(() => readVerdict(refused)).toThrow('ENOENT')
+  expect(() => readVerdict(generation)).toThrow('did not say')
+  expect(() => readVerdict(bytes(''))).toThrow('did not say')
 })

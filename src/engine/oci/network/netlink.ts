@@ -1,5 +1,5 @@
 // Encodes and decodes messages of the kernel's packet filter (nfnetlink, nf_tables). Pure. Only the queries that run
-// several times a second use this; everything else uses nft.
+// several times a second use this, and the changes that every start of a machine waits for; everything else uses nft.
 //
 // A message is a header of 16 bytes, the filter's own of 4, then attributes: length, type, value, each padded to 4
 // bytes. Headers and attributes have the machine's byte order (little-endian), values the network's.
@@ -9,6 +9,9 @@ import { constants } from 'node:os'
 /** An element of a set of address pairs, and the packets it has counted. */
 export type Counted = { source: number; target: number; packets: number }
 
+/** A change of one element of a set or a map of the family `inet`. `value`: of a map. */
+export type ElementChange = { op: 'add' | 'delete'; set: string; key: Buffer; value?: Buffer }
+
 /** One answer of the kernel. It is `disturbed` if a change came between it and the one before. */
 export type Part = { counted: Counted[]; isLast: boolean; isDisturbed: boolean }
 
@@ -17,18 +20,32 @@ const FILTER_HEADER = 4
 const ATTRIBUTE_HEADER = 4
 
 const FLAG_REQUEST = 0x1
+const FLAG_ANSWER = 0x4
+const FLAG_CREATE = 0x400
 const FLAG_DUMP_DISTURBED = 0x10
 const FLAG_DUMP = 0x300
 
 const ERROR = 2
 const DONE = 3
+const FAMILY_INET = 1
 const FAMILY_IPV4 = 2
+/** The messages between these two take effect together or not at all. */
+const BATCH_BEGIN = 0x10
+const BATCH_END = 0x11
+const SUBSYSTEM = 10
+const NESTED = 0x8000
 
 /** Of the subsystem nf_tables. */
-const messages = { elements: 0xa0c, getElements: 0xa0d, generation: 0xa0f, getGeneration: 0xa10 } as const
+const messages = {
+  elements: 0xa0c,
+  getElements: 0xa0d,
+  deleteElements: 0xa0e,
+  generation: 0xa0f,
+  getGeneration: 0xa10,
+} as const
 
 const listAttributes = { table: 1, set: 2, elements: 3 } as const
-const elementAttributes = { key: 1, expression: 7 } as const
+const elementAttributes = { key: 1, data: 2, expression: 7 } as const
 const expressionAttributes = { data: 2 } as const
 const counterAttributes = { packets: 2 } as const
 const dataAttributes = { value: 1 } as const
@@ -45,6 +62,32 @@ export function askForElements({ table, set }: { table: string; set: string }): 
 /** Requests the number of the last change of the rules of this network namespace. */
 export function askForGeneration(): Buffer {
   return question(messages.getGeneration, FLAG_REQUEST, 0, [])
+}
+
+/** Requests changes that take effect together. The kernel answers the last one; if it refuses another one, that comes first. */
+export function changeElements(table: string, changes: ElementChange[]): Buffer {
+  const asked = changes.map(({ op, set, key, value }, index) => {
+    const element = nested(1, [
+      nested(elementAttributes.key, [attribute(dataAttributes.value, key)]),
+      ...(value === undefined
+        ? []
+        : [nested(elementAttributes.data, [attribute(dataAttributes.value, value)])]),
+    ])
+    const answer = index === changes.length - 1 ? FLAG_ANSWER : 0
+    const [type, flags] = op === 'add' ? [messages.elements, FLAG_CREATE] : [messages.deleteElements, 0]
+    return question(type, FLAG_REQUEST | flags | answer, FAMILY_INET, [
+      attribute(listAttributes.table, `${table}\0`),
+      attribute(listAttributes.set, `${set}\0`),
+      nested(listAttributes.elements, [element]),
+    ])
+  })
+  return Buffer.concat([batchMark(BATCH_BEGIN), ...asked, batchMark(BATCH_END)])
+}
+
+/** Throws if the kernel refused what it was asked for. */
+export function readVerdict(answer: Buffer): void {
+  const [message] = messagesIn(answer)
+  if (message?.type !== ERROR) throw new Error('the kernel did not say whether it made the changes')
 }
 
 /** Throws if the kernel refused, and for bytes that are not a complete answer. */
@@ -133,12 +176,23 @@ function question(type: number, flags: number, family: number, attributes: Buffe
   return Buffer.concat([header, ...attributes])
 }
 
-function attribute(type: number, text: string): Buffer {
-  const length = ATTRIBUTE_HEADER + Buffer.byteLength(text)
+function batchMark(type: number): Buffer {
+  const mark = question(type, FLAG_REQUEST, 0, [])
+  mark.writeUInt16BE(SUBSYSTEM, MESSAGE_HEADER + 2)
+  return mark
+}
+
+function nested(type: number, attributes: Buffer[]): Buffer {
+  return attribute(type | NESTED, Buffer.concat(attributes))
+}
+
+function attribute(type: number, value: string | Buffer): Buffer {
+  const content = Buffer.from(value)
+  const length = ATTRIBUTE_HEADER + content.length
   const bytes = Buffer.alloc(padded(length))
   bytes.writeUInt16LE(length, 0)
   bytes.writeUInt16LE(type, 2)
-  bytes.write(text, ATTRIBUTE_HEADER)
+  content.copy(bytes, ATTRIBUTE_HEADER)
   return bytes
 }
 

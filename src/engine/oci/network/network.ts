@@ -119,7 +119,7 @@ export async function openNetwork(options: NetworkOptions): Promise<Network> {
   const netfilter = openNetfilter()
   const { ports: egressPorts, gid: egressGid } = options.egress
   const tables = { names, dnsPort, pullers, egressPorts, egressGid }
-  const firewall = createFirewall(tables, netfilter.generation, log)
+  const firewall = createFirewall(tables, netfilter, log)
   const traffic = createTraffic(names, netfilter.generation, log)
   const otherFirewalls = createOtherFirewalls(names, dnsPort, netfilter.generation, log)
   const addresses = createAddresses({

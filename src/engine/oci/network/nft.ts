@@ -1,4 +1,4 @@
-// Runs nft(8), which all of the firewall goes through.
+// Runs nft(8), which all of the firewall goes through, but for the elements of a machine that starts (netfilter.ts).
 
 import { type RunResult, run, runOrThrow, SAFE_PATH } from '../../../lib/process.ts'
 

@@ -9,10 +9,12 @@ import type { MachineSpec } from '../../engine.ts'
 import type { EngineContext } from '../context.ts'
 import type { StoredImage } from '../images/store.ts'
 import type { MachinePaths, Paths } from '../paths.ts'
+import { createSubvolume, limitSubvolume } from './btrfs-requests.ts'
 import { copyOptions, shareOptions } from './team-shares.ts'
 import { nestedSubvolumes } from './subvolumes.ts'
 import { unpackVolumeData } from './volume-data.ts'
 
+const GB = 1024 ** 3
 const BTRFS_TIMEOUT_MS = 30_000
 const NESTED_AT_ONCE = 500
 
@@ -89,7 +91,8 @@ async function makeSubvolume(
   gb: number,
   mode: number,
 ): Promise<void> {
-  if (!existsSync(path)) await btrfs(['--quiet', 'subvolume', 'create', ...shareOptions(networkGroup), path])
+  if (!existsSync(path) && !(await createSubvolume(path, networkGroup)))
+    await btrfs(['--quiet', 'subvolume', 'create', ...shareOptions(networkGroup), path])
   await limitDisk(path, gb)
   await chmod(path, mode)
 }
@@ -101,7 +104,7 @@ async function snapshot(from: string, to: string, { networkGroup }: MachineSpec)
 
 /** For one subvolume with everything in it. */
 export async function limitDisk(path: string, gb: number): Promise<void> {
-  await btrfs(['qgroup', 'limit', `${gb}G`, path])
+  if (!(await limitSubvolume(path, gb * GB))) await btrfs(['qgroup', 'limit', `${gb}G`, path])
 }
 
 async function deleteSubvolume(path: string): Promise<void> {

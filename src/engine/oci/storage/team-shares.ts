@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { run, runOrThrow } from '../../../lib/process.ts'
 import type { MachineSpec } from '../../engine.ts'
 import type { Paths } from '../paths.ts'
+import { makeShare } from './btrfs-requests.ts'
 import { poolState } from './pool.ts'
 
 const BTRFS_TIMEOUT_MS = 30_000
@@ -29,6 +30,7 @@ export function copyOptions(group: number, kernel = release()): string[] {
 
 /** Call it before anything of the group is created. */
 export async function prepareShare(paths: Paths, group: number, bytes: number): Promise<void> {
+  if (await makeShare(paths.pool, group, bytes)) return
   // Fails if it exists already; setting the limit shows whether it does.
   await run('btrfs', ['qgroup', 'create', shareOf(group), paths.pool], { timeoutMs: BTRFS_TIMEOUT_MS })
   await btrfs(['qgroup', 'limit', `${bytes}`, shareOf(group), paths.pool])
