@@ -56,8 +56,9 @@ export default defineConfig({
           ],
           exclude: ['**/*.{host,deep}.test.ts', ...filesLeftToBeside(), 'node_modules/**'],
           ...inProcess,
-          // They wait for Postgres more than they compute; by itself vitest would run one file at a time on two cores.
-          maxWorkers: 4,
+          // They wait more than they compute; by itself vitest would run one file at a time on two cores. Where those that
+          // compute most run beside the host tier, five of them use as much as four do of all.
+          maxWorkers: filesLeftToBeside().length > 0 ? 5 : 4,
           expect,
           testTimeout: 30_000,
           hookTimeout: 30_000,

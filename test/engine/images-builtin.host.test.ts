@@ -2,6 +2,7 @@
 // builds.
 
 import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { builtIns, definitionDigest, findBuiltIn } from '../../src/engine/oci/images/builtin.ts'
@@ -113,6 +114,8 @@ test.each(['berth.local/debian:11', 'berth.local/windows:latest', 'berth.local/c
 )
 
 test('a build that exceeds its time limit is ended and leaves nothing behind', async () => {
+  const temporary = async () => (await readdir(tmpdir())).filter((name) => name.startsWith('mmdebstrap.'))
+  const before = await temporary()
   const imagesDir = join(directory, 'slow')
   const slow = await open({ imagesDir, limits: { buildMs: 3000 } })
   await expect(slow.pull('berth.local/etcd:3.4')).rejects.toMatchObject({
@@ -122,6 +125,7 @@ test('a build that exceeds its time limit is ended and leaves nothing behind', a
   expect((await readdir(imagesDir)).sort()).toEqual(['builds', 'locks', 'references'])
   expect(await processesNaming(imagesDir)).toEqual([])
   expect(await readFile('/proc/self/mountinfo', 'utf8')).not.toContain(imagesDir)
+  expect(await temporary()).toEqual(before)
   await slow.close()
 })
 

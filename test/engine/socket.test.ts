@@ -86,6 +86,14 @@ describeEngineContract(
   fakeOptions,
 )
 
+async function isRefused(path: string): Promise<boolean> {
+  const socket = connect(path)
+  return await new Promise<boolean>((resolve) => {
+    socket.once('connect', () => resolve(false))
+    socket.once('error', () => resolve(true))
+  }).finally(() => socket.destroy())
+}
+
 describe('the engine socket', () => {
   test('commands one after the other come over one connection, also those that print', async () => {
     const { ref, socketPath } = await withMachine()
@@ -121,6 +129,8 @@ describe('the engine socket', () => {
     // A killed process leaves a socket file without a listener.
     await link(`${socketPath}.dead`, socketPath)
     await new Promise((resolve) => dead.close(resolve))
+    // A process that another test is starting has a copy of the listener until it runs its own program.
+    await eventually(async () => (await isRefused(socketPath)) || null)
     const first = await serve(undefined, socketPath)
     onTestFinished(first.close)
     await expect(serve(undefined, socketPath)).rejects.toThrow('another process listens')

@@ -91,7 +91,7 @@ export async function buildImage(
   const { background } = options
   const command = buildCommand(definition, rootfs, { sources, aptOptions, background })
   const releases = join(scratch, 'releases')
-  const failure = await runBuild(command, { reference, releases }, options)
+  const failure = await runBuild(command, { reference, releases, temporary: scratch }, options)
   if (failure !== null) throw imageError('image_unavailable', reference, 'building it failed', failure)
   const archiveAt = newestDate(await readFile(releases, 'utf8').catch(() => ''))
   await finish(definition, rootfs, begunMs, options)
@@ -140,7 +140,7 @@ function buildCommand(
 /** Returns null if it worked; otherwise what the operator should read. */
 async function runBuild(
   [command = '', ...args]: string[],
-  { reference, releases }: { reference: string; releases: string },
+  { reference, releases, temporary }: { reference: string; releases: string; temporary: string },
   { onProgress, limits, signal }: BuildOptions,
 ): Promise<Error | null> {
   signal.throwIfAborted()
@@ -154,6 +154,8 @@ async function runBuild(
       // Programs that write dates into files use this one.
       SOURCE_DATE_EPOCH: String(RELEASED / 1000),
       BERTH_RELEASES: releases,
+      // A build that is ended leaves a directory of gpg there. mmdebstrap takes the variable away from hooks and packages.
+      TMPDIR: temporary,
     },
   })
   const lastLines: string[] = []
