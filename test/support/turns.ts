@@ -11,7 +11,6 @@ const groups: readonly string[][] = [
   [
     'test/flows/crowds.host.test.ts',
     'test/flows/pinging-clients.host.test.ts',
-    'test/flows/one-database.host.test.ts',
     'test/flows/sudden-death.host.test.ts',
     'test/flows/wake-herd.host.test.ts',
     'src/engine/oci/network/repair.host.test.ts',
@@ -23,6 +22,7 @@ const groups: readonly string[][] = [
     'test/engine/deaths.host.test.ts',
     'test/flows/soak.host.test.ts',
     'test/flows/mail.host.test.ts',
+    'test/flows/upgrade.host.test.ts',
   ],
   [
     'test/flows/recipes.host.test.ts',
@@ -58,14 +58,13 @@ const groups: readonly string[][] = [
     'test/engine/memory.host.test.ts',
     'test/flows/adoption.host.test.ts',
     'test/flows/own-database.host.test.ts',
+    'test/flows/one-database.host.test.ts',
     'test/flows/many-units.host.test.ts',
     'test/engine/ready-machines.host.test.ts',
     'test/engine/ready-machines-kinds.host.test.ts',
     'test/engine/failpoints.host.test.ts',
-    'test/flows/upgrade.host.test.ts',
     'test/flows/operator.host.test.ts',
     'test/engine/remanence.host.test.ts',
-    'test/flows/engine-tls.host.test.ts',
   ],
   [
     'test/engine/hung-runtime.host.test.ts',
@@ -78,6 +77,7 @@ const groups: readonly string[][] = [
     'test/engine/team-weights.host.test.ts',
     'test/flows/gateway-workers.host.test.ts',
     'test/engine/pool-watch.host.test.ts',
+    'test/flows/engine-tls.host.test.ts',
     'test/flows/failed-create.host.test.ts',
   ],
 ]
