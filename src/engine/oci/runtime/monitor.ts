@@ -1,7 +1,6 @@
 // conmon: one small process per run, which is the parent of the sandbox, writes its log and leaves its exit code in a
 // file. It outlives the engine, so that the next engine can adopt the run.
 
-import { spawn } from 'node:child_process'
 import { constants, readFileSync } from 'node:fs'
 import { open, readdir, rm } from 'node:fs/promises'
 import { Socket } from 'node:net'
@@ -11,6 +10,8 @@ import { killProcessGroup, SAFE_PATH } from '../../../lib/process.ts'
 import type { RunPaths } from '../paths.ts'
 import type { Runtime } from './runtime.ts'
 import type { Charge } from '../kernel/team-groups.ts'
+import { waitForChild } from '../exec/children.ts'
+import { spawnProgram } from '../kernel/spawning.ts'
 import { closeFd, createPipe } from '../kernel/syscalls.ts'
 
 export type Monitor = { pid: number; startTime: string }
@@ -50,23 +51,39 @@ export async function startMonitor(
   const report = createPipe()
   const deadlineMs = restored ? Math.min(runtime.deadlineMs, RESTORE_DEADLINE_MS) : runtime.deadlineMs
   const [command, args] = place.charge('conmon', conmonArgs(runtime, run, place, restored))
-  const child = spawn(command, args, {
-    // conmon writes the result of the creation to the descriptor that this variable names.
-    env: { PATH: restored?.searchPath ?? SAFE_PATH, _OCI_SYNCPIPE: '3' },
-    stdio: ['ignore', 'ignore', 'ignore', report.writeEnd],
-    // It creates a file named `oom` in its working directory.
-    cwd: run.dir,
-    detached: true,
-  })
-  closeFd(report.writeEnd)
-  const failedSpawn = new Promise<string>((_, reject) => child.once('error', reject))
-  const answer = await Promise.race([readReport(report.readEnd, deadlineMs, signal), failedSpawn])
-  const parsed = parseReport(answer)
+  const launcher = spawnOrClose(report, () =>
+    spawnProgram(command, args, {
+      // conmon writes the result of the creation to the descriptor that this variable names.
+      env: { PATH: restored?.searchPath ?? SAFE_PATH, _OCI_SYNCPIPE: '3' },
+      stdio: [null, null, null, report.writeEnd],
+      // It creates a file named `oom` in its working directory.
+      cwd: run.dir,
+    }),
+  )
+  // It ends once conmon has begun, which is no child of ours then.
+  let hasEnded = false
+  void waitForChild(launcher).then(() => (hasEnded = true))
+  const parsed = parseReport(await readReport(report.readEnd, deadlineMs, signal))
   const monitor = findMonitor(run)
   if (parsed.kind === 'created' && monitor) return { kind: 'started', monitor }
-  if (child.pid !== undefined && child.exitCode === null) killProcessGroup(child.pid)
+  if (!hasEnded) killProcessGroup(launcher)
   await endMonitor(run)
   return parsed.kind === 'failed' ? parsed : { kind: 'failed', reason: 'conmon ended at once' }
+}
+
+/** The program has the writing end, or there is none. */
+function spawnOrClose(
+  { readEnd, writeEnd }: { readEnd: number; writeEnd: number },
+  spawn: () => number,
+): number {
+  try {
+    return spawn()
+  } catch (error) {
+    closeFd(readEnd)
+    throw error
+  } finally {
+    closeFd(writeEnd)
+  }
 }
 
 /** Whether this process of the record is alive: a pid alone may have been reused. */
