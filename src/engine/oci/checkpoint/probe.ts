@@ -59,7 +59,7 @@ async function saveAndRestore(probe: Probe, namespace: string): Promise<string |
 
   const started = await start(probe, null, signal)
   if (started !== null) return started
-  const go = await startContainer(runtime, paths.container, signal)
+  const go = await startContainer(runtime, paths, signal)
   if (go.kind === 'failed') return go.reason
   await countsPast(probe, 2)
   if (!(await freezeGroup(cgroups, paths.container))) return 'it could not be frozen'

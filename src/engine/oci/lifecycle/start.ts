@@ -170,7 +170,7 @@ async function launch(host: EngineContext, launched: Launch): Promise<void> {
   machine.ending = false
   const go = await host.effect('engine.start.go', () =>
     memory === null
-      ? startContainer(runtime, paths.container, signal)
+      ? startContainer(runtime, paths, signal)
       : enterRestored(host.cgroups, runtime, paths.container, signal),
   )
   if (go.kind === 'failed') throw explainStartFailure(host, config.process.args, go.reason)

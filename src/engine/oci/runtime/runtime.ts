@@ -7,6 +7,8 @@ import type { IsolationClass } from '../../engine.ts'
 import type { Criu } from '../checkpoint/criu.ts'
 import type { Program } from '../exec/control.ts'
 import { removeTree } from '../kernel/mounts.ts'
+import type { RunPaths } from '../paths.ts'
+import { releaseFirstProcess } from './exec-fifo.ts'
 import { runProgram } from './run-program.ts'
 
 export type Runtime = {
@@ -149,11 +151,16 @@ exec /bin/busybox unshare --mount --propagation slave /bin/busybox sh -c '/bin/b
 /** Starts a created container. Repeating it succeeds. */
 export async function startContainer(
   runtime: Runtime,
-  container: string,
+  { container, pid }: Pick<RunPaths, 'container' | 'pid'>,
   signal: AbortSignal,
 ): Promise<{ kind: 'started' } | { kind: 'failed'; reason: string }> {
-  const args = [...runtime.globalArgs, 'start', container]
-  const said = await runProgram(runtime.launcher, args, { timeoutMs: runtime.deadlineMs, signal })
+  const limits = { timeoutMs: runtime.deadlineMs, signal }
+  if (runtime.class === 'runc') {
+    const waited = await releaseFirstProcess(join(runtime.root, container), pid, limits)
+    if (waited === 'started') return { kind: 'started' }
+    if (waited !== 'not-there') return { kind: 'failed', reason: `the container's process is ${waited}` }
+  }
+  const said = await runProgram(runtime.launcher, [...runtime.globalArgs, 'start', container], limits)
   if (said.exitCode === 0 || /already running|in state running/.test(said.stderr)) return { kind: 'started' }
   return { kind: 'failed', reason: said.timedOut ? 'the runtime hung' : said.stderr }
 }

@@ -105,7 +105,7 @@ async function make(host: EngineContext, { spec, paths, image, ends, signal }: M
     restored: null,
     onRoot: (rootfs) => (root = hold(rootfs, O_RDONLY | O_DIRECTORY)),
   })
-  const go = await startContainer(runtime, paths.container, signal)
+  const go = await startContainer(runtime, paths, signal)
   if (go.kind === 'failed') throw new Error(`a machine could not be made ahead: ${go.reason.slice(-300)}`)
   const orders = hold(paths.orders, O_WRONLY | O_NONBLOCK)
   closeSync(both)
