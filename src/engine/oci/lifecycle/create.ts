@@ -6,6 +6,7 @@ import { EngineError } from '../../errors.ts'
 import type { StoredImage } from '../images/store.ts'
 import { createDisk, fillVolume } from '../storage/disks.ts'
 import { newMachine, statusOf, type EngineContext } from '../context.ts'
+import { hastenGracePeriods } from '../kernel/grace-periods.ts'
 import type { Attachment } from '../network/network.ts'
 import { checkReserve } from '../storage/pool.ts'
 import { beginMachine, newRecord, saveRecord } from './record.ts'
@@ -17,6 +18,8 @@ export function createMachine(host: EngineContext, spec: MachineSpec): Promise<M
   return host.lock(spec.id, async () => {
     const existing = host.machines.get(spec.id)
     if (existing) return statusOf(existing)
+    // Again: an engine of another instance sets it back when it ends.
+    hastenGracePeriods(host.paths.gracePeriods)
     await checkReserve(host.paths, host.reserveGb)
     return await host.images.hold([spec.imageDigest], async ([image]) => {
       const ready = image && host.ready.take(spec, image)
