@@ -16,10 +16,7 @@ let app: App
 beforeAll(async () => {
   domain = await createTestDomain()
   server = await startMailServer()
-  app = {
-    ...domain.app,
-    deliverMail: smtpTransport({ url: server.url, from: 'berth@berth.test', silentForMs: 300 }),
-  }
+  app = appThatWaits(20 * SECOND)
 })
 afterAll(async () => {
   await server.close()
@@ -29,6 +26,12 @@ beforeEach(async () => {
   await app.db.deleteFrom('mails').execute()
   server.treat('accept')
   server.received.length = 0
+})
+
+/** For a mail server that says nothing. */
+const appThatWaits = (silentForMs: number): App => ({
+  ...domain.app,
+  deliverMail: smtpTransport({ url: server.url, from: 'berth@berth.test', silentForMs }),
 })
 
 const mail: Mail = { to: 'ann@example.test', subject: 'A link', text: 'token-in-the-mail' }
@@ -80,7 +83,7 @@ describe('a mail', () => {
     async (how) => {
       const { id } = await post()
       server.treat(how)
-      await deliverMails(app)
+      await deliverMails(how === 'hang' ? appThatWaits(300) : app)
       expect(await left()).toMatchObject([{ id, attempts: 1 }])
       server.treat('accept')
       await deliverMails(app)
