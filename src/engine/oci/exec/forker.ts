@@ -14,6 +14,7 @@ import { atExpenseOf } from '../kernel/team-groups.ts'
 import { createSocketPair, sendWithFds } from '../kernel/unix-sockets.ts'
 import { execArgs } from '../runtime/runtime.ts'
 import { HELPER_DIR } from '../storage/mount-points.ts'
+import { canExecute } from '../warm-pool/executable.ts'
 import { reapOrphans, waitForChild } from './children.ts'
 import {
   aheadOf,
@@ -30,12 +31,20 @@ import { readPid } from './launch.ts'
 import { launchedWithin, launchRuntime } from './start-exec.ts'
 import type { Forker, Placed, StandbyKind } from './standby-state.ts'
 
-/** How long one waits to be asked. */
-const STANDS_MS = 60_000
+/** How long one waits to be asked: an agent that thinks has its next command as quickly. */
+const STANDS_MS = 10 * 60_000
+/** On this host. Each is a process with 48 kB of its machine's memory. */
+const MOST = 256
 /** It usually takes a millisecond. One that takes longer is used no more. */
 const ANSWERS_WITHIN_MS = 1000
 /** The descriptor at which it finds its socket. */
 const SOCKET_FD = 3
+
+export function mayMakeForker(host: EngineContext): boolean {
+  let count = 0
+  for (const { forkers } of host.machines.values()) count += forkers.size
+  return canExecute && count < MOST
+}
 
 /** Returns null if the runtime could not start one. */
 export async function makeForker(

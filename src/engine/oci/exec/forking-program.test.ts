@@ -6,10 +6,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
+import { canExecute } from '../warm-pool/executable.ts'
 import { closeFd, createPipe } from '../kernel/syscalls.ts'
 import { createSocketPair, sendWithFds } from '../kernel/unix-sockets.ts'
 import { waitForChild } from './children.ts'
-import { canFork, forkingProgram, REQUEST } from './forking-program.ts'
+import { forkingProgram, REQUEST } from './forking-program.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'berth-forker-'))
 const program = join(directory, 'fork')
@@ -58,7 +59,7 @@ async function fork({ socket, fd }: ReturnType<typeof start>, input: string, mor
   return said ?? ''
 }
 
-describe.runIf(canFork)('the program that forks', () => {
+describe.runIf(canExecute)('the program that forks', () => {
   it('executes its own arguments, with its own environment, once for each request', async () => {
     const forker = start(['/bin/cat', '/proc/self/cmdline', '-', '/proc/self/environ'], { A: 'b', C: '' })
     for (const input of ['first', 'second', 'third'])

@@ -11,13 +11,10 @@
 // Nothing of the unit can look into the program, or read its descriptors: it is not "dumpable", and its unit has no
 // power over such processes but to end them. What it executes is dumpable as ever. It ends with its engine.
 
-import { canExecute, executable } from '../warm-pool/executable.ts'
+import { executable } from '../warm-pool/executable.ts'
 
 /** Beside the helper, which each machine has. */
 export const FORKING_PROGRAM = 'fork'
-
-/** Without it, the runtime makes each standby. */
-export const canFork = canExecute
 
 /** `readelf` and `objdump -D -b binary -m i386:x86-64` show the same. */
 const code = [

@@ -19,8 +19,15 @@ import {
   removeFiles,
   waitingShell,
 } from './command.ts'
-import { dropForker, forkerOf, killPlaced, makeForker, putOff, removeForker } from './forker.ts'
-import { canFork } from './forking-program.ts'
+import {
+  dropForker,
+  forkerOf,
+  killPlaced,
+  makeForker,
+  mayMakeForker,
+  putOff,
+  removeForker,
+} from './forker.ts'
 import { killExec } from './kill-command.ts'
 import { readPid } from './launch.ts'
 import { openReader } from './pipes.ts'
@@ -37,9 +44,9 @@ export async function makeStandby(
   machine: Machine,
   kind: StandbyKind,
 ): Promise<Standby | null> {
-  if (!canFork) return await startStandby(host, machine, kind)
   const kept = forkerOf(machine, kind)
   if (kept !== null) return await forkStandby(host, machine, kind, kept)
+  if (!mayMakeForker(host)) return await startStandby(host, machine, kind)
   const forker = await makeForker(host, machine, kind)
   const standby = forker && (await fork(host, machine, kind, forker))
   if (forker !== null && standby === null) await removeForker(host, machine, forker)

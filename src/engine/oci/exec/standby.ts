@@ -5,8 +5,9 @@
 // it is signalled, killed and waited for.
 //
 // A machine has at most one for its own user and one for root: from the end of a command until none has come for a
-// while, and from its first start if it was made ahead (warm-pool). Of several commands at once the others have theirs
-// made as they come. A unit that ends or tampers with one harms its own next command alone.
+// while, and from its first start if it was made ahead (warm-pool). The others of several commands at once, and one that
+// comes later, have theirs made as they come (forker.ts). A unit that ends or tampers with one harms its own next command
+// alone.
 
 import { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -23,7 +24,7 @@ import type { Standby, StandbyEntry, StandbyKind } from './standby-state.ts'
 const STANDS_MS = 60_000
 /** How long a command waits for one that is being made. */
 const AWAITED_MS = 200
-/** On this host. Each is a process or two, with some hundred kilobytes of its machine's memory. */
+/** On this host. Each is a process, with some hundred kilobytes of its machine's memory. */
 const MOST = 64
 
 /** Has a standby made for the machine's next command, if it may have one. */
@@ -149,7 +150,7 @@ function mayHaveStandby({ record, ending, frozen, quiesced }: Machine, generatio
 
 function countStandbys(host: EngineContext): number {
   let count = 0
-  for (const { standbys, forkers } of host.machines.values()) count += Math.max(standbys.size, forkers.size)
+  for (const { standbys } of host.machines.values()) count += standbys.size
   return count
 }
 
