@@ -7,6 +7,7 @@ import { expect, vi } from 'vitest'
 import type { IsolationClass, MachineRef, MachineStatus } from '../../src/engine/engine.ts'
 import type { MachineRecord } from '../../src/engine/oci/lifecycle/record.ts'
 import { cgroupPath, openCgroups } from '../../src/engine/oci/kernel/cgroups.ts'
+import { reapOrphans } from '../../src/engine/oci/exec/children.ts'
 import { openOciEngine, type OciEngine, type OciOptions } from '../../src/engine/oci/oci-engine.ts'
 import { createPaths, type Paths } from '../../src/engine/oci/paths.ts'
 import { nameFirstRun } from '../../src/engine/oci/warm-pool/ready.ts'
@@ -123,6 +124,8 @@ export async function openHostEngine(
     close: async (): Promise<void> => {
       await engine.recover([])
       await engine.close()
+      // An engine that has run in this process has made it inherit the children of one that was killed in another.
+      void reapOrphans()
       try {
         // The kernel lets go of a loop device a moment after its last mount.
         const isClean = async () => expect(await hostStateOf(instance, dataDir, network)).toEqual(cleanHost)
