@@ -100,6 +100,7 @@ async function endUnwatched(host: EngineContext, machine: Machine): Promise<void
   if (machine.record.state !== 'running') return
   const { container } = host.paths.run(machine.record.spec.id, machine.record.generation)
   machine.losesProcesses = true
+  host.log.warn({ container }, 'a run is ended, because its monitor is gone')
   await killAll(host.cgroups, container)
   await recordKilled(host, machine)
 }
@@ -109,8 +110,11 @@ async function endUnreported(host: EngineContext, machine: Machine): Promise<voi
   const { generation } = machine.record
   await host.clock.sleep(REPORT_WAIT_MS)
   await recordEndIfExited(host, machine)
-  if (machine.record.generation === generation && !hasProcesses(host, machine))
-    await recordKilled(host, machine)
+  if (machine.record.state !== 'running' || machine.record.generation !== generation) return
+  if (hasProcesses(host, machine)) return
+  const { container } = host.paths.run(machine.record.spec.id, generation)
+  host.log.warn({ container }, 'a run has ended, and its monitor does not say how')
+  await recordKilled(host, machine)
 }
 
 function hasProcesses(host: EngineContext, { record }: Machine): boolean {
