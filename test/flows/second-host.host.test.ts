@@ -151,7 +151,7 @@ describe.each(partOf(isolationClasses, 1))('with %s, a second host', (isolation)
     expect(made.status, JSON.stringify(made.body)).toBe(201)
     const url = new URL(made.body.outputs['URL'] ?? '')
     expect(url.hostname).toMatch(/\.east\.berth\.localhost$/)
-    await eventually(async () => expect(await visit(url)).toContain('page of a host'), 20_000)
+    await eventually(async () => expect(await visit(url)).toContain('page of a host'), 60_000)
     const [web] = made.body.units
     const found = await exec(berth, unit, ['getent', 'hosts', web?.internalHost ?? ''])
     expect(found.stdout).toMatch(/^10\.\S+ +web/)
