@@ -6,29 +6,19 @@
 // nothing waits for it for long, and nothing that it says is believed but that there is something to look at.
 
 import { Socket } from 'node:net'
-import { writeFile } from 'node:fs/promises'
-import { getRuntime, type EngineContext, type Machine } from '../context.ts'
+import type { EngineContext, Machine } from '../context.ts'
 import { removeChild } from '../kernel/cgroups.ts'
 import { closeFd } from '../kernel/syscalls.ts'
-import { atExpenseOf } from '../kernel/team-groups.ts'
 import { createSocketPair, sendWithFds } from '../kernel/unix-sockets.ts'
 import { execArgs } from '../runtime/runtime.ts'
 import { HELPER_DIR } from '../storage/mount-points.ts'
 import { canExecute } from '../warm-pool/executable.ts'
-import { reapOrphans, waitForChild } from './children.ts'
-import {
-  aheadOf,
-  commandGroup,
-  filesOf,
-  loadProcess,
-  newExecName,
-  removeFiles,
-  waitingShell,
-} from './command.ts'
+import { reapOrphans } from './children.ts'
+import { removeFiles, waitingShell } from './command.ts'
 import { FORKING_PROGRAM, REQUEST } from './forking-program.ts'
 import { killExec } from './kill-command.ts'
-import { readPid } from './launch.ts'
-import { launchedWithin, launchRuntime } from './start-exec.ts'
+import { describeAhead, NOTHING_RUNS, untilRunning } from './start-ahead.ts'
+import { launchRuntime } from './start-exec.ts'
 import type { Forker, Placed, StandbyKind } from './standby-state.ts'
 
 /** How long one waits to be asked: an agent that thinks has its next command as quickly. */
@@ -52,27 +42,17 @@ export async function makeForker(
   machine: Machine,
   kind: StandbyKind,
 ): Promise<Forker | null> {
-  const { spec, generation } = machine.record
-  const paths = host.paths.run(spec.id, generation)
-  const name = newExecName()
-  const files = filesOf(paths, name)
   const args = [`${HELPER_DIR}/${FORKING_PROGRAM}`, ...waitingShell]
-  const described = aheadOf(await loadProcess(machine, paths), kind, args)
-  await writeFile(files.processFile, JSON.stringify(described), { mode: 0o600 })
-  const runtime = getRuntime(host, spec.isolation)
-  const charge = atExpenseOf(host.cgroups, spec.networkGroup)
-  const cgroupChild = commandGroup(host, paths, name)
-  const start = { runtime, charge, paths, files, cgroupChild, launching: machine.launching }
+  const { name, generation, start } = await describeAhead(host, machine, kind, args)
+  const { runtime, paths, files, cgroupChild } = start
   const [ours, its] = createSocketPair()
   const socket = new Socket({ fd: ours })
   const run = execArgs(runtime, paths.container, files, { cgroupChild, extraFd: SOCKET_FD })
   const launched = launchRuntime(start, run, ['ignore', 'ignore', 'ignore', its])
   closeFd(its)
-  const code = await launchedWithin(launched, runtime.deadlineMs)
-  const pid = code === 0 ? readPid(files.pidFile) : null
-  const exited = pid === null ? Promise.resolve(null) : waitForChild(pid)
-  const forker = { name, files, generation, pid: pid ?? 0, exited, ...talkOver(socket, ours) }
-  if (pid !== null) return forker
+  const running = await untilRunning(start, launched)
+  const forker = { name, files, generation, ...(running ?? NOTHING_RUNS), ...talkOver(socket, ours) }
+  if (running !== null) return forker
   await removeForker(host, machine, forker)
   return null
 }

@@ -2,12 +2,10 @@
 // costs a fork, and otherwise by the runtime.
 
 import { closeSync, fchownSync, writeFileSync } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
-import { getRuntime, type EngineContext, type Machine } from '../context.ts'
+import type { EngineContext, Machine } from '../context.ts'
 import { openEntry, processesIn, removeChild } from '../kernel/cgroups.ts'
 import { closeFd, createPipe } from '../kernel/syscalls.ts'
-import { atExpenseOf } from '../kernel/team-groups.ts'
 import type { RunPaths } from '../paths.ts'
 import { isOurs, waitForChild } from './children.ts'
 import {
@@ -29,9 +27,9 @@ import {
   removeForker,
 } from './forker.ts'
 import { killExec } from './kill-command.ts'
-import { readPid } from './launch.ts'
 import { openReader } from './pipes.ts'
-import { destroyReaders, launchedWithin, startExec, type StartedExec } from './start-exec.ts'
+import { describeAhead, NOTHING_RUNS, untilRunning } from './start-ahead.ts'
+import { destroyReaders, startExec, type StartedExec } from './start-exec.ts'
 import type { Forker, Standby, StandbyKind } from './standby-state.ts'
 
 /** How long one may take to see that no command comes any more. */
@@ -92,16 +90,16 @@ async function fork(
   closeSync(entry)
   for (const fd of ends) closeFd(fd)
   const pid = hasForked ? onlyProcessIn(host, paths, name) : null
-  const exited = pid === null ? Promise.resolve(null) : waitForChild(pid)
+  const running = pid === null ? null : { pid, exited: waitForChild(pid) }
   const started: StartedExec = {
     launcher: null,
     launched: Promise.resolve(0),
-    running: pid === null ? null : { pid, exited },
+    running,
     readers: readersOf(stdout.readEnd, stderr.readEnd),
     inputs: [script.writeEnd, stdin.writeEnd],
   }
-  const standby = { name, files, generation, pid: pid ?? 0, exited, started, forker }
-  if (pid !== null) return standby
+  const standby = { name, files, generation, ...(running ?? NOTHING_RUNS), started, forker }
+  if (running !== null) return standby
   closeStandby(standby)
   await killPlaced(host, machine, standby)
   return null
@@ -123,26 +121,19 @@ async function startStandby(
   machine: Machine,
   kind: StandbyKind,
 ): Promise<Standby | null> {
-  const { spec, generation } = machine.record
-  const paths = host.paths.run(spec.id, generation)
-  const name = newExecName()
-  const files = filesOf(paths, name)
-  const described = aheadOf(await loadProcess(machine, paths), kind, waitingShell)
-  await writeFile(files.processFile, JSON.stringify(described), { mode: 0o600 })
-  const runtime = getRuntime(host, spec.isolation)
-  const charge = atExpenseOf(host.cgroups, spec.networkGroup)
-  const cgroupChild = commandGroup(host, paths, name)
-  const started = startExec(
-    { runtime, charge, paths, files, cgroupChild, launching: machine.launching },
-    { hasStdin: true, extraInput: true },
-  )
-  const code = await launchedWithin(started, runtime.deadlineMs)
-  const pid = code === 0 ? readPid(files.pidFile) : null
-  const exited = pid === null ? Promise.resolve(null) : waitForChild(pid)
-  const running = pid === null ? null : { pid, exited }
+  const { name, generation, start } = await describeAhead(host, machine, kind, waitingShell)
+  const started = startExec(start, { hasStdin: true, extraInput: true })
+  const running = await untilRunning(start, started)
   const waits = { ...started, running }
-  const standby = { name, files, generation, pid: pid ?? 0, exited, started: waits, forker: null }
-  if (pid !== null) return standby
+  const standby = {
+    name,
+    files: start.files,
+    generation,
+    ...(running ?? NOTHING_RUNS),
+    started: waits,
+    forker: null,
+  }
+  if (running !== null) return standby
   await removeStandby(host, machine, standby)
   return null
 }
