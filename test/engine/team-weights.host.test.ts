@@ -98,16 +98,31 @@ describe.each<IsolationClass>(['runc', 'gvisor'])('with %s machines', (isolation
     await Promise.all([quiet, printing].map(({ id }) => host.engine().destroy(id)))
   })
 
+  const cpuFileOf = ({ id, generation }: MachineRef, file: { v1: string; v2: string }) => {
+    const { version, trees, main } = host.cgroups
+    const tree = version === 1 ? (trees['cpu'] ?? '') : main
+    const directory = groupDirectory(host.cgroups, tree, host.paths.run(id, generation).container)
+    return readFileSync(`${directory}/${version === 1 ? file.v1 : file.v2}`, 'utf8')
+  }
+  const quarter = { networkGroup: 9, size: { ...SMALL, cpus: 0.25 } }
+
+  it('what a machine did not use of its CPU is there for its next command, as much again as its quota', async () => {
+    const ref = await suite.running({}, quarter)
+    expect(Number(cpuFileOf(ref, { v1: 'cpu.cfs_burst_us', v2: 'cpu.max.burst' }))).toBe(25_000)
+    const bursts = () =>
+      Number(/^nr_bursts (\d+)$/m.exec(cpuFileOf(ref, { v1: 'cpu.stat', v2: 'cpu.stat' }))?.[1])
+    const usesMore = async () => {
+      await suite.sh(ref, 'i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done')
+      return bursts()
+    }
+    await expect.poll(usesMore, WAIT).toBeGreaterThan(0)
+    await host.engine().destroy(ref.id)
+  })
+
   it('a small machine has a whole CPU while it starts and, if it is probed, until a probe passes', async () => {
     const engine = () => host.engine()
-    const quotaOf = ({ id, generation }: MachineRef) => {
-      const { version, trees, main } = host.cgroups
-      const tree = version === 1 ? (trees['cpu'] ?? '') : main
-      const directory = groupDirectory(host.cgroups, tree, host.paths.run(id, generation).container)
-      const file = version === 1 ? 'cpu.cfs_quota_us' : 'cpu.max'
-      return Number(readFileSync(`${directory}/${file}`, 'utf8').split(' ')[0])
-    }
-    const quarter = { networkGroup: 9, size: { ...SMALL, cpus: 0.25 } }
+    const quotaOf = (ref: MachineRef) =>
+      Number(cpuFileOf(ref, { v1: 'cpu.cfs_quota_us', v2: 'cpu.max' }).split(' ')[0])
     const plain = await suite.running({}, quarter)
     const probed = await suite.running({ probed: true }, quarter)
     const adopted = await suite.running({ probed: true }, quarter)

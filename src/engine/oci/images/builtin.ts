@@ -167,7 +167,7 @@ function packed(directory: string): string {
 }
 
 /** Changes with the build procedure, so that older images are not taken for new ones. */
-const RECIPE = 2
+const RECIPE = 3
 
 export const entrypointPath = '/usr/local/bin/berth-entrypoint'
 

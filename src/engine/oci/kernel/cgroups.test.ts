@@ -83,9 +83,10 @@ describe('cgroup version 2', () => {
     expect(countOomKills(cgroups, 'unit_1-3')).toBe(1)
   })
 
-  it('sets the CPU quota and keeps the period', () => {
+  it('sets the CPU quota and as much again to save, and keeps the period', () => {
     setCpuQuota(openCgroups('ab12', root), 'unit_1-3', 25_000)
     expect(readFileSync(join(root, 'berth-ab12/unit_1-3/cpu.max'), 'utf8')).toBe('25000')
+    expect(readFileSync(join(root, 'berth-ab12/unit_1-3/cpu.max.burst'), 'utf8')).toBe('25000')
   })
 })
 
@@ -173,9 +174,10 @@ describe('cgroup version 1', () => {
     expect(countOomKills(cgroups, 'unit_1-3')).toBe(4)
   })
 
-  it('sets the CPU quota and keeps the period', () => {
+  it('sets the CPU quota and as much again to save, and keeps the period', () => {
     setCpuQuota(openCgroups('ab12', root), 'unit_1-3', 25_000)
     expect(readFileSync(join(root, 'cpu/berth-ab12/unit_1-3/cpu.cfs_quota_us'), 'utf8')).toBe('25000')
+    expect(readFileSync(join(root, 'cpu/berth-ab12/unit_1-3/cpu.cfs_burst_us'), 'utf8')).toBe('25000')
   })
 
   it('distinguishes a kill at the machine’s own limit from a kill because the host ran out of memory', () => {

@@ -101,12 +101,21 @@ export function thawGroup(cgroups: Cgroups, container: string): void {
   setFrozen(cgroups, groupDirectory(cgroups, cgroups.main, container), false)
 }
 
-/** Sets the CPU time in each period; the period is the runtime's (bundle.ts). */
+/**
+ * Sets the CPU time in each period; the period is the runtime's (bundle.ts). What a group has not used of a period it may
+ * use in a later one, as much again at most (decision 153).
+ */
 export function setCpuQuota(cgroups: Cgroups, container: string, quotaUs: number): void {
-  if (cgroups.version === 2)
-    tryWrite(`${groupDirectory(cgroups, cgroups.main, container)}/cpu.max`, `${quotaUs}`)
-  const tree = cgroups.trees['cpu']
-  if (tree) tryWrite(`${groupDirectory(cgroups, tree, container)}/cpu.cfs_quota_us`, `${quotaUs}`)
+  const [tree, quota, burst] =
+    cgroups.version === 2
+      ? [cgroups.main, 'cpu.max', 'cpu.max.burst']
+      : [cgroups.trees['cpu'], 'cpu.cfs_quota_us', 'cpu.cfs_burst_us']
+  if (tree === undefined) return
+  const directory = groupDirectory(cgroups, tree, container)
+  // The kernel takes no burst above the quota: of a smaller quota, the burst comes first.
+  tryWrite(`${directory}/${burst}`, '0')
+  tryWrite(`${directory}/${quota}`, `${quotaUs}`)
+  tryWrite(`${directory}/${burst}`, `${quotaUs}`)
 }
 
 /**
