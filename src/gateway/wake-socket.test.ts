@@ -16,6 +16,7 @@ import { stopUnit } from '../domain/units/stop.ts'
 import { systemClock } from '../lib/clock.ts'
 import { newId } from '../lib/ids.ts'
 import { silentLog } from '../lib/log.ts'
+import { openDatabase } from '../store/db.ts'
 import { findEndpointRoutes } from '../store/endpoints.ts'
 import { createWakeLeases, type WakeLeases } from './server-link/wake-leases.ts'
 import { connectToServer, type ServerClient } from './server-link/client.ts'
@@ -119,7 +120,8 @@ describe('the wake socket', () => {
   })
 
   it('returns an error while the database is unavailable', async () => {
-    const broken = { ...domain.app, db: domain.app.db.withSchema('nowhere') }
+    const db = openDatabase(`postgres:///berth?host=${directory}`, silentLog)
+    const broken = { ...domain.app, db }
     const other = join(directory, 'other.sock')
     const failing = await serveWakes(broken, { socketPath: other, socketGid: process.getegid?.() ?? 0 })
     const asked = connectToServer({
@@ -128,6 +130,7 @@ describe('the wake socket', () => {
     }).ask('use', { unitId: unit.id })
     await expect(asked).rejects.toThrow('cannot answer')
     await failing.close()
+    await db.destroy()
   })
 
   it('is removed when the server closes, and pending requests fail', async () => {

@@ -3,7 +3,6 @@
 
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { setTimeout as delay } from 'node:timers/promises'
 
 export const SECOND = 1000
 export const MINUTE = 60 * SECOND
@@ -26,10 +25,25 @@ export const systemClock: Clock = {
   // Not performance.now(), which counts from the start of the process.
   monotonicMs: () => Number(process.hrtime.bigint()) / 1e6,
   boot: readBoot(),
-  sleep: async (ms, signal) => {
-    await delay(ms, undefined, signal ? { signal } : {})
-  },
+  // Not that of `node:timers/promises`, which makes an error with a stack of its own for each wait that is aborted, as most
+  // are: they are deadlines.
+  sleep: (ms, signal) =>
+    new Promise((resolve, reject) => {
+      if (signal?.aborted) return reject(signal.reason)
+      const abort = () => {
+        clearTimeout(timer)
+        reject(signal?.reason)
+      }
+      const timer = setTimeout(() => {
+        signal?.removeEventListener('abort', abort)
+        resolve()
+      }, ms)
+      signal?.addEventListener('abort', abort, { once: true })
+    }),
 }
+
+/** Why a wait was aborted that is not needed any more: made once, since `abort()` alone makes an error each time. */
+export const NOT_NEEDED = new Error('not needed any more')
 
 /** If the kernel does not say, every process gets an id of its own. */
 function readBoot(): string {

@@ -3,6 +3,7 @@
 
 import { type Kysely, type RawBuilder, type Selectable, sql } from 'kysely'
 import { firstIdSince } from '../lib/ids.ts'
+import { prepare } from './prepared.ts'
 import type { Database } from './schema.ts'
 import type { AuditTable, Via } from './tables/audit.ts'
 
@@ -59,10 +60,14 @@ export async function insertAuditRows(db: Kysely<Database>, rows: AuditRow[]): P
     error_code: row.outcome?.errorCode ?? null,
     cost_delta_nanocents: 0,
   }))
-  await sql`
-    insert into audit select * from jsonb_populate_recordset(null::audit, ${storableJson(records)}::jsonb)
-  `.execute(db)
+  await insertRows(db, { rows: storableJson(records) })
 }
+
+const insertRows = prepare<never, { rows: string }>(
+  'insert_audit_rows',
+  ['rows'],
+  ({ rows }) => sql`insert into audit select * from jsonb_populate_recordset(null::audit, ${rows}::jsonb)`,
+)
 
 /** In JSON, NUL and lone surrogates are escapes. Text that only looks like one takes the slower path. */
 const REFUSED = /\\u(?:0000|d[89a-f])/
@@ -93,17 +98,23 @@ export async function closeAuditRows(
     error_code: outcome.errorCode,
     added: outcome.added,
   }))
-  await sql`
+  await closeRows(db, { rows: storableJson(rows) })
+}
+
+const closeRows = prepare<never, { rows: string }>(
+  'close_audit_rows',
+  ['rows'],
+  ({ rows }) => sql`
     update audit
     set target = ending.target, duration_ms = ending.duration_ms, status = ending.status,
         error_code = ending.error_code,
         input = coalesce(audit.input || ending.added, audit.input), cost_delta_nanocents = ${costMeanwhile()}
-    from jsonb_to_recordset(${storableJson(rows)}::jsonb) as ending (
+    from jsonb_to_recordset(${rows}::jsonb) as ending (
       id text, target text, duration_ms double precision, status integer, error_code text, added jsonb
     )
     where audit.id = ending.id and audit.status is null
-  `.execute(db)
-}
+  `,
+)
 
 /**
  * The cost of the call's unit from the beginning of the call to its end. The answer itself proves that the unit ran,

@@ -2,6 +2,7 @@
 // their revision: of concurrent changes one succeeds, and the others get the row that it wrote.
 
 import { type Kysely, sql } from 'kysely'
+import { prepare } from './prepared.ts'
 import type { Database } from './schema.ts'
 import type { RateWindowsTable, Spent } from './tables/rate-windows.ts'
 
@@ -30,10 +31,17 @@ export async function saveRateWindows(
     before: change.revision,
     revision: revisionAfter(change),
   }))
-  // Locked in order, to avoid deadlocks.
-  const { rows: lost } = await sql<{ credential_id: string } & Nullable<RateWindowsTable>>`
+  const lost = await replaceRows(db, { wanted: JSON.stringify(wanted) })
+  return new Map(lost.map((row) => [row.credential_id, toRow(row)]))
+}
+
+// Locked in order, to avoid deadlocks.
+const replaceRows = prepare<{ credential_id: string } & Nullable<RateWindowsTable>, { wanted: string }>(
+  'replace_rate_windows',
+  ['wanted'],
+  ({ wanted }) => sql`
     with wanted as materialized (
-      select * from jsonb_to_recordset(${JSON.stringify(wanted)}::jsonb)
+      select * from jsonb_to_recordset(${wanted}::jsonb)
         as wanted (credential_id text, spent_at timestamptz, spent jsonb, before bigint, revision bigint)
       order by credential_id
     ), locked as materialized (
@@ -57,9 +65,8 @@ export async function saveRateWindows(
     where wanted.credential_id not in (
       select credential_id from updated union all select credential_id from inserted
     )
-  `.execute(db)
-  return new Map(lost.map((row) => [row.credential_id, toRow(row)]))
-}
+  `,
+)
 
 export async function findRateWindow(
   db: Kysely<Database>,

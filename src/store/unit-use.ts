@@ -2,6 +2,7 @@
 
 import { type Kysely, sql } from 'kysely'
 import type { Database } from './schema.ts'
+import { prepare } from './prepared.ts'
 import { windowEnd } from './windows.ts'
 
 /**
@@ -12,16 +13,21 @@ export async function touchUnit(
   db: Kysely<Database>,
   { id, usedAt }: { id: string; usedAt: Date },
 ): Promise<boolean> {
-  const result = await db
-    .with('lazily', lazily)
-    .updateTable('units')
-    .from('lazily')
-    .set({ last_used_at: usedAt, sleeps_at: windowEnd(sql<Date>`${usedAt}::timestamptz`) })
-    .where('units.id', '=', id)
-    .where('units.state', '=', 'running')
-    .executeTakeFirst()
-  return result.numUpdatedRows === 1n
+  return (await touchOne(db, { id, usedAt })).length > 0
 }
+
+const touchOne = prepare<{ id: string }, { id: string; usedAt: Date }>(
+  'touch_unit',
+  ['id', 'usedAt'],
+  ({ id, usedAt }) => sql`
+    with lazily as (select set_config('synchronous_commit', 'off', true) as set)
+    update units
+    set last_used_at = ${usedAt}, sleeps_at = ${windowEnd(sql<Date>`${usedAt}::timestamptz`)}
+    from lazily
+    where units.id = ${id} and units.state = 'running'
+    returning units.id
+  `,
+)
 
 export type Touch = {
   ids: string[]

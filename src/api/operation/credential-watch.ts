@@ -3,7 +3,7 @@
 
 import type { Caller } from '../../domain/credentials/caller.ts'
 import { refuseStoppedByLimit } from '../../domain/units/admission/stop-beyond-limits.ts'
-import { SECOND } from '../../lib/clock.ts'
+import { NOT_NEEDED, SECOND } from '../../lib/clock.ts'
 import { toAppError } from '../http/errors.ts'
 import type { Gate, OperationRequest } from './call.ts'
 
@@ -21,7 +21,7 @@ export async function whileAllowed<T>(gate: Gate, watched: Watched, work: () => 
   try {
     return await work()
   } finally {
-    done.abort()
+    done.abort(NOT_NEEDED)
     await watching
   }
 }
@@ -40,8 +40,9 @@ async function endWithCredential(
       // The unit itself has ten seconds to end.
       if (commandIn !== null) await refuseStoppedByLimit(app, caller, commandIn)
     } catch (error) {
+      if (done.aborted) return
       const known = toAppError(error)
-      if (!done.aborted && ending.includes(known.status)) request.abort(known)
+      if (ending.includes(known.status)) request.abort(known)
     }
   }
 }

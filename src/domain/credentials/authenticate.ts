@@ -5,7 +5,6 @@
 import type { Kysely } from 'kysely'
 import type { App } from '../../app.ts'
 import { forbidden, unauthorized } from '../../contract/errors.ts'
-import { type Policy, policySchema } from '../../contract/policy.ts'
 import { batched } from '../../lib/concurrency/batch.ts'
 import { MINUTE } from '../../lib/clock.ts'
 import { type Credential, findByAccessTokens, findKeys, touchCredential } from '../../store/credentials.ts'
@@ -14,6 +13,7 @@ import { markAccessUsed } from '../../store/oauth-families.ts'
 import { setSessionTeam } from '../../store/sessions.ts'
 import { listMemberships } from '../../store/teams.ts'
 import type { Caller } from './caller.ts'
+import { completePolicy } from './complete-policy.ts'
 import { findLiveSession } from './sessions.ts'
 import { isPrefixOf, tokenMatches, tokenPrefix } from './token.ts'
 import { unrestrictedPolicy } from './unrestricted-policy.ts'
@@ -135,23 +135,8 @@ function toCaller(credential: Credential): Caller {
     networkGroup: credential.networkGroup,
     plan: credential.plan,
     role: 'member',
-    policy: completed(credential.policy),
+    policy: completePolicy(credential.policy),
   }
-}
-
-/** Policies as their text was completed; most calls come with one of a few. */
-const known = new Map<string, Policy>()
-const MAX_KNOWN_POLICIES = 1000
-
-/** By the schema, so that a policy stored before a field existed gets the field's default. */
-function completed(stored: Policy): Policy {
-  const text = JSON.stringify(stored)
-  const found = known.get(text)
-  if (found) return found
-  const policy = policySchema.parse(stored)
-  if (known.size >= MAX_KNOWN_POLICIES) known.clear()
-  known.set(text, policy)
-  return policy
 }
 
 export function isLive({ policy, revokedAt }: Pick<Credential, 'policy' | 'revokedAt'>, now: Date): boolean {

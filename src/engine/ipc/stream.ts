@@ -6,6 +6,9 @@ import type { ServerResponse } from 'node:http'
 import { encodeFrame, type FrameType } from './frames.ts'
 import { KEEP_ALIVE_MS } from './protocol.ts'
 
+/** Made once: each answer ends with it, since a reader goes when it has all of it. */
+const READER_GONE = new Error('the reader is gone')
+
 /** How much may be buffered for a reader that is not awaited. */
 const PUSHED_BYTES = 4 * 1024 * 1024
 
@@ -21,7 +24,7 @@ export type FrameStream = {
 
 export function openFrameStream(response: ServerResponse, closing: AbortSignal): FrameStream {
   const left = new AbortController()
-  response.once('close', () => left.abort(new Error('the reader is gone')))
+  response.once('close', () => left.abort(READER_GONE))
   const gone = AbortSignal.any([left.signal, closing])
   response.writeHead(200, { 'content-type': 'application/octet-stream' })
   response.flushHeaders()

@@ -1,6 +1,6 @@
 // Waits for work for a limited time. The work goes on if it takes longer.
 
-import type { Clock } from '../clock.ts'
+import { type Clock, NOT_NEEDED } from '../clock.ts'
 
 /** Returns true if the work completed, false on a timeout. Throws the work's error if that comes first. */
 export async function completesWithin(clock: Clock, ms: number, work: Promise<unknown>): Promise<boolean> {
@@ -14,6 +14,6 @@ export async function completesWithin(clock: Clock, ms: number, work: Promise<un
   try {
     return await Promise.race([work.then(() => true), late])
   } finally {
-    done.abort()
+    done.abort(NOT_NEEDED)
   }
 }

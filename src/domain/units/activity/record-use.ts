@@ -2,7 +2,7 @@
 // packets from siblings. Reading the unit itself is not a use.
 
 import type { App } from '../../../app.ts'
-import { MINUTE, SECOND } from '../../../lib/clock.ts'
+import { MINUTE, NOT_NEEDED, SECOND } from '../../../lib/clock.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
 import { touchUnit, touchUnits } from '../../../store/unit-use.ts'
 
@@ -51,7 +51,7 @@ async function renewing<T>(app: App, unit: UnitRecord, work: () => Promise<T>): 
   try {
     return await work()
   } finally {
-    done.abort()
+    done.abort(NOT_NEEDED)
     await renewed
     if (app.clock.monotonicMs() - startedMs > SHORT_MS) await recordUse(app, unit).catch(logFailure(app))
   }

@@ -95,14 +95,14 @@ const TIMEOUT_MS = SECOND
 async function thawThenClaim(app: App, unit: UnitRecord, onMayRun: () => void): Promise<void> {
   let begun: Promise<void> = Promise.resolve()
   const starting = await app.teamLocks(unit.teamId, async () => {
+    // It has left this process by now, and the database is asked at once: a visitor waits for the later of the two.
     begun = beginThaw(app, unit)
-    // It has left this process before the other question is put together, which takes as long as the way there.
-    await setImmediate()
+    const inTime = completesWithin(app.clock, TIMEOUT_MS, begun).catch(() => {})
     try {
       await checkLastCredential(app, app.db, unit)
       begun.then(onMayRun, () => {})
-      await completesWithin(app.clock, TIMEOUT_MS, begun).catch(() => {})
-      // The answer has left, too, before the change is put together.
+      await inTime
+      // The answer has left before the change is put together.
       await setImmediate()
       const taken = await admitUnitInTeamLock(app, null, unit, 'thaw')
       if (!taken) app.activity.events.emit('runEnded', unit.id, unit.hostId)

@@ -5,12 +5,13 @@
 import type { Kysely } from 'kysely'
 import type { App } from '../../../app.ts'
 import { nextState } from '../../../contract/states.ts'
-import { type Policy, policySchema } from '../../../contract/policy.ts'
+import type { Policy } from '../../../contract/policy.ts'
 import { isId } from '../../../lib/ids.ts'
 import type { Database } from '../../../store/db.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
 import { checkAfforded, readSpending } from '../../billing/afford.ts'
 import type { Caller } from '../../credentials/caller.ts'
+import { completePolicy } from '../../credentials/complete-policy.ts'
 import { unrestrictedPolicy } from '../../credentials/unrestricted-policy.ts'
 import { checkConcurrency } from '../../policies/check.ts'
 import { inTransactionOfLockedTeam } from '../../transactions/transactions.ts'
@@ -80,5 +81,5 @@ export async function checkLastCredential(
 function policyOf(heldBy: string, stored: unknown): Policy {
   if (isId('session', heldBy)) return unrestrictedPolicy
   if (stored === null) throw new Error('the credential that last held a unit is gone')
-  return policySchema.parse(stored)
+  return completePolicy(stored)
 }

@@ -6,7 +6,6 @@ import type { App } from '../../../app.ts'
 import { teamSecretsOf } from '../../../contract/env.ts'
 import { unauthorized, validation } from '../../../contract/errors.ts'
 import { InvalidImageReference, parseImageReference } from '../../../contract/image-reference.ts'
-import { policySchema } from '../../../contract/policy.ts'
 import type { Database } from '../../../store/db.ts'
 import { type ActiveUnits, findActiveUnits } from '../../../store/active-units.ts'
 import { findAdmission, type Spending } from '../../../store/spending.ts'
@@ -15,6 +14,7 @@ import { readSpending } from '../../billing/afford.ts'
 import { sizeNanoCentsPerHour } from '../../billing/prices.ts'
 import { isLive } from '../../credentials/authenticate.ts'
 import type { Caller } from '../../credentials/caller.ts'
+import { completePolicy } from '../../credentials/complete-policy.ts'
 import { type EffectivePolicy, checkUnit } from '../../policies/check.ts'
 import { sizeDiskGb } from './disk-limits.ts'
 
@@ -66,7 +66,7 @@ function effectiveNow(
   const { live, plan, revokedAt, teamEgress } = holding
   if (kind === 'session') return { bounds: effectivePolicyOf(app, { policy, plan }, teamEgress), live }
   if (holding.policy === null) throw unauthorized()
-  const current = policySchema.parse(holding.policy)
+  const current = completePolicy(holding.policy)
   if (!isLive({ policy: current, revokedAt }, app.clock.now())) throw unauthorized()
   return { bounds: effectivePolicyOf(app, { policy: current, plan }, teamEgress), live }
 }
