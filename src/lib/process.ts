@@ -2,6 +2,7 @@
 // through a shell.
 
 import { spawn } from 'node:child_process'
+import type { Readable, Writable } from 'node:stream'
 
 export type RunOptions = {
   /** Written to standard input, which is then closed. Without it, standard input is /dev/null. */
@@ -13,17 +14,44 @@ export type RunOptions = {
   /** The whole environment of the child. Default: only PATH, so that no secret leaks. */
   env?: Record<string, string>
   cwd?: string
-  uid?: number
-  gid?: number
   signal?: AbortSignal
 }
 
-export type RunResult = {
-  exitCode: number | null
-  signal: NodeJS.Signals | null
+export type RunResult = Ended & {
   stdout: string
   stderr: string
   timedOut: boolean
+}
+
+/** Both are null if nobody knows. */
+export type Ended = { exitCode: number | null; signal: NodeJS.Signals | null }
+
+/** A program that has been started for `run`, in a process group of its own. */
+export type Child = {
+  /** Null: /dev/null. */
+  stdin: Writable | null
+  stdout: Readable
+  stderr: Readable
+  /** Resolves when it has ended and its outputs are closed. Rejects if it could not be started. */
+  ended: Promise<Ended>
+  /** Sends SIGKILL to its process group. */
+  kill: () => void
+}
+
+export type StartChild = (
+  command: string,
+  args: string[],
+  options: { hasStdin: boolean; env: Record<string, string>; cwd?: string },
+) => Child
+
+export type Runner = {
+  /**
+   * Runs a program to its end. A failure returns the same type as a success; it only rejects if the program cannot be
+   * started.
+   */
+  run: (command: string, args: string[], options: RunOptions) => Promise<RunResult>
+  /** Runs a program and returns its standard output; throws ProcessFailed unless it exits with 0. */
+  runOrThrow: (command: string, args: string[], options: RunOptions) => Promise<string>
 }
 
 /** How long to wait after the kill. */
@@ -31,59 +59,72 @@ const GIVE_UP_AFTER_MS = 2000
 
 export const SAFE_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
-/**
- * Runs a program to its end. A failure returns the same type as a success; it only rejects if the program cannot be
- * started.
- */
-export async function run(command: string, args: string[], options: RunOptions): Promise<RunResult> {
+/** `run` and `runOrThrow` with another way to start a program. */
+export function createRunner(start: StartChild): Runner {
+  const run: Runner['run'] = async (command, args, options) => {
+    const { stdin, env = { PATH: SAFE_PATH }, cwd, signal, maxOutputBytes, timeoutMs } = options
+    const hasStdin = stdin !== undefined
+    const child = start(command, args, { hasStdin, env, ...(cwd === undefined ? {} : { cwd }) })
+    const gaveUp = Promise.withResolvers<Ended>()
+    let giveUp: NodeJS.Timeout | undefined
+    const kill = () => {
+      child.kill()
+      // The process cannot be killed, or a descendant outside of its group holds the output: do not wait any longer.
+      giveUp ??= setTimeout(() => {
+        child.stdout.destroy()
+        child.stderr.destroy()
+        gaveUp.resolve({ exitCode: null, signal: 'SIGKILL' })
+      }, GIVE_UP_AFTER_MS)
+    }
+    let timedOut = false
+    const timer = setTimeout(() => {
+      timedOut = true
+      kill()
+    }, timeoutMs)
+    signal?.addEventListener('abort', kill, { once: true })
+    if (signal?.aborted) kill()
+
+    const stdout = collect(child.stdout, maxOutputBytes)
+    const stderr = collect(child.stderr, maxOutputBytes)
+    // The child may end without reading its input: EPIPE is not an error here.
+    child.stdin?.on('error', () => {})
+    child.stdin?.end(stdin)
+    try {
+      const ended = await Promise.race([child.ended, gaveUp.promise])
+      return { ...ended, stdout: stdout(), stderr: stderr(), timedOut }
+    } finally {
+      clearTimeout(timer)
+      clearTimeout(giveUp)
+      signal?.removeEventListener('abort', kill)
+    }
+  }
+  const runOrThrow: Runner['runOrThrow'] = async (command, args, options) => {
+    const result = await run(command, args, options)
+    if (result.exitCode !== 0 || result.timedOut) throw new ProcessFailed(command, args, result)
+    return result.stdout
+  }
+  return { run, runOrThrow }
+}
+
+export const { run, runOrThrow } = createRunner((command, args, { hasStdin, env, cwd }) => {
   const child = spawn(command, args, {
     // In its own process group, so that a timeout kills every descendant.
     detached: true,
-    stdio: [options.stdin === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
-    env: options.env ?? { PATH: SAFE_PATH },
-    ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
-    ...(options.uid === undefined ? {} : { uid: options.uid }),
-    ...(options.gid === undefined ? {} : { gid: options.gid }),
+    stdio: [hasStdin ? 'pipe' : 'ignore', 'pipe', 'pipe'],
+    env,
+    ...(cwd === undefined ? {} : { cwd }),
   })
-  const gaveUp = Promise.withResolvers<[null, NodeJS.Signals]>()
-  let giveUp: NodeJS.Timeout | undefined
-  const killGroup = () => {
+  const ended = new Promise<Ended>((resolve, reject) => {
+    child.once('error', reject)
+    child.once('close', (exitCode, signal) => resolve({ exitCode, signal }))
+  })
+  const kill = () => {
     if (child.pid !== undefined) killProcessGroup(child.pid)
-    // The process cannot be killed, or a descendant outside of its group holds the output: do not wait any longer.
-    giveUp = setTimeout(() => {
-      child.stdout?.destroy()
-      child.stderr?.destroy()
-      gaveUp.resolve([null, 'SIGKILL'])
-    }, GIVE_UP_AFTER_MS)
   }
-  let timedOut = false
-  const timer = setTimeout(() => {
-    timedOut = true
-    killGroup()
-  }, options.timeoutMs)
-  options.signal?.addEventListener('abort', killGroup, { once: true })
-  if (options.signal?.aborted) killGroup()
-
-  const stdout = collect(child.stdout, options.maxOutputBytes)
-  const stderr = collect(child.stderr, options.maxOutputBytes)
-  try {
-    const ended = new Promise<[number | null, NodeJS.Signals | null]>((resolve, reject) => {
-      child.once('error', reject)
-      child.once('close', (code, signal) => resolve([code, signal]))
-    })
-    if (child.stdin) {
-      // The child may end without reading its input: EPIPE is not an error here.
-      child.stdin.on('error', () => {})
-      child.stdin.end(options.stdin)
-    }
-    const [exitCode, signal] = await Promise.race([ended, gaveUp.promise])
-    return { exitCode, signal, stdout: stdout(), stderr: stderr(), timedOut }
-  } finally {
-    clearTimeout(timer)
-    clearTimeout(giveUp)
-    options.signal?.removeEventListener('abort', killGroup)
-  }
-}
+  const { stdin, stdout, stderr } = child
+  if (stdout === null || stderr === null) throw new Error('a program was started without its outputs')
+  return { stdin, stdout, stderr, ended, kill }
+})
 
 export class ProcessFailed extends Error {
   readonly result: RunResult
@@ -94,13 +135,6 @@ export class ProcessFailed extends Error {
   }
 }
 
-/** Runs a program and returns its standard output; throws ProcessFailed unless it exits with 0. */
-export async function runOrThrow(command: string, args: string[], options: RunOptions): Promise<string> {
-  const result = await run(command, args, options)
-  if (result.exitCode !== 0 || result.timedOut) throw new ProcessFailed(command, args, result)
-  return result.stdout
-}
-
 export function killProcessGroup(pid: number): void {
   try {
     process.kill(-pid, 'SIGKILL')
@@ -109,10 +143,10 @@ export function killProcessGroup(pid: number): void {
   }
 }
 
-function collect(stream: NodeJS.ReadableStream | null, maxBytes = 1024 * 1024): () => string {
+function collect(stream: Readable, maxBytes = 1024 * 1024): () => string {
   const chunks: Buffer[] = []
   let bytes = 0
-  stream?.on('data', (chunk: Buffer) => {
+  stream.on('data', (chunk: Buffer) => {
     const room = maxBytes - bytes
     if (room <= 0) return
     chunks.push(chunk.length > room ? chunk.subarray(0, room) : chunk)

@@ -48,8 +48,14 @@ describe.each(['runc', 'gvisor'] as const)('with %s', (isolation) => {
   })
 
   const signalRun = ({ id, generation }: MachineRef, signal: NodeJS.Signals) => {
-    for (const pid of processesIn(host.cgroups, host.paths.run(id, generation).container))
-      process.kill(pid, signal)
+    for (const pid of processesIn(host.cgroups, host.paths.run(id, generation).container)) {
+      try {
+        process.kill(pid, signal)
+      } catch (error) {
+        // Those of a sandbox end with it.
+        if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+      }
+    }
   }
 
   const destroyed = async (id: string) => {

@@ -3,7 +3,8 @@
 
 import { access, constants, mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { run, SAFE_PATH } from '../../../lib/process.ts'
+import { SAFE_PATH } from '../../../lib/process.ts'
+import { run } from '../kernel/programs.ts'
 
 export type Criu = {
   /** Stored in the manifest of a checkpoint: no other version can restore it. */

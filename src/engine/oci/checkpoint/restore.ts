@@ -3,7 +3,7 @@
 
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { runOrThrow } from '../../../lib/process.ts'
+import { runOrThrow } from '../kernel/programs.ts'
 import { HELPER, sysctl } from '../runtime/bundle.ts'
 import { type Cgroups, dissolveChildren } from '../kernel/cgroups.ts'
 import type { Restored } from '../runtime/monitor.ts'

@@ -13,7 +13,7 @@ import { createSocketPair, sendWithFds } from '../kernel/unix-sockets.ts'
 import { execArgs } from '../runtime/runtime.ts'
 import { HELPER_DIR } from '../storage/mount-points.ts'
 import { canExecute } from '../warm-pool/executable.ts'
-import { reapOrphans } from './children.ts'
+import { reapOrphans } from '../kernel/children.ts'
 import { removeFiles, waitingShell } from './command.ts'
 import { FORKING_PROGRAM, REQUEST } from './forking-program.ts'
 import { killExec } from './kill-command.ts'
@@ -48,7 +48,7 @@ export async function makeForker(
   const [ours, its] = createSocketPair()
   const socket = new Socket({ fd: ours })
   const run = execArgs(runtime, paths.container, files, { cgroupChild, extraFd: SOCKET_FD })
-  const launched = launchRuntime(start, run, ['ignore', 'ignore', 'ignore', its])
+  const launched = launchRuntime(start, run, [null, null, null, its])
   closeFd(its)
   const running = await untilRunning(start, launched)
   const forker = { name, files, generation, ...(running ?? NOTHING_RUNS), ...talkOver(socket, ours) }

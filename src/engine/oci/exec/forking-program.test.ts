@@ -9,7 +9,7 @@ import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { canExecute } from '../warm-pool/executable.ts'
 import { closeFd, createPipe } from '../kernel/syscalls.ts'
 import { createSocketPair, sendWithFds } from '../kernel/unix-sockets.ts'
-import { waitForChild } from './children.ts'
+import { waitForChild } from '../kernel/children.ts'
 import { forkingProgram, REQUEST } from './forking-program.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'berth-forker-'))

@@ -5,7 +5,7 @@ import type { TerminalSignal } from '../../terminal.ts'
 import { getRuntime, type EngineContext, type Machine } from '../context.ts'
 import { killAll, listChildren, removeChild } from '../kernel/cgroups.ts'
 import type { RunPaths } from '../paths.ts'
-import { reapOrphans } from './children.ts'
+import { reapOrphans } from '../kernel/children.ts'
 import { filesOf, loadProcess, markerOf, removeFiles } from './command.ts'
 import { signalInsideGvisor } from './signal-in-gvisor.ts'
 

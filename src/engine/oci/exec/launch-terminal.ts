@@ -2,13 +2,14 @@
 // exits; the process of its pid file (the command with runc, its watcher with runsc) then becomes our child and ends as
 // the command does.
 
-import { spawn } from 'node:child_process'
 import { rmSync, writeSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { ReadStream } from 'node:tty'
 import { killProcessGroup, SAFE_PATH } from '../../../lib/process.ts'
 import type { TerminalSignal, TerminalSize } from '../../terminal.ts'
-import { closeFd } from '../kernel/syscalls.ts'
+import { waitForChild } from '../kernel/children.ts'
+import { startProgram } from '../kernel/programs.ts'
+import { closeFd, createPipe } from '../kernel/syscalls.ts'
 import {
   acceptConnection,
   listenForTerminal,
@@ -17,10 +18,9 @@ import {
   signalForeground,
 } from '../kernel/terminals.ts'
 import { terminalArgs } from '../runtime/runtime.ts'
-import { waitForChild } from './children.ts'
 import { trackLaunch } from './launching.ts'
 import { type Attempt, type Launch, type Outcome, readPid, signalGroup } from './launch.ts'
-import { drain, pump } from './pipes.ts'
+import { drain, openReader, pump } from './pipes.ts'
 
 const NOT_EXECUTABLE = 126
 const MAX_COMPLAINT = 4096
@@ -36,19 +36,16 @@ export function launchTerminal(launch: Launch & { size: TerminalSize }): Attempt
   const listener = listenForTerminal(consoleSocket)
   const args = terminalArgs(runtime, paths.container, { ...files, consoleSocket }, cgroupChild)
   const [command, commandArgs] = launch.charge(runtime.binary, args)
-  const launcher = spawn(command, commandArgs, {
-    env: { PATH: SAFE_PATH },
-    stdio: ['ignore', 'ignore', 'pipe'],
-    detached: true,
-  })
+  const stderr = createPipe()
+  const stdio = [null, null, stderr.writeEnd]
+  const launcher = startProgram(command, commandArgs, { env: { PATH: SAFE_PATH }, stdio })
+  closeFd(stderr.writeEnd)
+  const complaints = openReader(stderr.readEnd)
   let complaint = ''
-  launcher.stderr.on('data', (data: Buffer) => {
+  complaints.on('data', (data: Buffer) => {
     complaint = (complaint + data.toString('utf8')).slice(0, MAX_COMPLAINT)
   })
-  const launched = new Promise<number>((resolve, reject) => {
-    launcher.once('error', reject)
-    launcher.once('exit', (code) => resolve(code ?? NOT_EXECUTABLE))
-  })
+  const launched = launcher.ended.then(({ exitCode }) => exitCode ?? NOT_EXECUTABLE)
   trackLaunch(launch.launching, launched)
 
   let cancelled = false
@@ -89,12 +86,13 @@ export function launchTerminal(launch: Launch & { size: TerminalSize }): Attempt
   return {
     outcome: Promise.race([follow(), letGo.promise]).finally(() => {
       over.abort()
+      complaints.destroy()
       rmSync(consoleSocket, { force: true })
     }),
     readerFailed: readerFailed.promise,
     cancel: () => void (cancelled = true),
     letGo: () => {
-      if (launcher.pid !== undefined && launcher.exitCode === null) killProcessGroup(launcher.pid)
+      launcher.kill()
       // The watcher of a sandbox that does not answer.
       if (running && !runtime.execDetaches) killProcessGroup(running.pid)
       void Promise.race([readerFailed.promise, Promise.resolve()]).then(

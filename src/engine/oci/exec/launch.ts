@@ -2,8 +2,7 @@
 
 import { existsSync, readFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
-import { killProcessGroup } from '../../../lib/process.ts'
-import { waitForChild } from './children.ts'
+import { waitForChild } from '../kernel/children.ts'
 import { drain, feed, type OnOutput, type Pump, pump, type Stdin } from './pipes.ts'
 import { destroyReaders, type Readers, type Start, startExec, type StartedExec } from './start-exec.ts'
 import type { TerminalSignal, TerminalSize } from '../../terminal.ts'
@@ -73,9 +72,7 @@ export function followExec(
   return attempt({
     follow: (watch) =>
       follow({ ...launch, ...readers, ...watch, launched, running, onBegun }).finally(() => (pid = null)),
-    abandon: () => {
-      if (launcher?.pid !== undefined && launcher.exitCode === null) killProcessGroup(launcher.pid)
-    },
+    abandon: () => launcher?.kill(),
     close: () => {
       input?.giveUp()
       destroyReaders(readers)

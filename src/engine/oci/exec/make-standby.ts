@@ -7,7 +7,7 @@ import type { EngineContext, Machine } from '../context.ts'
 import { openEntry, processesIn, removeChild } from '../kernel/cgroups.ts'
 import { closeFd, createPipe } from '../kernel/syscalls.ts'
 import type { RunPaths } from '../paths.ts'
-import { isOurs, waitForChild } from './children.ts'
+import { isOurs, waitForChild } from '../kernel/children.ts'
 import {
   aheadOf,
   commandGroup,

@@ -4,7 +4,7 @@
 import { randomBytes } from 'node:crypto'
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { run } from '../../../lib/process.ts'
+import { run } from '../kernel/programs.ts'
 import type { TerminalSignal } from '../../terminal.ts'
 import { execProcess, HELPER, type Process } from '../runtime/bundle.ts'
 import { execArgs, type Runtime } from '../runtime/runtime.ts'

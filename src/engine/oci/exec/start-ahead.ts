@@ -3,7 +3,7 @@
 import { writeFile } from 'node:fs/promises'
 import { getRuntime, type EngineContext, type Machine } from '../context.ts'
 import { atExpenseOf } from '../kernel/team-groups.ts'
-import { waitForChild } from './children.ts'
+import { waitForChild } from '../kernel/children.ts'
 import { aheadOf, commandGroup, filesOf, loadProcess, newExecName } from './command.ts'
 import { readPid } from './launch.ts'
 import { launchedWithin, type Start, type StartedExec } from './start-exec.ts'

@@ -2,11 +2,11 @@
 // launch.ts. runc passes our pipes on and exits, so that the command becomes our child; runsc stays until the command
 // ends, and has its own pipe for its messages: output of a command is never taken for the runtime's, nor the reverse.
 
-import { type ChildProcess, spawn } from 'node:child_process'
 import type { Socket } from 'node:net'
-import { killProcessGroup, SAFE_PATH } from '../../../lib/process.ts'
+import { SAFE_PATH } from '../../../lib/process.ts'
 import { type Launching, trackLaunch } from './launching.ts'
 import { openReader } from './pipes.ts'
+import { type Program, startProgram } from '../kernel/programs.ts'
 import { closeFd, createPipe } from '../kernel/syscalls.ts'
 import type { Charge } from '../kernel/team-groups.ts'
 import type { RunPaths } from '../paths.ts'
@@ -33,15 +33,13 @@ export type Readers = {
   complaints: Socket
 }
 
-type Stdio = (number | 'ignore')[]
-
 /** The runtime's own process; `launched` resolves with its exit code. */
-export type Launched = { launcher: ChildProcess; launched: Promise<number> }
+export type Launched = { launcher: Program; launched: Promise<number> }
 
 /** An exec that is being started, with pipes that are not read or written yet. */
 export type StartedExec = {
   /** Null: no runtime started it. */
-  launcher: ChildProcess | null
+  launcher: Program | null
   launched: Promise<number>
   /** Where it is already known that it runs, and waited for that it ends. */
   running: { pid: number; exited: Promise<number | null> } | null
@@ -73,7 +71,7 @@ export function startExec(
   })
   const outputs = [stdout, ...(complaints ? [complaints] : []), stderr].map(({ writeEnd }) => writeEnd)
   const inputs = [stdin, extra].filter((pipe) => pipe !== null)
-  const stdio: Stdio = [stdin?.readEnd ?? 'ignore', ...outputs, ...(extra ? [extra.readEnd] : [])]
+  const stdio = [stdin?.readEnd ?? null, ...outputs, ...(extra ? [extra.readEnd] : [])]
   const { launcher, launched } = launchRuntime(start, args, stdio)
   for (const fd of [...outputs, ...inputs.map(({ readEnd }) => readEnd)]) closeFd(fd)
   const commandStderr = openReader(stderr.readEnd)
@@ -85,13 +83,14 @@ export function startExec(
   return { launcher, launched, running: null, readers, inputs: inputs.map(({ writeEnd }) => writeEnd) }
 }
 
-export function launchRuntime({ runtime, charge, launching }: Start, args: string[], stdio: Stdio): Launched {
+export function launchRuntime(
+  { runtime, charge, launching }: Start,
+  args: string[],
+  stdio: (number | null)[],
+): Launched {
   const [command, commandArgs] = charge(runtime.binary, args)
-  const launcher = spawn(command, commandArgs, { env: { PATH: SAFE_PATH }, stdio, detached: true })
-  const launched = new Promise<number>((resolve, reject) => {
-    launcher.once('error', reject)
-    launcher.once('exit', (code) => resolve(code ?? NOT_EXECUTABLE))
-  })
+  const launcher = startProgram(command, commandArgs, { env: { PATH: SAFE_PATH }, stdio })
+  const launched = launcher.ended.then(({ exitCode }) => exitCode ?? NOT_EXECUTABLE)
   // runsc stays until the command ends, outside the machine: a freeze does not stop it.
   if (runtime.execDetaches) trackLaunch(launching, launched)
   return { launcher, launched }
@@ -102,9 +101,7 @@ export async function launchedWithin(
   { launcher, launched }: Pick<StartedExec, 'launcher' | 'launched'>,
   timeoutMs: number,
 ): Promise<number | null> {
-  const timer = setTimeout(() => {
-    if (launcher?.pid !== undefined) killProcessGroup(launcher.pid)
-  }, timeoutMs)
+  const timer = setTimeout(() => launcher?.kill(), timeoutMs)
   const code = await launched.catch(() => null)
   clearTimeout(timer)
   return code

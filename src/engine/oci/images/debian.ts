@@ -1,6 +1,6 @@
 // The source of Debian packages for built-in images: the same as this host's, so that it works here.
 
-import { run } from '../../../lib/process.ts'
+import { run } from '../kernel/programs.ts'
 
 export const SUITE = 'bookworm'
 const DEBIAN = 'http://deb.debian.org/debian'

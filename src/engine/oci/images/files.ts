@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto'
 import { rename, writeFile } from 'node:fs/promises'
-import { runOrThrow } from '../../../lib/process.ts'
+import { runOrThrow } from '../kernel/programs.ts'
 
 const REMOVE_TIMEOUT_MS = 300_000
 

@@ -4,7 +4,7 @@
 import { join } from 'node:path'
 import { type Clock, MINUTE } from '../../../lib/clock.ts'
 import type { Log } from '../../../lib/log.ts'
-import { run } from '../../../lib/process.ts'
+import { run } from '../kernel/programs.ts'
 import { buildImage, type Builder } from './build.ts'
 import { openBuilds } from './builds.ts'
 import { type BuiltIn, builtIns, referenceOf } from './builtin.ts'

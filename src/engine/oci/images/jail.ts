@@ -12,7 +12,8 @@
 
 import { fileURLToPath } from 'node:url'
 import type { Account } from '../../../lib/system-users.ts'
-import { run, type RunResult } from '../../../lib/process.ts'
+import type { RunResult } from '../../../lib/process.ts'
+import { run } from '../kernel/programs.ts'
 import { type Charge, unchanged } from '../kernel/team-groups.ts'
 
 export type Jail = {

@@ -16,7 +16,7 @@ import { mkdir, readdir, rename, stat, utimes, writeFile } from 'node:fs/promise
 import { join } from 'node:path'
 import { z } from 'zod'
 import type { Clock } from '../../../lib/clock.ts'
-import { runOrThrow } from '../../../lib/process.ts'
+import { runOrThrow } from '../kernel/programs.ts'
 import { readIfThere } from '../../../lib/read-if-there.ts'
 import type { Image } from '../../engine.ts'
 import type { VolumeData } from './builtin.ts'

@@ -5,31 +5,31 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, expect, it } from 'vitest'
 import { spawnProgram } from './spawning.ts'
-import { tryWait } from './syscalls.ts'
+import { type EndOfChild, tryWait } from './syscalls.ts'
 
 const directory = realpathSync(mkdtempSync(join(tmpdir(), 'berth-spawn-')))
 afterAll(() => rmSync(directory, { recursive: true }))
 
 /** The threads of this tier get no signal when a child ends. */
-async function ended(pid: number): Promise<number> {
+async function ended(pid: number): Promise<EndOfChild> {
   for (;;) {
     const outcome = tryWait(pid)
-    if (outcome.kind === 'ended') return outcome.code
+    if (outcome.kind === 'ended') return outcome.end
     await delay(2)
   }
 }
 
 /** Returns what a shell script prints, and how it ended. */
-async function sh(script: string, more: string[] = []): Promise<{ said: string; code: number }> {
+async function sh(script: string, more: string[] = []): Promise<{ said: string; end: EndOfChild }> {
   const path = join(directory, 'said')
   const file = openSync(path, 'w')
   const held = openSync('/dev/null', 'r')
   const env = { PATH: '/usr/bin:/bin', ONE: "it's\n1" }
   const stdio = [null, file, file, held]
   const pid = spawnProgram('/bin/sh', ['-c', script, 'sh', ...more], { env, cwd: directory, stdio })
-  const code = await ended(pid)
+  const end = await ended(pid)
   for (const fd of [file, held]) closeSync(fd)
-  return { said: readFileSync(path, 'utf8'), code }
+  return { said: readFileSync(path, 'utf8'), end }
 }
 
 it('a program that is spawned has exactly its arguments, environment, directory and descriptors', async () => {
@@ -52,8 +52,8 @@ it('a program that is spawned begins a session, ignores no signal and blocks non
 })
 
 it('how a program that is spawned ends is found out, by its code or its signal', async () => {
-  expect((await sh('exit 7')).code).toBe(7)
-  expect((await sh('kill -9 $$')).code).toBe(137)
+  expect((await sh('exit 7')).end).toEqual({ code: 7, signal: 0 })
+  expect((await sh('kill -9 $$')).end).toEqual({ code: 0, signal: 9 })
 })
 
 it('descriptors may be passed on in any order, also as each other', async () => {
@@ -63,7 +63,7 @@ it('descriptors may be passed on in any order, also as each other', async () => 
   Object.assign(stdio, { 1: out, [out]: other, [other]: out })
   const script = `readlink /proc/$$/fd/${out}; readlink /proc/$$/fd/${other}; ls /proc/$$/fd`
   const pid = spawnProgram('/bin/bash', ['-c', script], { env: { PATH: '/usr/bin:/bin' }, stdio })
-  expect(await ended(pid)).toBe(0)
+  expect(await ended(pid)).toEqual({ code: 0, signal: 0 })
   for (const fd of [out, other]) closeSync(fd)
   const said = readFileSync(path, 'utf8')
   expect(said.startsWith(`/etc/hostname\n${path}\n`)).toBe(true)
@@ -75,7 +75,7 @@ it('a program is found in the PATH that it will have, and is called as it was as
   const file = openSync(path, 'w')
   const env = { PATH: '/nowhere:/usr/bin:/bin' }
   const pid = spawnProgram('cat', ['/proc/self/cmdline'], { env, stdio: [null, file, null] })
-  expect(await ended(pid)).toBe(0)
+  expect(await ended(pid)).toEqual({ code: 0, signal: 0 })
   closeSync(file)
   expect(readFileSync(path, 'utf8')).toBe('cat\0/proc/self/cmdline\0')
   expect(() => spawnProgram('cat', [], { env: { PATH: '/nowhere' }, stdio: [] })).toThrow('ENOENT')

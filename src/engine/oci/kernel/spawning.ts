@@ -2,7 +2,7 @@
 // tables of all of the engine's memory for a process that becomes another program at once. posix_spawn(3) shares it until
 // then: 1 ms instead of 5 to 15 of the engine's only thread (decision 179).
 //
-// What Node does for its children is the caller's here: to wait for them, and to kill what takes too long.
+// What Node does for its children is the caller's here: to wait for them, and to kill what takes too long (programs.ts).
 
 import koffi from 'koffi'
 import { constants, existsSync } from 'node:fs'
@@ -41,12 +41,15 @@ export type Spawned = {
   /** The whole environment. */
   env: Record<string, string>
   cwd?: string
+  /** What it is called, if not as the command. */
+  argv0?: string
   /** The program's descriptors from 0 on; null is /dev/null. It has no others, since all of ours are closed by an execve. */
   stdio: (number | null)[]
 }
 
 /** The program begins a session, with the usual signals. Returns its pid, to be waited for. */
-export function spawnProgram(command: string, args: string[], { env, cwd, stdio }: Spawned): number {
+export function spawnProgram(command: string, args: string[], spawned: Spawned): number {
+  const { env, cwd, argv0 = command, stdio } = spawned
   const [attributes, actions] = [Buffer.alloc(STRUCT_BYTES), Buffer.alloc(STRUCT_BYTES)]
   // `sigfillset` leaves out two signals of the C library, which it then has programs ignore.
   const [all, none] = [Buffer.alloc(SIGNAL_SET_BYTES, 0xff), Buffer.alloc(SIGNAL_SET_BYTES)]
@@ -61,7 +64,7 @@ export function spawnProgram(command: string, args: string[], { env, cwd, stdio 
     const pid = [0]
     const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`)
     const path = findProgram(command, env)
-    check(spawnFn(pid, path, actions, attributes, [command, ...args, null], [...variables, null]))
+    check(spawnFn(pid, path, actions, attributes, [argv0, ...args, null], [...variables, null]))
     return pid[0] ?? -1
   } finally {
     actionsDestroyFn(actions)

@@ -132,17 +132,18 @@ export function becomeSubreaper(): void {
   check('prctl', prctlFn(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
 }
 
-export type Wait = { kind: 'running' } | { kind: 'not-ours' } | { kind: 'ended'; code: number }
+export type Wait = { kind: 'running' } | { kind: 'not-ours' } | { kind: 'ended'; end: EndOfChild }
+/** `signal`: 0 if it ended by itself. */
+export type EndOfChild = { code: number; signal: number }
 
-/** Returns, without waiting, how a child of ours ended; `code` is 128 + n for signal n. */
+/** Returns, without waiting, how a child of ours ended, which is reaped then. */
 export function tryWait(pid: number): Wait {
   const status = [0]
   const result = waitpidFn(pid, status, WNOHANG) as number
   if (result === 0) return { kind: 'running' }
   if (result < 0) return { kind: 'not-ours' }
   const raw = status[0] ?? 0
-  const signal = raw & 0x7f
-  return { kind: 'ended', code: signal === 0 ? (raw >> 8) & 0xff : 128 + signal }
+  return { kind: 'ended', end: { code: (raw >> 8) & 0xff, signal: raw & 0x7f } }
 }
 
 /** Returns a child of ours that has ended, without reaping it; null if there is none. */

@@ -1,7 +1,7 @@
 // Removes what one run leaves on the host, after its end or a failed start. What a crash left over is found by
 // recover.ts (`sweepRuns`).
 
-import { reapOrphans } from '../exec/children.ts'
+import { reapOrphans } from '../kernel/children.ts'
 import { killAll, removeCgroup } from '../kernel/cgroups.ts'
 import type { EngineContext, Machine } from '../context.ts'
 import { endMonitor, forgetExit } from '../runtime/monitor.ts'

@@ -1,6 +1,6 @@
 // The kernel's connection tracking.
 
-import { run } from '../../../lib/process.ts'
+import { run } from '../kernel/programs.ts'
 
 const TIMEOUT_MS = 5000
 const MAX_LISTING_BYTES = 16 * 1024 * 1024

@@ -1,7 +1,7 @@
 // What an instance has on the host besides its machines: the gateway address on `lo`, and a route that discards the
 // rest of the subnet, so that a packet to a sleeping machine is retried instead of leaving through the uplink.
 
-import { run } from '../../../lib/process.ts'
+import { run } from '../kernel/programs.ts'
 import { hasAddress, interfacesHere, namespacesHere, routesHere } from './host-state.ts'
 import type { Names } from './names.ts'
 import { ip } from './slots.ts'

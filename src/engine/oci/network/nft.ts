@@ -1,6 +1,7 @@
 // Runs nft(8), which all of the firewall goes through, but for the elements of a machine that starts (netfilter.ts).
 
-import { type RunResult, run, runOrThrow, SAFE_PATH } from '../../../lib/process.ts'
+import { type RunResult, SAFE_PATH } from '../../../lib/process.ts'
+import { run, runOrThrow } from '../kernel/programs.ts'
 
 /**
  * nft takes and gives back large blocks of memory all the time, and by itself malloc maps and unmaps each of them. In a

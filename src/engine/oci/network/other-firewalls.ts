@@ -5,7 +5,7 @@
 
 import { readFile } from 'node:fs/promises'
 import type { Log } from '../../../lib/log.ts'
-import { run, runOrThrow } from '../../../lib/process.ts'
+import { run, runOrThrow } from '../kernel/programs.ts'
 import type { Names } from './names.ts'
 import { applyRules, listAsJson } from './nft.ts'
 

@@ -8,7 +8,7 @@
 
 import { writeFile } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
-import { run, runOrThrow } from '../../../lib/process.ts'
+import { run, runOrThrow } from '../kernel/programs.ts'
 import { interfacesHere } from './host-state.ts'
 import { GATEWAY_MAC, MACHINE_MAC, type Names } from './names.ts'
 

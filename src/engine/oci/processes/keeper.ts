@@ -2,7 +2,6 @@
 // them as descriptors and never uses them. So a process runs on when the engine ends, blocks when its pipe is full,
 // and the next engine continues reading. The keeper's name identifies its process; it ends with the process.
 
-import { spawn } from 'node:child_process'
 import {
   closeSync,
   constants,
@@ -13,6 +12,8 @@ import {
   readSync,
   statSync,
 } from 'node:fs'
+import { waitForChild } from '../kernel/children.ts'
+import { spawnProgram } from '../kernel/spawning.ts'
 
 export const keptPipes = ['stdout', 'stderr', 'report'] as const
 type KeptPipe = (typeof keptPipes)[number]
@@ -25,17 +26,14 @@ export type Keeper = { pid: number; run: string; process: string }
 const NAME = 'berth-keeper'
 
 export function startKeeper(run: string, process: string, { stdout, stderr, report }: Pipes): Keeper {
-  const child = spawn('/bin/sleep', ['infinity'], {
+  const pid = spawnProgram('/bin/sleep', ['infinity'], {
     argv0: nameOf(run, process),
     stdio: [stdout, stderr, report],
     env: {},
     cwd: '/',
-    detached: true,
   })
-  child.on('error', () => {})
-  child.unref()
-  if (child.pid === undefined) throw new Error('the keeper of a process could not be started')
-  return { pid: child.pid, run, process }
+  void waitForChild(pid)
+  return { pid, run, process }
 }
 
 /** Idempotent: a pid that belongs to another process by now is left alone. */

@@ -1,24 +1,25 @@
 // Starts a background process: its record, its pipes and their keeper, the runtime's exec. Each step can be undone,
 // and a crash in between leaves a process that is `lost`, which the next engine ends.
 
-import { spawn } from 'node:child_process'
 import { writeSync } from 'node:fs'
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { limits } from '../../../contract/limits.ts'
-import { killProcessGroup, SAFE_PATH } from '../../../lib/process.ts'
+import { SAFE_PATH } from '../../../lib/process.ts'
 import type { MachineRef } from '../../engine.ts'
 import type { MachineProcess, ProcessRequest } from '../../process.ts'
 import { EngineError } from '../../errors.ts'
 import { removeChild } from '../kernel/cgroups.ts'
+import { reapOrphans } from '../kernel/children.ts'
+import { startProgram, whenClosed } from '../kernel/programs.ts'
 import { closeFd, createPipe } from '../kernel/syscalls.ts'
 import { atExpenseOf } from '../kernel/team-groups.ts'
 import { getRunning, getRuntime, type EngineContext, type Machine } from '../context.ts'
-import { reapOrphans } from '../exec/children.ts'
 import { commandGroup, loadProcess, markerOf } from '../exec/command.ts'
 import { whenNotHeld } from '../exec/exec.ts'
 import { killExec } from '../exec/kill-command.ts'
+import { openReader } from '../exec/pipes.ts'
 import { retry } from '../lifecycle/clean-up-run.ts'
 import { execArgs } from '../runtime/runtime.ts'
 import { closeReaders, destroyReaders, follow, newHeld, openReaders, statusOfProcess } from './held.ts'
@@ -161,21 +162,19 @@ function spawnRuntime(
   const { stdout, stderr, report } = writeEnds
   const cgroupChild = runtime.execDetaches ? commandGroup(host, paths, request.id) : null
   // runsc has messages of its own while the command runs; runc has them before, on the command's stderr.
-  const outputs = runtime.execDetaches ? [stdout, stderr, report] : [stdout, 'pipe' as const, stderr, report]
+  const own = runtime.execDetaches ? null : createPipe()
+  const outputs = [stdout, ...(own ? [own.writeEnd] : []), stderr, report]
   const fds = runtime.execDetaches ? { extraFd: 3 } : { stderrFd: 3, extraFd: 4 }
   const charge = atExpenseOf(host.cgroups, spec.networkGroup)
   const [command, args] = charge(
     runtime.binary,
     execArgs(runtime, paths.container, files, { cgroupChild, ...fds }),
   )
-  const launcher = spawn(command, args, {
-    env: { PATH: SAFE_PATH },
-    stdio: [stdin ?? 'ignore', ...outputs],
-    detached: true,
-  })
-  if (stdin !== null) closeFd(stdin)
+  const launcher = startProgram(command, args, { env: { PATH: SAFE_PATH }, stdio: [stdin, ...outputs] })
+  for (const fd of [stdin, own?.writeEnd ?? null]) if (fd !== null) closeFd(fd)
+  const messages = own && openReader(own.readEnd)
   let said = ''
-  launcher.stderr?.on('data', (data: Buffer) => {
+  messages?.on('data', (data: Buffer) => {
     said = (said + data.toString('utf8')).slice(0, COMPLAINT_BYTES)
   })
   const complaint = () => {
@@ -183,24 +182,20 @@ function spawnRuntime(
     const read: unknown = readers.outputs[1]?.socket.read()
     return Buffer.isBuffer(read) ? read.toString('utf8', 0, COMPLAINT_BYTES) : ''
   }
-  const over = new Promise<number | null>((resolve, reject) => {
-    launcher.once('error', reject)
-    launcher.once('close', resolve)
-  })
+  const over = Promise.all([launcher.ended, messages && whenClosed(messages)]).then(
+    ([{ exitCode }]) => exitCode,
+  )
   const failed = over.then(async (code) => {
     // runc exits once it has started the process.
     if (runtime.execDetaches && code === 0) await new Promise(() => {})
   })
   failed.catch(() => {})
-  const kill = () => {
-    if (launcher.pid !== undefined && launcher.exitCode === null) killProcessGroup(launcher.pid)
-  }
   const finish = async () => {
     // runsc would stay to the end, but is not needed: the process itself reports how it ends.
-    if (!runtime.execDetaches) kill()
+    if (!runtime.execDetaches) launcher.kill()
     await over
   }
-  return { failed, complaint, kill, finish }
+  return { failed, complaint, kill: launcher.kill, finish }
 }
 
 /** A pipe holds as much as the input may have, so it is written at once. */

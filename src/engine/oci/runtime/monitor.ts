@@ -10,8 +10,7 @@ import { killProcessGroup, SAFE_PATH } from '../../../lib/process.ts'
 import type { RunPaths } from '../paths.ts'
 import type { Runtime } from './runtime.ts'
 import type { Charge } from '../kernel/team-groups.ts'
-import { waitForChild } from '../exec/children.ts'
-import { spawnProgram } from '../kernel/spawning.ts'
+import { startProgram } from '../kernel/programs.ts'
 import { closeFd, createPipe } from '../kernel/syscalls.ts'
 
 export type Monitor = { pid: number; startTime: string }
@@ -51,39 +50,24 @@ export async function startMonitor(
   const report = createPipe()
   const deadlineMs = restored ? Math.min(runtime.deadlineMs, RESTORE_DEADLINE_MS) : runtime.deadlineMs
   const [command, args] = place.charge('conmon', conmonArgs(runtime, run, place, restored))
-  const launcher = spawnOrClose(report, () =>
-    spawnProgram(command, args, {
-      // conmon writes the result of the creation to the descriptor that this variable names.
-      env: { PATH: restored?.searchPath ?? SAFE_PATH, _OCI_SYNCPIPE: '3' },
-      stdio: [null, null, null, report.writeEnd],
-      // It creates a file named `oom` in its working directory.
-      cwd: run.dir,
-    }),
-  )
+  const launcher = startProgram(command, args, {
+    // conmon writes the result of the creation to the descriptor that this variable names.
+    env: { PATH: restored?.searchPath ?? SAFE_PATH, _OCI_SYNCPIPE: '3' },
+    stdio: [null, null, null, report.writeEnd],
+    // It creates a file named `oom` in its working directory.
+    cwd: run.dir,
+  })
+  closeFd(report.writeEnd)
   // It ends once conmon has begun, which is no child of ours then.
-  let hasEnded = false
-  void waitForChild(launcher).then(() => (hasEnded = true))
+  let notStarted: string | null = null
+  launcher.ended.catch((error: unknown) => (notStarted = `conmon was not started: ${String(error)}`))
   const parsed = parseReport(await readReport(report.readEnd, deadlineMs, signal))
   const monitor = findMonitor(run)
   if (parsed.kind === 'created' && monitor) return { kind: 'started', monitor }
-  if (!hasEnded) killProcessGroup(launcher)
+  launcher.kill()
   await endMonitor(run)
-  return parsed.kind === 'failed' ? parsed : { kind: 'failed', reason: 'conmon ended at once' }
-}
-
-/** The program has the writing end, or there is none. */
-function spawnOrClose(
-  { readEnd, writeEnd }: { readEnd: number; writeEnd: number },
-  spawn: () => number,
-): number {
-  try {
-    return spawn()
-  } catch (error) {
-    closeFd(readEnd)
-    throw error
-  } finally {
-    closeFd(writeEnd)
-  }
+  if (notStarted === null && parsed.kind === 'failed') return parsed
+  return { kind: 'failed', reason: notStarted ?? 'conmon ended at once' }
 }
 
 /** Whether this process of the record is alive: a pid alone may have been reused. */

@@ -3,7 +3,7 @@
 
 import { access, constants, mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { run } from '../../../lib/process.ts'
+import { run } from '../kernel/programs.ts'
 import type { Capabilities, ClassCapability, IsolationClass } from '../../engine.ts'
 import { isolationClasses } from '../../engine.ts'
 import { type Criu, criuPrograms, openCriu } from '../checkpoint/criu.ts'

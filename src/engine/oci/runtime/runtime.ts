@@ -2,14 +2,14 @@
 
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { run, type RunResult } from '../../../lib/process.ts'
+import type { RunResult } from '../../../lib/process.ts'
 import type { IsolationClass } from '../../engine.ts'
 import type { Criu } from '../checkpoint/criu.ts'
 import type { Program } from '../exec/control.ts'
 import { removeTree } from '../kernel/mounts.ts'
+import { run } from '../kernel/programs.ts'
 import type { RunPaths } from '../paths.ts'
 import { releaseFirstProcess } from './exec-fifo.ts'
-import { runProgram } from './run-program.ts'
 
 export type Runtime = {
   class: IsolationClass
@@ -160,7 +160,7 @@ export async function startContainer(
     if (waited === 'started') return { kind: 'started' }
     if (waited !== 'not-there') return { kind: 'failed', reason: `the container's process is ${waited}` }
   }
-  const said = await runProgram(runtime.launcher, [...runtime.globalArgs, 'start', container], limits)
+  const said = await run(runtime.launcher, [...runtime.globalArgs, 'start', container], limits)
   if (said.exitCode === 0 || /already running|in state running/.test(said.stderr)) return { kind: 'started' }
   return { kind: 'failed', reason: said.timedOut ? 'the runtime hung' : said.stderr }
 }

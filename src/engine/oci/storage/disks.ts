@@ -4,7 +4,7 @@
 
 import { existsSync } from 'node:fs'
 import { chmod, mkdir, readdir, rm, writeFile } from 'node:fs/promises'
-import { run, runOrThrow } from '../../../lib/process.ts'
+import { run, runOrThrow } from '../kernel/programs.ts'
 import type { MachineSpec } from '../../engine.ts'
 import type { EngineContext } from '../context.ts'
 import type { StoredImage } from '../images/store.ts'

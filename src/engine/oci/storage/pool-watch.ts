@@ -3,7 +3,7 @@
 
 import { stat, statfs } from 'node:fs/promises'
 import { SECOND } from '../../../lib/clock.ts'
-import { runOrThrow } from '../../../lib/process.ts'
+import { runOrThrow } from '../kernel/programs.ts'
 import type { EngineContext } from '../context.ts'
 import type { Paths } from '../paths.ts'
 import { closePool, isWritable, openPool, poolDevice } from './pool.ts'

@@ -6,7 +6,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, rename, stat, statfs, truncate, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { runOrThrow } from '../../../lib/process.ts'
+import { runOrThrow } from '../kernel/programs.ts'
 import { EngineError } from '../../errors.ts'
 import type { Paths } from '../paths.ts'
 

@@ -5,7 +5,7 @@
 // no unit or registry has written to it. Nothing of a unit has been in the volume either, so no link leads out of it.
 
 import { chown, mkdir, readdir, rename, rm, stat } from 'node:fs/promises'
-import { run, runOrThrow } from '../../../lib/process.ts'
+import { run, runOrThrow } from '../kernel/programs.ts'
 import type { VolumeData } from '../images/builtin.ts'
 import { pathInTree } from './unit-tree.ts'
 

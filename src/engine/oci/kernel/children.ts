@@ -1,29 +1,57 @@
-// Waits for processes that are our children but not started by Node: detached execs and monitors, which become our
-// children when their parent exits (the engine is a subreaper). Node only waits for processes that it spawned.
+// Waits for processes that are our children but not started by Node: programs that the engine spawns (programs.ts), and
+// detached execs and monitors, which become our children when their parent exits (the engine is a subreaper). Node only
+// waits for processes that it spawned.
 
 import { setTimeout as delay } from 'node:timers/promises'
-import { peekEndedChild, tryWait } from '../kernel/syscalls.ts'
+import { isMainThread } from 'node:worker_threads'
+import { peekEndedChild, tryWait, type EndOfChild } from './syscalls.ts'
 
-type Waiting = { resolve: (code: number | null) => void; poll: NodeJS.Timeout; isOurs: boolean }
+type Waiting = {
+  resolve: (end: EndOfChild | null) => void
+  poll: NodeJS.Timeout | undefined
+  isOurs: boolean
+  /** It may have ended, but is not reaped yet. */
+  isKept: boolean
+}
 
+const SIGNALLED = 128
 const POLL_MS = 50
-/** Of a child, whose end a signal tells. */
-const POLL_CHILD_MS = 2000
+/** Of a child, whose end a signal tells the main thread, and no other. */
+const POLL_CHILD_MS = isMainThread ? 2000 : 10
 
 const waiting = new Map<number, Waiting>()
 let listening = false
 
 /** Resolves with the exit code (128 + n for signal n); null if it is not, or no longer, our child. */
-export function waitForChild(pid: number): Promise<number | null> {
+export async function waitForChild(pid: number): Promise<number | null> {
+  const end = await followChild(pid).ended
+  return end && (end.signal === 0 ? end.code : SIGNALLED + end.signal)
+}
+
+/**
+ * The same with the signal itself. Until `isReaped`, nothing else has its number, nor that of its process group; it is
+ * reaped only after `until`.
+ */
+export function followChild(
+  pid: number,
+  until?: Promise<unknown>,
+): { ended: Promise<EndOfChild | null>; isReaped: () => boolean } {
   if (!listening) {
     process.on('SIGCHLD', lookAtAll)
     listening = true
   }
-  return new Promise((resolve) => {
+  const { promise: ended, resolve } = Promise.withResolvers<EndOfChild | null>()
+  const entry: Waiting = { resolve, poll: undefined, isOurs: false, isKept: until !== undefined }
+  waiting.set(pid, entry)
+  const begin = () => {
+    entry.isKept = false
     // A process is reparented a moment after its parent exits, without a signal to us: hence the poll.
-    waiting.set(pid, { resolve, poll: setInterval(() => look(pid), POLL_MS), isOurs: false })
+    entry.poll = setInterval(() => look(pid), POLL_MS)
     look(pid)
-  })
+  }
+  if (until === undefined) begin()
+  else void until.then(begin)
+  return { ended, isReaped: () => waiting.get(pid) !== entry }
 }
 
 /** Whether a process has ended; a child of ours is reaped. Costs a system call or two. */
@@ -43,7 +71,7 @@ function lookAtAll(): void {
 
 function look(pid: number): void {
   const entry = waiting.get(pid)
-  if (!entry) return
+  if (!entry || entry.isKept) return
   const outcome = tryWait(pid)
   if (outcome.kind === 'running') {
     if (entry.isOurs) return
@@ -55,7 +83,7 @@ function look(pid: number): void {
   if (outcome.kind === 'not-ours' && isAlive(pid)) return
   waiting.delete(pid)
   clearInterval(entry.poll)
-  entry.resolve(outcome.kind === 'ended' ? outcome.code : null)
+  entry.resolve(outcome.kind === 'ended' ? outcome.end : null)
 }
 
 /** Whether a process that is waited for has not ended, as of now. */
