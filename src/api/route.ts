@@ -37,6 +37,8 @@ export type OpenContext = {
   bodyPieces?: () => AsyncIterable<Buffer>
   /** Whether the caller asks for a WebSocket, on a route that has one. */
   isUpgrade?: boolean
+  /** Resolves once the audit row of a change is written, for a route that is called before (`beforeWritten`). */
+  written?: Promise<void>
   /** Sets the response header that marks the answer as one of an earlier call. */
   markReplayed: () => void
 }
@@ -62,6 +64,8 @@ type Definition<P, Q, B, R, C> = {
   action: string
   /** The audit row of a change is written before the change starts. */
   kind: 'read' | 'change'
+  /** Its handler is called while the row is being written, and changes nothing before `written` has resolved. */
+  beforeWritten?: true
   rate: RateClass
   params: z.ZodType<P>
   query: z.ZodType<Q>
@@ -128,6 +132,7 @@ export type Route = Pick<
   | 'description'
   | 'action'
   | 'kind'
+  | 'beforeWritten'
   | 'rate'
   | 'status'
   | 'events'

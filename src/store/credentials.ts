@@ -1,66 +1,12 @@
 // API keys and connected agents of teams. A key is stored as its prefix and SHA-256; an agent's tokens are in
 // oauth-families.ts.
 
-import { type Kysely, type RawBuilder, type Selectable, sql } from 'kysely'
+import { type Kysely, type Selectable, sql } from 'kysely'
 import type { Policy } from '../contract/policy.ts'
 import type { Database } from './schema.ts'
 import { countLive } from './active-units.ts'
-import type { Plan } from './teams.ts'
 import { spentOnDay } from './usage.ts'
 import type { ConnectedClient, CredentialsTable } from './tables/credentials.ts'
-
-export type Credential = {
-  id: string
-  kind: 'key' | 'oauth'
-  name: string
-  /** The prefix of the key or the access token. */
-  prefix: string
-  hash: Buffer
-  /** The expiry of an access token, which is before that of its agent. */
-  tokenUntil: Date | null
-  tokenUsedAt: Date | null
-  clientName: string | null
-  policy: Policy
-  createdBy: string | null
-  lastUsedAt: Date | null
-  revokedAt: Date | null
-  teamId: string
-  networkGroup: number
-  plan: Plan
-}
-
-/** Returns the keys with these prefixes, in any state, with the data of their team. */
-export async function findKeys(db: Kysely<Database>, prefixes: string[]): Promise<Credential[]> {
-  return await db
-    .selectFrom('credentials')
-    .innerJoin('teams', 'teams.id', 'credentials.team_id')
-    .select([
-      'credentials.id',
-      'credentials.kind',
-      'credentials.name',
-      'credentials.prefix',
-      'credentials.hash',
-      sql<null>`null`.as('tokenUntil'),
-      sql<null>`null`.as('tokenUsedAt'),
-      sql<null>`null`.as('clientName'),
-      'credentials.policy',
-      'credentials.created_by as createdBy',
-      'credentials.last_used_at as lastUsedAt',
-      'credentials.revoked_at as revokedAt',
-      'teams.id as teamId',
-      'teams.network_group as networkGroup',
-      'teams.plan',
-    ])
-    .where('credentials.prefix', '=', oneOf(prefixes))
-    .$narrowType<{ prefix: string; hash: Buffer }>()
-    .execute()
-}
-
-/** A single one, as most calls look up, is no array: Postgres plans a statement with an array each time. */
-function oneOf(prefixes: string[]): RawBuilder<string> {
-  const [first] = prefixes
-  return prefixes.length === 1 ? sql<string>`${first}` : sql<string>`any(${prefixes})`
-}
 
 /**
  * For queries that join `credentials`: it is not revoked, and its creator is still a member. Does not check its
@@ -71,40 +17,6 @@ export const isLiveOfMember = sql<boolean>`
     select from memberships
     where memberships.team_id = credentials.team_id and memberships.user_id = credentials.created_by
   )`
-
-/** Returns the agents of these access tokens. Agents of a person who is no longer a member are not found. */
-export async function findByAccessTokens(db: Kysely<Database>, prefixes: string[]): Promise<Credential[]> {
-  return await db
-    .selectFrom('oauth_tokens')
-    .innerJoin('oauth_families', 'oauth_families.id', 'oauth_tokens.family_id')
-    .innerJoin('credentials', 'credentials.id', 'oauth_families.credential_id')
-    .innerJoin('memberships', (join) =>
-      join
-        .onRef('memberships.team_id', '=', 'credentials.team_id')
-        .onRef('memberships.user_id', '=', 'credentials.created_by'),
-    )
-    .innerJoin('teams', 'teams.id', 'credentials.team_id')
-    .select([
-      'credentials.id',
-      'credentials.kind',
-      'credentials.name',
-      'oauth_tokens.prefix',
-      'oauth_tokens.hash',
-      'oauth_tokens.expires_at as tokenUntil',
-      'oauth_tokens.used_at as tokenUsedAt',
-      sql<string | null>`credentials.client->>'name'`.as('clientName'),
-      'credentials.policy',
-      'credentials.created_by as createdBy',
-      'credentials.last_used_at as lastUsedAt',
-      sql<Date | null>`coalesce(credentials.revoked_at, oauth_families.revoked_at)`.as('revokedAt'),
-      'teams.id as teamId',
-      'teams.network_group as networkGroup',
-      'teams.plan',
-    ])
-    .where('oauth_tokens.prefix', '=', oneOf(prefixes))
-    .where('oauth_tokens.kind', '=', 'access')
-    .execute()
-}
 
 export type NewCredential = {
   id: string

@@ -3,6 +3,7 @@
 import { type Kysely, sql } from 'kysely'
 import type { Database } from './schema.ts'
 import { prepare } from './prepared.ts'
+import { selectUnits, toRecord, type UnitRecord, type UnitRow } from './unit-record.ts'
 import { windowEnd } from './windows.ts'
 
 /**
@@ -26,6 +27,33 @@ const touchOne = prepare<{ id: string }, { id: string; usedAt: Date }>(
     from lazily
     where units.id = ${id} and units.state = 'running'
     returning units.id
+  `,
+)
+
+/**
+ * Records a use of a unit of the team, and returns the unit. Null if it does not run, or sleeps together with others: then
+ * nothing was recorded.
+ */
+export async function useRunningUnit(
+  db: Kysely<Database>,
+  given: { teamId: string; id: string; usedAt: Date },
+): Promise<UnitRecord | null> {
+  const [row] = await useOne(db, given)
+  return row ? toRecord(row) : null
+}
+
+const useOne = prepare<UnitRow, { teamId: string; id: string; usedAt: Date }>(
+  'use_running_unit',
+  ['teamId', 'id', 'usedAt'],
+  ({ teamId, id, usedAt }, db) => sql`
+    with lazily as (select set_config('synchronous_commit', 'off', true) as set), used as (
+      update units
+      set last_used_at = ${usedAt}, sleeps_at = ${windowEnd(sql<Date>`${usedAt}::timestamptz`)}
+      from lazily
+      where units.id = ${id} and units.team_id = ${teamId} and units.state = 'running' and not units.sleeps_together
+      returning units.id
+    )
+    select found.* from used join ${selectUnits(db, usedAt).where('units.id', '=', id)} as found using (id)
   `,
 )
 

@@ -1,5 +1,6 @@
 // Spec 2.12 and F33: exactly one row for every authenticated call, with any outcome.
 
+import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { AuditList } from '../../src/contract/audit.ts'
 import type { AuditTable } from '../../src/store/audit.ts'
@@ -136,6 +137,41 @@ test('a call that changes something has its audit row before it starts', async (
   expect((await asking).status).toBe(200)
   const rows = await rowsOf(requestId)
   expect(rows).toMatchObject([{ status: 200, duration_ms: expect.any(Number) }])
+})
+
+test('a command does not run before its audit row is written, nor where that fails', async () => {
+  const commands = () => service.engine.calls.filter(({ operation }) => operation === 'exec').length
+  const requestId = `traced-${count++}`
+  const ask = () =>
+    service.call('POST', `/v1/units/${unitId}/exec`, {
+      key: team.key,
+      body: { cmd: ['echo', 'hello'] },
+      headers: { 'x-request-id': requestId },
+    })
+  const { db } = service.app
+  const before = commands()
+  const lock = await db.startTransaction().execute()
+  await sql`lock table audit in share mode`.execute(lock)
+  const asking = ask()
+  const isWaiting = async () => {
+    const { rows } =
+      await sql`select 1 from pg_locks where relation = 'audit'::regclass and not granted`.execute(db)
+    return rows.length
+  }
+  await expect.poll(isWaiting).toBe(1)
+  expect(commands()).toBe(before)
+  await lock.rollback().execute()
+  expect((await asking).status).toBe(200)
+  expect(commands()).toBe(before + 1)
+
+  await sql`alter table audit add constraint no_commands check (action <> 'unit.exec') not valid`.execute(db)
+  try {
+    expect((await ask()).status).toBe(500)
+  } finally {
+    await sql`alter table audit drop constraint no_commands`.execute(db)
+  }
+  expect(commands()).toBe(before + 1)
+  expect(await rowsOf(requestId)).toMatchObject([{ status: 200 }])
 })
 
 test('two calls with the same request id have two audit rows', async () => {

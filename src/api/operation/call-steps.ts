@@ -124,7 +124,7 @@ export function takeShareAtOnce({ gate, request, acting }: WithTeam): void {
 }
 
 /**
- * A change is written down before it happens, so that none goes unseen. `giveBackCreation` takes a creation back where
+ * A change is written down before it happens, so that none goes unseen; a route that only looks at first (`beforeWritten`) may do that meanwhile. `giveBackCreation` takes a creation back where
  * nothing was made of it. Both at once, since a caller waits; a call whose creation is refused has its row either way.
  */
 export async function writeDown({
@@ -132,9 +132,15 @@ export async function writeDown({
   request,
   acting,
   row,
-}: WithTeam): Promise<{ giveBackCreation: () => Promise<void> }> {
-  const { rate, kind } = request.route
+}: WithTeam): Promise<{ giveBackCreation: () => Promise<void>; written?: Promise<void> }> {
+  const { rate, kind, beforeWritten } = request.route
   if (kind === 'read' && rate !== 'creations') return { giveBackCreation: async () => {} }
+  if (beforeWritten) {
+    const written = row.open()
+    // Awaited by the route, unless it refuses the call before that.
+    written.catch(() => {})
+    return { giveBackCreation: async () => {}, written }
+  }
   const [giveBackCreation] = await allSettled([
     rate === 'creations'
       ? withinRate(gate, acting, rate, () => gate.rates.spendCreation(acting.credentialId))
@@ -149,10 +155,18 @@ export function authorizeCaller({ request, acting }: WithTeam): void {
   if (allow !== null) authorize(acting, allow)
 }
 
-export async function runRoute({ gate, request, acting, prepared, row }: WithTeam): Promise<{
+export async function runRoute({
+  gate,
+  request,
+  acting,
+  prepared,
+  row,
+  written,
+}: WithTeam & { written?: Promise<void> }): Promise<{
   answered: Answered
 }> {
-  const run = async () => await prepared.run(gate.app, request, acting)
+  const context = written ? { ...request, written } : request
+  const run = async () => await prepared.run(gate.app, context, acting)
   // A command, and what is sent for as long as its sender likes, can outlive a credential as a stream can.
   const isLong = kindOf(request) === 'command' || request.route.body.kind === 'stream'
   const watched = { caller: acting, request, commandIn: commandIn(request, prepared) }

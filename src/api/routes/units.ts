@@ -144,6 +144,7 @@ const exec = defineRoute({
     'streamed. The command is killed if the client disconnects. If `cwd` is not a directory, the exit code is 126.',
   action: 'unit.exec',
   kind: 'change',
+  beforeWritten: true,
   rate: 'execs',
   body: jsonBody(execSchema),
   response: execResultSchema,
@@ -155,10 +156,12 @@ const exec = defineRoute({
   },
   errors: [402, 404, 409, 413, 415, 502],
   record: ({ body }) => recordExec(body),
-  handle: async (app, { params, body }, { caller, wantsStream, signal }) =>
-    wantsStream
-      ? streamExec(app, caller, params.id, body, signal)
-      : await execInUnit(app, caller, params.id, body, { signal }),
+  handle: async (app, { params, body }, { caller, wantsStream, signal, written }) => {
+    if (!wantsStream)
+      return await execInUnit(app, caller, params.id, body, { signal, ...(written && { written }) })
+    await written
+    return streamExec(app, caller, params.id, body, signal)
+  },
 })
 
 const logs = defineRoute({

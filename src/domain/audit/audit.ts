@@ -55,7 +55,8 @@ export function createAuditTrail({ db, clock, log }: Pick<App, 'db' | 'clock' | 
     begin: (caller, origin) => {
       const startedMs = clock.monotonicMs()
       const row = newRow(caller, origin, clock.now())
-      let opened = false
+      /** Whether the row was written at the beginning; null if that was not asked for. */
+      let opening: Promise<boolean> | null = null
       let ended = false
       let added: Record<string, unknown> | null = null
       return {
@@ -70,14 +71,18 @@ export function createAuditTrail({ db, clock, log }: Pick<App, 'db' | 'clock' | 
           added = met
         },
         open: async () => {
-          await insert(row)
-          opened = true
+          const inserted = insert(row)
+          opening = inserted.then(
+            () => true,
+            () => false,
+          )
+          await inserted
         },
         close: async ({ status, errorCode }) => {
           ended = true
           const durationMs = clock.monotonicMs() - startedMs
           const outcome = { target: row.target, durationMs, status, errorCode, added }
-          if (!opened) return await insert({ ...row, outcome })
+          if (!(await opening)) return await insert({ ...row, outcome })
           try {
             await complete({ id: row.id, outcome })
           } catch (error) {

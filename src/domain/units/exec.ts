@@ -25,6 +25,8 @@ export type ExecOptions = {
   onOutput?: (output: ExecOutput) => void | Promise<void>
   /** Aborting it kills the command. */
   signal?: AbortSignal
+  /** Nothing happens before it resolves, but for a look at the unit. */
+  written?: Promise<void>
 }
 
 export async function execInUnit(
@@ -32,7 +34,7 @@ export async function execInUnit(
   caller: Caller,
   id: string,
   request: Exec,
-  { onOutput, signal }: ExecOptions = {},
+  { onOutput, signal, written }: ExecOptions = {},
 ): Promise<ExecResult> {
   const collected = { stdout: new CutOutput(), stderr: new CutOutput() }
   const receive = onOutput ?? (({ stream, data }: ExecOutput) => collected[stream].add(data))
@@ -48,14 +50,15 @@ export async function execInUnit(
     stderr: collected.stderr.text(),
     truncated: collected.stdout.cut || collected.stderr.cut,
   })
-  const exit = await useUnit(app, caller, id, 'no command can run in it', async (unit) => {
+  const run = async (unit: UnitRecord) => {
     try {
       return await app.fleet.engineOf(unit).exec(machineRef(unit), engineRequest, receive, signal)
     } catch (error) {
       if (!isEngineError(error, 'run_ended')) throw error
       throw endedMeanwhile(await getRecord(app, caller, id), onOutput ? null : soFar())
     }
-  })
+  }
+  const exit = await useUnit(app, caller, id, 'no command can run in it', run, written)
   return { ...exit, ...soFar() }
 }
 

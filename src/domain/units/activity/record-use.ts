@@ -4,7 +4,7 @@
 import type { App } from '../../../app.ts'
 import { MINUTE, NOT_NEEDED, SECOND } from '../../../lib/clock.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
-import { touchUnit, touchUnits } from '../../../store/unit-use.ts'
+import { touchUnit, touchUnits, useRunningUnit } from '../../../store/unit-use.ts'
 
 /**
  * Returns false if the unit does not run any more. Uses that arrive while one is being recorded are recorded
@@ -28,17 +28,28 @@ const RENEW_EVERY_MS = MINUTE / 3
 /** A shorter use is covered by the record made at its beginning. */
 const SHORT_MS = SECOND
 
-/** Runs the work as a use of the unit. Returns null without running it if the unit does not run. */
+/** Records a use of a unit of the team, and returns it. Null: it does not run by itself, and nothing was recorded. */
+export async function recordUseById(
+  app: App,
+  unit: { teamId: string; id: string },
+): Promise<UnitRecord | null> {
+  const use = () => useRunningUnit(app.db, { ...unit, usedAt: app.clock.now() })
+  return await app.activity.usedReads.run(`${unit.teamId} ${unit.id}`, () => app.clock.withStableTime(use))
+}
+
+/** Runs the work as a use of the unit. Returns null without running it if the unit that `record` returns is null. */
 export async function whileInUse<T>(
   app: App,
-  unit: UnitRecord,
-  work: () => Promise<T>,
+  id: string,
+  record: () => Promise<UnitRecord | null>,
+  work: (unit: UnitRecord) => Promise<T>,
 ): Promise<{ result: T } | null> {
   // Counted before it is recorded, and even if it cannot be, so that a sleep that starts now sees one or the other (sleep.ts,
   // idle.ts).
-  const endUse = app.activity.uses.begin(unit.id)
+  const endUse = app.activity.uses.begin(id)
   try {
-    return (await recordUse(app, unit)) ? { result: await renewing(app, unit, work) } : null
+    const unit = await record()
+    return unit && { result: await renewing(app, unit, () => work(unit)) }
   } finally {
     endUse()
   }

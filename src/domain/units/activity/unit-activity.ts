@@ -14,6 +14,7 @@ import { findUnits } from '../../../store/units.ts'
 import { createCounts, type Counts } from './counts.ts'
 import { createSessions, type Sessions } from './sessions.ts'
 import { createUnwrittenWakes, type UnwrittenWakes } from './unwritten-wakes.ts'
+import { createUsedLately, type UsedLately } from './used-lately.ts'
 
 export type UnitActivity = {
   /** Uses in progress: commands, transfers, visits. A unit with one is not put to sleep. */
@@ -33,6 +34,10 @@ export type UnitActivity = {
   reads: TrailingFlight<UnitRecord>
   /** Writes of uses, by the unit's id. Concurrent writes of one unit become one. The result is whether the unit runs. */
   useWrites: TrailingFlight<boolean>
+  /** Reads of units with a record of their use, by team and id. Concurrent ones of one unit become one. */
+  usedReads: TrailingFlight<UnitRecord | null>
+  /** What is known of units that calls used lately. It says what to try first, and decides nothing. */
+  usedLately: UsedLately
   /** Wakes whose machines are thawed and whose rows do not say so yet. */
   unwrittenWakes: UnwrittenWakes
   /**
@@ -57,6 +62,7 @@ export type UnitEvents = EventEmitter<{
 export function createUnitActivity({ db, clock }: { db: Kysely<Database>; clock: Clock }): UnitActivity {
   const uses = createCounts()
   const frozen = new Map<string, UnitRecord>()
+  const usedLately = createUsedLately()
   const events: UnitEvents = new EventEmitter()
   return {
     uses,
@@ -66,6 +72,8 @@ export function createUnitActivity({ db, clock }: { db: Kysely<Database>; clock:
     load: batched((wanted) => findUnits(db, { wanted, now: clock.now() })),
     reads: createTrailingFlight<UnitRecord>(),
     useWrites: createTrailingFlight<boolean>(),
+    usedReads: createTrailingFlight<UnitRecord | null>(),
+    usedLately,
     unwrittenWakes: createUnwrittenWakes(clock),
     takeFrozen: (id) => {
       const unit = frozen.get(id)
@@ -80,6 +88,7 @@ export function createUnitActivity({ db, clock }: { db: Kysely<Database>; clock:
     stateChanged: (before, after) => {
       if (before.state === 'running' && after.state !== 'running')
         events.emit('runEnded', after.id, after.hostId)
+      if (after.state !== 'running') usedLately.forget(after.id)
       if (after.state === 'sleeping' && after.frozen) frozen.set(after.id, after)
       else frozen.delete(after.id)
     },

@@ -2,7 +2,6 @@
 // it turns out to be gone, so that the refusal says how it ended.
 
 import type { App } from '../../../app.ts'
-import { teamSecretsOf } from '../../../contract/env.ts'
 import { type AppError, unavailable } from '../../../contract/errors.ts'
 import { type EngineErrorKind, isEngineError } from '../../../engine/errors.ts'
 import { SECOND } from '../../../lib/clock.ts'
@@ -18,7 +17,8 @@ import { engineFailure, notPossibleNow } from '../lifecycle/failures.ts'
 import { retryOnConflict } from '../lifecycle/retry-on-conflict.ts'
 import { waitUntilStable } from '../lifecycle/wait-until-stable.ts'
 import { wakeUnit } from './wake.ts'
-import { whileInUse } from './record-use.ts'
+import { recordUse, recordUseById, whileInUse } from './record-use.ts'
+import type { Used } from './used-lately.ts'
 
 /** A little longer than a start may wait for admission. */
 const WAIT_MS = 45 * SECOND
@@ -28,7 +28,8 @@ const RETRY_AFTER_S = 5
 
 /**
  * Runs the work on the running unit, as a use that moves `sleepsAt`. `refused` says in the error what is not
- * possible, such as "no command can run in it".
+ * possible, such as "no command can run in it". `written`: the unit is read meanwhile, and nothing else happens before it
+ * resolves.
  */
 export async function useUnit<T>(
   app: App,
@@ -36,21 +37,68 @@ export async function useUnit<T>(
   id: string,
   refused: string,
   work: (unit: UnitRecord) => Promise<T>,
+  written: Promise<void> | null = null,
 ): Promise<T> {
   const deadlineMs = app.clock.monotonicMs() + WAIT_MS
   const leftMs = () => deadlineMs - app.clock.monotonicMs()
+  const begin = async (unit: UnitRecord) => {
+    await written
+    return await work(unit)
+  }
+  const atOnce = await tryToUseKnown(app, caller, id, begin)
+  if (atOnce) return atOnce.result
   const done = await retryOnConflict(async () => {
     const unit = await waitUntilStable(app, caller, id, leftMs(), CREATING_MS)
-    // A caller must not reach or use by a unit what it could not by one of its own.
-    checkUse(caller.policy, unit.egress)
-    checkSecrets(caller, teamSecretsOf(unit.spec.env))
-    if (unit.state === 'running') return await tryToUse(app, unit, work)
+    checkAllowed(caller, app.activity.usedLately.note(unit))
+    if (unit.state === 'running') {
+      return await tryToUse(app, id, async () => ((await recordUse(app, unit)) ? unit : null), begin)
+    }
     if (unit.state !== 'sleeping') throw mayWake(unit) ? notAwake() : notPossibleNow(unit, refused)
+    await written
     if (!(await completesWithin(app.clock, leftMs(), wakeUnit(app, caller, unit)))) throw notAwake()
     return null
   })
   if (done === null) throw notAwake()
   return done.result
+}
+
+/** A caller must not reach or use by a unit what it could not by one of its own. */
+function checkAllowed(caller: Caller, { egress, teamSecrets }: Used): void {
+  checkUse(caller.policy, egress)
+  checkSecrets(caller, teamSecrets)
+}
+
+/**
+ * The same for a unit that this process knows from an earlier use, and that most likely runs and may be used: one statement
+ * records the use and reads the unit, which is then checked as it is now. Null: it has to be looked at first.
+ */
+async function tryToUseKnown<T>(
+  app: App,
+  caller: Caller,
+  id: string,
+  work: (unit: UnitRecord) => Promise<T>,
+): Promise<{ result: T } | null> {
+  const known = app.activity.usedLately.find(id)
+  // Of another team's units nothing is counted or recorded.
+  if (known?.teamId !== caller.teamId || !isAllowed(caller, known)) return null
+  return await tryToUse(
+    app,
+    id,
+    () => recordUseById(app, { teamId: caller.teamId, id }),
+    (unit) => {
+      checkAllowed(caller, app.activity.usedLately.note(unit))
+      return work(unit)
+    },
+  )
+}
+
+function isAllowed(caller: Caller, known: Used): boolean {
+  try {
+    checkAllowed(caller, known)
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** Errors of a machine that is frozen, has ended, or was destroyed at that moment. */
@@ -59,12 +107,20 @@ const notBegun: EngineErrorKind[] = ['frozen', 'not_running', 'unknown_machine']
 /** Returns null if the work has not started: it may then be tried again on a unit that can be woken. */
 async function tryToUse<T>(
   app: App,
-  unit: UnitRecord,
+  id: string,
+  record: () => Promise<UnitRecord | null>,
   work: (unit: UnitRecord) => Promise<T>,
 ): Promise<{ result: T } | null> {
+  let used: UnitRecord | null = null
+  const recorded = async () => {
+    used = await record()
+    return used
+  }
   try {
-    return await whileInUse(app, unit, () => work(unit))
+    return await whileInUse(app, id, recorded, work)
   } catch (error) {
+    const unit = used as UnitRecord | null
+    if (!unit) throw error
     if (!isEngineError(error) || !notBegun.includes(error.kind)) throw engineFailure(error, unit)
     await settleWith(app, unit).catch((problem: unknown) => {
       throw engineFailure(problem, unit)
