@@ -1,13 +1,15 @@
 // The engine is killed while it makes a machine ahead, while one waits, and at each step in which a create and a start take
 // one over (decision 139). The next engine finds each machine whole or not at all, and none that waits.
 
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it, onTestFailed, vi } from 'vitest'
 import type { MachineSpec } from '../../src/engine/engine.ts'
 import type { EngineFailpoint } from '../../src/engine/oci/failpoints.ts'
 import type { MachineRecord } from '../../src/engine/oci/lifecycle/record.ts'
 import { runtimeDefaults } from '../../src/engine/oci/runtime/runtime.ts'
+import { createDisk, listDisks } from '../../src/engine/oci/storage/disks.ts'
+import { readyName } from '../../src/engine/oci/warm-pool/ready.ts'
 import { hostFacts } from '../support/host-facts.ts'
 import { openEngineProcess } from './engine-process.ts'
 import { IMAGE, openHostEngine } from './host-engine.ts'
@@ -114,6 +116,18 @@ it.each(steps)('a crash before or after %s of a create that found one is made go
     await tryAgain(spec, spec)
     await host.engine().destroy(spec.id)
   }
+})
+
+it('the disk of one that a create was taking over when the engine died is removed by the next engine', async () => {
+  const ref = await suite.running()
+  const torn = readyName('0123456789abcdef')
+  await suite.reopen(
+    async () => await createDisk(host.paths, suite.specOf({ id: torn, volume: { mount: '/v', gb: 1 } })),
+  )
+  expect(await listDisks(host.paths)).not.toContain(torn)
+  expect(await readdir(host.paths.aside)).toEqual([])
+  await host.expectAsListed()
+  await host.engine().destroy(ref.id)
 })
 
 it.each(['engine.start.root', 'engine.start.monitor'] as const)(

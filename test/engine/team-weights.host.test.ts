@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { IsolationClass, MachineRef } from '../../src/engine/engine.ts'
 import { groupDirectory, listTeams } from '../../src/engine/oci/kernel/cgroups.ts'
 import { cpuTimeOfTeam } from '../../src/engine/oci/kernel/team-groups.ts'
+import type { Monitor } from '../../src/engine/oci/runtime/monitor.ts'
 import { IMAGE, openHostEngine } from './host-engine.ts'
 import { createSuite } from './suite.ts'
 
@@ -42,11 +43,9 @@ describe.each<IsolationClass>(['runc', 'gvisor'])('with %s machines', (isolation
   }
   const weightOfTeam = (team: number) => weightOf(`${host.cgroups.parent}/team-${team}`)
   const usedBy = (team: number) => cpuTimeOfTeam(host.cgroups, `team-${team}`) ?? 0
-  const monitorOf = ({ id }: MachineRef) => {
-    const record = JSON.parse(readFileSync(host.paths.machine(id).record, 'utf8')) as {
-      monitor: { pid: number }
-    }
-    return readFileSync(`/proc/${record.monitor.pid}/cgroup`, 'utf8')
+  const monitorOf = ({ id, generation }: MachineRef) => {
+    const monitor = JSON.parse(readFileSync(host.paths.run(id, generation).running, 'utf8')) as Monitor
+    return readFileSync(`/proc/${monitor.pid}/cgroup`, 'utf8')
   }
 
   it('a busy team gets a lower CPU weight than an idle one, and all teams less than the service', async () => {

@@ -5,9 +5,12 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { openCgroups, workGroups } from '../../src/engine/oci/kernel/cgroups.ts'
+import { heedMark, type MachineRecord } from '../../src/engine/oci/lifecycle/record.ts'
 import { routesHere } from '../../src/engine/oci/network/host-state.ts'
 import { namesOf } from '../../src/engine/oci/network/names.ts'
 import { readTables } from '../../src/engine/oci/network/table-listing.ts'
+import { createPaths } from '../../src/engine/oci/paths.ts'
+import { nameFirstRun } from '../../src/engine/oci/warm-pool/ready.ts'
 import { runOrThrow } from '../../src/lib/process.ts'
 import { type Instance, runDirOf } from '../../src/supervisor/instance.ts'
 import { namesOnHost, type Process, processesOf } from './host-state.ts'
@@ -21,7 +24,7 @@ export async function hostFacts(instance: Instance, dataDir: string): Promise<st
     groupFacts(instance),
     directoryFacts(runDirOf(instance)),
     diskFacts(dataDir),
-    recordFacts(dataDir),
+    recordFacts(dataDir, runDirOf(instance)),
     networkFacts(instance, processes),
     mountFacts(instance, dataDir),
   ])
@@ -137,17 +140,17 @@ async function diskFacts(dataDir: string): Promise<string[]> {
   ]
 }
 
-async function recordFacts(dataDir: string): Promise<string[]> {
+async function recordFacts(dataDir: string, runDir: string): Promise<string[]> {
+  const paths = createPaths({ dataDir, runDir })
   const ids = await readdir(join(dataDir, 'machines'))
   return await Promise.all(
     ids.map(async (id) => {
       const text = await readFile(join(dataDir, 'machines', id, 'machine.json'), 'utf8').catch(() => null)
       if (text === null) return `${id} has a directory without a record`
-      const { state, generation, address } = JSON.parse(text) as {
-        state: string
-        generation: number
-        address: string
-      }
+      const record = JSON.parse(text) as MachineRecord
+      nameFirstRun(paths, record)
+      heedMark(paths.run(id, record.generation), record)
+      const { state, generation, address } = record
       const run = state === 'running' ? `, in which run ${generation} goes on` : ''
       return `${id} has a record with ${address}${run}`
     }),

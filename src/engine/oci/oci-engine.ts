@@ -182,7 +182,7 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
   return {
     capabilities: async () => capabilities,
     capacity: async () => {
-      await refuseUnwritable(paths)
+      refuseUnwritable(paths)
       return await readCapacity({ ...host, subnet: instance.subnet })
     },
     renew: async () => null,

@@ -74,6 +74,8 @@ export function createPaths(options: { dataDir: string; runDir: string }) {
         /** What the machine trusts, if it has secrets. */
         trust: join(dir, 'trust.pem'),
         held: join(dir, 'held'),
+        /** That it goes on, and under which monitor (lifecycle/record.ts). */
+        running: join(dir, 'running'),
         /** Of a machine that was made ahead: what it is told to run, and a link to the logs of its machine. */
         orders: join(dir, 'orders'),
         logs: join(dir, 'logs'),

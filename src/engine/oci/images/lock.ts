@@ -26,7 +26,8 @@ export async function tryLock(path: string, kind: LockKind = 'alone'): Promise<L
     const release = async () => {
       // A program that is just being started also has the file open, until its exec.
       flock(file.fd, LOCK_UN)
-      await file.close()
+      // It is free: nobody waits for the file to be closed.
+      file.close().catch(() => {})
     }
     return { release }
   }

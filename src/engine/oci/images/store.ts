@@ -16,6 +16,7 @@ import { mkdir, readdir, rename, stat, utimes, writeFile } from 'node:fs/promise
 import { join } from 'node:path'
 import { z } from 'zod'
 import type { Clock } from '../../../lib/clock.ts'
+import { allSettled } from '../../../lib/concurrency/all-settled.ts'
 import { runOrThrow } from '../kernel/programs.ts'
 import { readIfThere } from '../../../lib/read-if-there.ts'
 import type { Image } from '../../engine.ts'
@@ -146,8 +147,8 @@ export async function openStore(directory: string, clock: Clock): Promise<ImageS
     hold: async (digest, work) =>
       await releasing(await lock(digest, undefined, 'shared'), async () => {
         const stored = await find(digest)
-        if (stored) await noteUse(homeOf(digest), clock)
-        return await work(stored)
+        const [result] = await allSettled([work(stored), stored ? noteUse(homeOf(digest), clock) : null])
+        return result
       }),
     remove: async (digest, mayGo) => {
       const mine = await tryLock(lockPath(directory, hexOf(digest)))

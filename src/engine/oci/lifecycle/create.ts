@@ -20,8 +20,11 @@ export function createMachine(host: EngineContext, spec: MachineSpec): Promise<M
     if (existing) return statusOf(existing)
     // Again: an engine of another instance sets it back when it ends.
     hastenGracePeriods(host.paths.gracePeriods)
-    await checkReserve(host.paths, host.reserveGb)
+    const isRoom = checkReserve(host.paths, host.reserveGb)
+    // Awaited below, at the latest when the image is held.
+    isRoom.catch(() => {})
     return await host.images.hold([spec.imageDigest], async ([image]) => {
+      await isRoom
       const ready = image && host.ready.take(spec, image)
       if (ready) return await claimReady(host, spec, ready)
       if (image) return await makeMachine(host, spec, image)

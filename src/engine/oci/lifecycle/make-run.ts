@@ -1,7 +1,7 @@
 // Creates the parts of a run, up to a container that waits to be started: a root from image and disk, the boot
 // files, the configuration, conmon with the runtime. A start calls it on request, the warm pool ahead of one.
 
-import { writeFile } from 'node:fs/promises'
+import { writeFileSync } from 'node:fs'
 import type { RunSpec } from '../../engine.ts'
 import type { EngineContext } from '../context.ts'
 import { getRuntime } from '../context.ts'
@@ -63,7 +63,7 @@ export async function makeRun(host: EngineContext, wanted: NewRun): Promise<Made
     })
     const input = await describeRun(host, wanted)
     const config = buildConfig(input)
-    await host.effect('engine.start.bundle', () => writeConfig(runtime, paths, config))
+    await host.effect('engine.start.bundle', async () => writeConfig(runtime, paths, config))
     await host.effect('engine.start.boot-files', async () => {
       // A restored machine already has them, possibly changed by its process.
       if (!wanted.restored && run.files.length > 0) await writeBootFiles(paths.rootfs, run.files, signal)
@@ -117,8 +117,9 @@ async function describeRun(
   }
 }
 
-export async function writeConfig(runtime: Runtime, paths: RunPaths, config: OciConfig): Promise<void> {
-  await writeFile(paths.config, JSON.stringify(withCriu(runtime, config)), { mode: 0o600 })
+/** In memory: to have another thread do it takes longer. */
+export function writeConfig(runtime: Runtime, paths: RunPaths, config: OciConfig): void {
+  writeFileSync(paths.config, JSON.stringify(withCriu(runtime, config)), { mode: 0o600 })
 }
 
 /** The runtime reads there what its command line does not offer (criu.ts). */

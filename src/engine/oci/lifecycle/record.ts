@@ -1,10 +1,11 @@
 // The engine's record of a machine, on disk so that the next engine can adopt it. It contains no secrets.
 
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { MachineEgress } from '../../egress.ts'
 import type { Exit, MachineSpec } from '../../engine.ts'
-import type { Paths } from '../paths.ts'
+import type { Paths, RunPaths } from '../paths.ts'
 import { keepSecrets } from './secrets.ts'
 
 export type MachineRecord = {
@@ -14,7 +15,7 @@ export type MachineRecord = {
   forkGeneration: number
   /** The newest run; 0 before the first. */
   generation: number
-  /** `starting`: effects of a start may exist, but none is certain. */
+  /** `starting`: effects of a start may exist, but none is certain. On the disk, of a run that goes on, too (`markRunning`). */
   state: 'created' | 'starting' | 'running' | 'exited' | 'lost'
   /** The fingerprint of its newest run (start-fingerprint.ts); absent before the first. */
   beginning?: string
@@ -50,7 +51,7 @@ const RECORD = 'machine.json'
  * (aside.ts).
  */
 export async function beginMachine(paths: Paths, id: string): Promise<void> {
-  await mkdir(paths.machine(id).dir, { recursive: true, mode: 0o700 })
+  await mkdir(paths.machine(id).logs, { recursive: true, mode: 0o700 })
 }
 
 /**
@@ -58,13 +59,33 @@ export async function beginMachine(paths: Paths, id: string): Promise<void> {
  */
 export async function saveRecord(paths: Paths, record: MachineRecord): Promise<void> {
   const machine = paths.machine(record.spec.id)
-  await mkdir(machine.logs, { recursive: true, mode: 0o700 })
   await keepSecrets(paths, record)
   const temporary = `${machine.record}.new`
   const { egress } = record
-  const kept = { ...record, egress: egress && { ...egress, secrets: [] } }
-  await writeFile(temporary, JSON.stringify(kept), { mode: 0o600, flush: true })
+  const kept = JSON.stringify({ ...record, egress: egress && { ...egress, secrets: [] } })
+  const write = () => writeFile(temporary, kept, { mode: 0o600, flush: true })
+  await write().catch(async (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error
+    await mkdir(machine.logs, { recursive: true, mode: 0o700 })
+    await write()
+  })
   await rename(temporary, machine.record)
+}
+
+/**
+ * Says that the run which the record on the disk calls `starting` goes on. In the run's own directory, which is in memory and
+ * is lost with the power, as the run is: so no start waits for the disk once more (decision 188).
+ */
+export function markRunning({ running }: RunPaths, monitor: MachineRecord['monitor']): void {
+  writeFileSync(`${running}.new`, JSON.stringify(monitor), { mode: 0o600 })
+  renameSync(`${running}.new`, running)
+}
+
+/** Of a record from the disk. */
+export function heedMark({ running }: RunPaths, record: MachineRecord): void {
+  if (record.state !== 'starting' || !existsSync(running)) return
+  const monitor = JSON.parse(readFileSync(running, 'utf8')) as MachineRecord['monitor']
+  Object.assign(record, { state: 'running', monitor })
 }
 
 export type Records = {

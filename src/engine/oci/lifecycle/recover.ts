@@ -8,7 +8,7 @@ import { putAside, putDiskAside, restoreWanted } from './aside.ts'
 import { endAbandonedDumps } from '../checkpoint/orphans.ts'
 import { isFrozen, listCgroups, thawGroup } from '../kernel/cgroups.ts'
 import { removeAbandonedSnapshots } from '../snapshot/disks.ts'
-import { clearStaleQgroups, listDisks } from '../storage/disks.ts'
+import { clearStaleQgroups, destroyDisk, listDisks } from '../storage/disks.ts'
 import { killAbandonedExecs } from '../exec/kill-command.ts'
 import { holdParts } from './deaths.ts'
 import { recordEndIfExited } from './exits.ts'
@@ -18,14 +18,14 @@ import { resumeAbandoned } from '../snapshot/quiesce.ts'
 import { discardCheckpoint, discardIncompleteCheckpoints } from '../checkpoint/checkpoints.ts'
 import { isMonitorAlive } from '../runtime/monitor.ts'
 import { adoptProcesses } from '../processes/adopt.ts'
-import { loadRecords, type MachineRecord, saveRecord } from './record.ts'
+import { heedMark, loadRecords, type MachineRecord, saveRecord } from './record.ts'
 import { readSecrets } from './secrets.ts'
 import { cleanUpMachine, cleanUpRun, retry } from './clean-up-run.ts'
 import { endStartup } from './startup.ts'
 import { listContainers } from '../runtime/runtime.ts'
 import { joinShares } from '../storage/team-shares.ts'
 import { destroyMachine } from './stop.ts'
-import { nameFirstRun } from '../warm-pool/ready.ts'
+import { isReadyName, nameFirstRun } from '../warm-pool/ready.ts'
 
 /** Call it at the engine's start, before anything else. */
 export async function adoptMachines(host: EngineContext): Promise<void> {
@@ -37,6 +37,7 @@ export async function adoptMachines(host: EngineContext): Promise<void> {
     if (record.egress !== null) record.egress.secrets = await readSecrets(host.paths, record.spec.id)
     host.machines.set(record.spec.id, newMachine(record, null))
     nameFirstRun(host.paths, record)
+    heedMark(host.paths.run(record.spec.id, record.generation), record)
   }
   for (const id of damaged) host.damaged.add(id)
   if (damaged.length > 0)
@@ -163,12 +164,17 @@ async function sweepRuns(host: EngineContext): Promise<number> {
   return swept
 }
 
-/** Puts aside disks and volumes without a machine: their records were lost, or they came with a restored pool. */
+/**
+ * Puts aside disks and volumes without a machine: their records were lost, or they came with a restored pool. Those of
+ * machines that were made ahead, and that no create has taken over, go.
+ */
 async function keepStrayDisks(host: EngineContext): Promise<void> {
   const aside = new Set(await readdir(host.paths.aside))
   for (const id of await listDisks(host.paths)) {
     if (host.machines.has(id) || host.damaged.has(id) || aside.has(id)) continue
-    await retry(host, id, () => putDiskAside(host, id))
+    // Nothing of a unit has been on it.
+    const isUnused = isReadyName(id)
+    await retry(host, id, () => (isUnused ? destroyDisk(host.paths, id) : putDiskAside(host, id)))
   }
   await clearStaleQgroups(host.paths)
 }

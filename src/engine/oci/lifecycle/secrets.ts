@@ -1,7 +1,8 @@
 // The secrets of what machines may reach (decision 144). Records, which are on the disk, have none; they are in files of the run
 // directory, for the next engine, and are lost at a reboot. Each start states them again.
 
-import { mkdir, readFile, rename, unlink, writeFile } from 'node:fs/promises'
+import { rmSync } from 'node:fs'
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import type { BrokeredSecret, MachineEgress } from '../../egress.ts'
 import type { Paths } from '../paths.ts'
 
@@ -9,7 +10,7 @@ type Told = { spec: { id: string }; egress: MachineEgress | null }
 
 export async function keepSecrets(paths: Paths, { spec: { id }, egress }: Told): Promise<void> {
   const path = paths.secretsOf(id)
-  if (egress === null || egress.secrets.length === 0) return await forgetSecrets(paths, id)
+  if (egress === null || egress.secrets.length === 0) return forgetSecrets(paths, id)
   await mkdir(paths.secrets, { recursive: true, mode: 0o700 })
   await writeFile(`${path}.new`, JSON.stringify(egress.secrets), { mode: 0o600 })
   await rename(`${path}.new`, path)
@@ -24,8 +25,7 @@ export async function readSecrets(paths: Paths, id: string): Promise<BrokeredSec
   }
 }
 
-export async function forgetSecrets(paths: Paths, id: string): Promise<void> {
-  await unlink(paths.secretsOf(id)).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'ENOENT') throw error
-  })
+/** In memory: to have another thread do it takes longer. */
+export function forgetSecrets(paths: Paths, id: string): void {
+  rmSync(paths.secretsOf(id), { force: true })
 }

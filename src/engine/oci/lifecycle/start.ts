@@ -22,7 +22,7 @@ import { currentLogFile } from '../logs/logs.ts'
 import { discardCheckpoint, consumeCheckpoint } from '../checkpoint/checkpoints.ts'
 import { makeRun, prepareGroup } from './make-run.ts'
 import type { RunPaths } from '../paths.ts'
-import { saveRecord } from './record.ts'
+import { markRunning, saveRecord } from './record.ts'
 import { endStartup, prolongStartup } from './startup.ts'
 import { cleanUpMachine, cleanUpRun, waitForCleanup } from './clean-up-run.ts'
 import { enterRestored, prepareRestore } from '../checkpoint/restore.ts'
@@ -32,16 +32,17 @@ import { endRun } from './stop.ts'
 import { letGo, ordersFor, prepareReady, writeOwnEtc } from '../warm-pool/claim.ts'
 import { closeReady, dropReady, FIRST_GENERATION, passStandby } from '../warm-pool/ready.ts'
 
-type Launch = {
+type Beginning = {
   machine: Machine
   generation: number
   run: RunSpec
   paths: RunPaths
-  image: StoredImage
   /** The directory of the checkpoint to restore; null without one. */
   memory: string | null
   times: StepTimes
 }
+
+type Launch = Beginning & { image: StoredImage }
 
 export async function startMachine(host: EngineContext, ref: MachineRef, run: RunSpec): Promise<Started> {
   const times = timeSteps(host.clock)
@@ -69,8 +70,6 @@ async function startLocked(
   await times.measure('cleanup', () => waitForCleanup(host, machine))
 
   const { record } = machine
-  const image = await host.images.find(record.spec.imageDigest)
-  if (!image) throw new EngineError('image_not_found', 'The image of the machine is no longer on this host.')
   const paths = host.paths.run(ref.id, ref.generation)
   const previous = { generation: record.generation, state: record.state, exit: record.exit }
   const undo = async () => {
@@ -80,11 +79,14 @@ async function startLocked(
     await cleanUpMachine(host, machine, paths)
     Object.assign(record, previous, { monitor: null })
   }
-  const launched = { machine, generation: ref.generation, run, paths, image, times }
-  const resumed = await tryToResume(host, launched, undo)
+  const launched = { machine, generation: ref.generation, run, paths, times, memory: null }
+  let resumed = false
   try {
-    const begun = { ...launched, memory: null }
-    if (!resumed && !(await launchReady(host, begun))) await launch(host, begun)
+    if (!(await launchReady(host, launched))) {
+      const image = await findImage(host, machine)
+      resumed = await tryToResume(host, { ...launched, image }, undo)
+      if (!resumed) await launch(host, { ...launched, image })
+    }
   } catch (error) {
     await undo()
     await saveRecord(host.paths, record)
@@ -95,10 +97,16 @@ async function startLocked(
   return { resumed }
 }
 
+async function findImage({ images }: EngineContext, { record }: Machine): Promise<StoredImage> {
+  const image = await images.find(record.spec.imageDigest)
+  if (image) return image
+  throw new EngineError('image_not_found', 'The image of the machine is no longer on this host.')
+}
+
 /** Whether the run was restored from the checkpoint, which is consumed in any case. */
 async function tryToResume(
   host: EngineContext,
-  launched: Omit<Launch, 'memory'>,
+  launched: Launch,
   undo: () => Promise<void>,
 ): Promise<boolean> {
   const { machine, run } = launched
@@ -178,8 +186,8 @@ async function launch(host: EngineContext, launched: Launch): Promise<void> {
 }
 
 /** Starts the run of a machine that was made ahead. Returns false if the machine does not fit this run; it is removed then. */
-async function launchReady(host: EngineContext, launched: Launch): Promise<boolean> {
-  const { machine, run, paths } = launched
+async function launchReady(host: EngineContext, launched: Beginning): Promise<boolean> {
+  const { machine, run } = launched
   const { ready, record } = machine
   if (!ready) return false
   const orders = launched.generation === FIRST_GENERATION ? ordersFor(ready, run) : null
@@ -201,12 +209,12 @@ async function launchReady(host: EngineContext, launched: Launch): Promise<boole
   host.ready.count('hit')
   passStandby(host, machine, ready)
   closeReady(machine)
-  await recordRunning(host, { ...launched, paths }, orders.config)
+  await recordRunning(host, launched, orders.config)
   return true
 }
 
 /** To be awaited before anything of the run executes; meanwhile its root is made. */
-function restrict({ network }: EngineContext, { machine, run, times }: Launch): Promise<void> {
+function restrict({ network }: EngineContext, { machine, run, times }: Beginning): Promise<void> {
   const restricted = times.measure('restrict', () => network.restrict(machine.record.spec.id, run.egress))
   restricted.catch(() => {})
   return restricted
@@ -220,7 +228,7 @@ async function missed(host: EngineContext, machine: Machine): Promise<false> {
   return false
 }
 
-function begin({ machine, generation, run, memory }: Launch): void {
+function begin({ machine, generation, run, memory }: Beginning): void {
   Object.assign(machine.record, { generation, state: 'starting', monitor: null, exit: null })
   const how = { beginning: startFingerprintOf(run), resumed: memory !== null, egress: run.egress }
   Object.assign(machine.record, how)
@@ -228,7 +236,7 @@ function begin({ machine, generation, run, memory }: Launch): void {
 
 async function recordRunning(
   host: EngineContext,
-  { machine, generation, run, memory }: Launch,
+  { machine, generation, run, paths, memory }: Beginning,
   { process }: OciConfig,
 ): Promise<void> {
   const { record } = machine
@@ -238,10 +246,9 @@ async function recordRunning(
 
   const ended = Promise.withResolvers<void>()
   Object.assign(machine, { process, ended: ended.promise, markEnded: ended.resolve })
-  // Recorded first: until then no one looks for the end of this run.
-  const running = { ...record, state: 'running' as const }
-  await host.effect('engine.start.running', () => saveRecord(host.paths, running))
-  Object.assign(record, running)
+  // First: until then no one looks for the end of this run.
+  await host.effect('engine.start.running', async () => markRunning(paths, record.monitor))
+  record.state = 'running'
   machine.losesProcesses = false
 }
 

@@ -82,7 +82,7 @@ export async function removeMachineState(host: EngineContext, id: string): Promi
   await host.effect('engine.destroy.network', () => host.network.release(id))
   await host.effect('engine.destroy.disk', () => destroyDisk(host.paths, id))
   await host.effect('engine.destroy.record', async () => {
-    await forgetSecrets(host.paths, id)
+    forgetSecrets(host.paths, id)
     await removeTree(host.paths.machine(id).dir)
     await removeTree(host.paths.asideOf(id))
   })

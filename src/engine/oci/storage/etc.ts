@@ -7,7 +7,9 @@ import type { EngineContext, Machine } from '../context.ts'
 import type { StoredImage } from '../images/store.ts'
 import type { RunPaths } from '../paths.ts'
 import { detachMount, mountOverlay } from '../kernel/syscalls.ts'
-import { writeInTree } from './unit-tree.ts'
+import { rewriteInTree, writeInTree } from './unit-tree.ts'
+
+const MACHINE_ID = 'machine-id'
 
 type FirstRun = { machine: Machine; run: RunSpec; paths: RunPaths; image: StoredImage }
 
@@ -30,12 +32,25 @@ export async function writeEtc(
   await writeAll(root, etcFiles(host.gatewayAddress, address, run))
 }
 
+/**
+ * The same for a root where nothing has run since `writeEtc`: what differs is written into those files. Its machine-id is
+ * its own already.
+ */
+export async function nameInEtc(
+  host: EngineContext,
+  root: string,
+  { address, run }: { address: string; run: RunSpec },
+): Promise<void> {
+  const files = etcFiles(host.gatewayAddress, address, run).filter(([name]) => name !== MACHINE_ID)
+  await Promise.all(files.map(([name, content]) => rewriteInTree(root, `/etc/${name}`, content)))
+}
+
 function etcFiles(gateway: string, address: string, { hostname, searchDomain }: RunSpec): [string, string][] {
   return [
     ['hostname', `${hostname}\n`],
     ['hosts', `127.0.0.1 localhost\n${address} ${hostname}.${searchDomain} ${hostname}\n`],
     ['resolv.conf', `nameserver ${gateway}\nsearch ${searchDomain}\n`],
-    ['machine-id', `${randomUUID().replaceAll('-', '')}\n`],
+    [MACHINE_ID, `${randomUUID().replaceAll('-', '')}\n`],
   ]
 }
 

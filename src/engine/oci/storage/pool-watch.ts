@@ -26,7 +26,7 @@ export function watchPool(host: EngineContext, space: PoolUsage): { close(): Pro
   const look = async () => {
     while (!closed.signal.aborted) {
       try {
-        if (!(await isWritable(host.paths))) {
+        if (!isWritable(host.paths)) {
           if (!isTold) host.log.error({ alarm: 'pool' }, READ_ONLY)
           isTold = true
           isTold = !(await mendPool(host))

@@ -2,7 +2,7 @@
 // subvolume with a limit, and a fork a snapshot (design 3). Images are outside of it: two subvolumes of one btrfs
 // reuse inode numbers, and an overlay with both layers there would confuse files.
 
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { mkdir, readdir, readFile, rename, stat, statfs, truncate, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -26,7 +26,7 @@ export async function openPool(paths: Paths, poolGb: number | null): Promise<voi
     await refuseLost(paths)
     await makePool(paths, poolGb)
   }
-  if ((await poolDevicePath(paths)) === null) {
+  if (poolDevicePath(paths) === null) {
     await detachStaleDevices(paths)
     const options = 'loop,noatime,nodev,nosuid'
     await runOrThrow('mount', ['-t', 'btrfs', '-o', options, paths.poolFile, paths.pool], {
@@ -44,7 +44,7 @@ export async function openPool(paths: Paths, poolGb: number | null): Promise<voi
  * cleaning up after a machine: it is awaited, so that closed means closed.
  */
 export async function closePool(paths: Paths): Promise<void> {
-  const device = await poolDevicePath(paths)
+  const device = poolDevicePath(paths)
   if (device === null) return
   await runOrThrow('umount', [paths.pool], { timeoutMs: MOUNT_TIMEOUT_MS })
   const backing = device.replace('/dev/', '/sys/block/').concat('/loop/backing_file')
@@ -60,7 +60,7 @@ export async function closePool(paths: Paths): Promise<void> {
  * machines must not be the ones to find out.
  */
 export async function checkReserve(paths: Paths, reserveGb: number): Promise<void> {
-  await refuseUnwritable(paths)
+  refuseUnwritable(paths)
   const [host, pool] = await Promise.all([statfs(paths.machines), statfs(paths.pool)])
   const freeGb = Math.min((host.bavail * host.bsize) / GB, (pool.bavail * pool.bsize) / GB)
   if (freeGb < reserveGb) {
@@ -69,15 +69,15 @@ export async function checkReserve(paths: Paths, reserveGb: number): Promise<voi
 }
 
 /** The kernel makes a file system read-only that it could not write; and during a remount there is none. */
-export async function isWritable(paths: Paths): Promise<boolean> {
-  const row = await poolMount(paths)
+export function isWritable(paths: Paths): boolean {
+  const row = poolMount(paths)
   if (row === null) return false
   const options = [row.split(' ')[5] ?? '', row.split(' - ')[1]?.split(' ')[2] ?? '']
   return !options.some((each) => each.split(',').includes('ro'))
 }
 
-export async function refuseUnwritable(paths: Paths): Promise<void> {
-  if (await isWritable(paths)) return
+export function refuseUnwritable(paths: Paths): void {
+  if (isWritable(paths)) return
   throw new EngineError('host_full', 'The disks of this host cannot be written at the moment.')
 }
 
@@ -89,14 +89,14 @@ export async function poolBytes(paths: Paths): Promise<number> {
 
 /** Returns the directory of the kernel's statistics. Null if it is unknown. */
 export async function poolState(paths: Paths): Promise<string | null> {
-  const device = basename((await poolDevicePath(paths)) ?? '')
+  const device = basename(poolDevicePath(paths) ?? '')
   const pools = (await readdir(BTRFS_STATE)).map((name) => join(BTRFS_STATE, name))
   return pools.find((path) => existsSync(join(path, 'devices', device))) ?? null
 }
 
 /** Returns the major and minor number of the pool's block device, for io limits. Null if it is unknown. */
 export async function poolDevice(paths: Paths): Promise<{ major: number; minor: number } | null> {
-  const device = await poolDevicePath(paths)
+  const device = poolDevicePath(paths)
   if (device === null) return null
   const { rdev } = await stat(device)
   // glibc's makedev: the minor number has its low 8 bits first, the major 12 bits above them.
@@ -156,11 +156,11 @@ async function detachStaleDevices(paths: Paths): Promise<void> {
 }
 
 /** Returns `/dev/loopN` while the pool is mounted, else null. */
-async function poolDevicePath(paths: Paths): Promise<string | null> {
-  return (await poolMount(paths))?.split(' - ')[1]?.split(' ')[1] ?? null
+function poolDevicePath(paths: Paths): string | null {
+  return poolMount(paths)?.split(' - ')[1]?.split(' ')[1] ?? null
 }
 
-async function poolMount(paths: Paths): Promise<string | null> {
-  const table = await readFile('/proc/self/mountinfo', 'utf8')
+function poolMount(paths: Paths): string | null {
+  const table = readFileSync('/proc/self/mountinfo', 'utf8')
   return table.split('\n').find((line) => line.split(' ')[4] === paths.pool) ?? null
 }

@@ -9,6 +9,7 @@ import { basename, dirname, join } from 'node:path'
 import { closeFd, openInRoot, O_PATH } from '../kernel/syscalls.ts'
 
 const DIRECTORY = O_PATH | constants.O_DIRECTORY
+const REWRITTEN = constants.O_WRONLY | constants.O_TRUNC | constants.O_NOFOLLOW
 const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
 
 /**
@@ -30,6 +31,18 @@ export async function writeInTree(
       // In a directory with the setgid bit it would have the directory's group.
       await file.chown(0, 0)
       await file.chmod(mode)
+    } finally {
+      await file.close()
+    }
+  })
+}
+
+/** Gives a file that `writeInTree` has written another content: quicker, as long as nothing of the unit has run since. */
+export async function rewriteInTree(root: string, path: string, content: string): Promise<void> {
+  await inDirectory(root, dirname(path), 0o755, async (_, directory) => {
+    const file = await open(placeIn(directory, basename(path)), REWRITTEN)
+    try {
+      await file.writeFile(content)
     } finally {
       await file.close()
     }

@@ -2,32 +2,29 @@
 // caller specifies at its start. Until its first process has read the command, nothing has run in it but that process
 // and, in gVisor, the one that sets its hostname.
 
-import { existsSync, writeSync } from 'node:fs'
-import { mkdir, rename, rm, symlink } from 'node:fs/promises'
-import { join } from 'node:path'
+import { existsSync, renameSync, rmSync, symlinkSync, writeSync } from 'node:fs'
+import { rename } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { allSettled } from '../../../lib/concurrency/all-settled.ts'
 import type { MachineSpec, MachineStatus, RunSpec } from '../../engine.ts'
 import { EngineError } from '../../errors.ts'
 import { getRuntime, newMachine, statusOf, type EngineContext, type Machine } from '../context.ts'
 import { thawGroup } from '../kernel/cgroups.ts'
-import { removeTree } from '../kernel/mounts.ts'
 import { bytesInPipe, hasNoReader, setHostnameOf } from '../kernel/syscalls.ts'
 import { writeConfig } from '../lifecycle/make-run.ts'
-import { beginMachine, newRecord, saveRecord } from '../lifecycle/record.ts'
+import { newRecord, saveRecord } from '../lifecycle/record.ts'
 import { removeMachineState } from '../lifecycle/stop.ts'
 import { buildConfig, type OciConfig, type Process } from '../runtime/bundle.ts'
 import { childrenOf } from '../runtime/monitor.ts'
 import { writeBootFiles } from '../storage/boot-files.ts'
-import { writeEtc } from '../storage/etc.ts'
+import { nameInEtc } from '../storage/etc.ts'
 import { isProgramInTree } from '../storage/unit-tree.ts'
 import { nameBy } from './naming.ts'
 import { messageFor } from './program.ts'
 import { removeReady } from './make.ts'
-import { closeEnds, FIRST_GENERATION, nameFirstRun } from './ready.ts'
+import { closeEnds, nameFirstRun } from './ready.ts'
 import type { Ready } from './types.ts'
 
-const LOG = `${FIRST_GENERATION}.log`
 /** Far longer than an execve takes on a busy host. */
 const BEGIN_WITHIN_MS = 10_000
 const LOOK_EVERY_MS = 1
@@ -43,8 +40,7 @@ export async function claimReady(
   const { container } = ready.paths
   const record = { ...newRecord(spec, ready.attachment.address), madeAs: container }
   try {
-    // Without a record both are machines whose creation was interrupted, for the next engine.
-    await beginMachine(host.paths, spec.id)
+    // Without a record it is a machine whose creation was interrupted, for the next engine.
     await host.effect('engine.create.disk', () => takeFiles(host, spec, ready))
     await host.effect('engine.create.network', async () => host.network.rename(ready.name, spec.id))
     await host.effect('engine.create.record', () => saveRecord(host.paths, record))
@@ -55,6 +51,8 @@ export async function claimReady(
     throw error
   }
   nameFirstRun(host.paths, record)
+  // Its start comes at once, and needs it awake.
+  thawGroup(host.cgroups, container)
   const taken = { ...ready, takenAtMs: host.clock.monotonicMs() }
   const machine = { ...newMachine(record, null), ready: taken }
   host.machines.set(spec.id, machine)
@@ -67,18 +65,13 @@ async function takeFiles(
   { name, paths }: Ready,
 ): Promise<void> {
   const [from, to] = [host.paths.machine(name), host.paths.machine(id)]
-  await Promise.all([
-    move(from.disk, to.disk),
-    volume && move(from.volume, to.volume),
-    mkdir(to.logs, { recursive: true, mode: 0o700 }).then(() =>
-      move(join(from.logs, LOG), join(to.logs, LOG)),
-    ),
-  ])
-  // conmon opens its log by this path again when it is rotated.
-  await rm(`${paths.logs}.new`, { force: true })
-  await symlink(to.logs, `${paths.logs}.new`)
-  await rename(`${paths.logs}.new`, paths.logs)
-  await removeTree(from.dir)
+  // First: a disk without such a directory would be kept. One that is still under the other name is not (recover.ts).
+  await move(from.dir, to.dir)
+  await Promise.all([move(from.disk, to.disk), volume && move(from.volume, to.volume)])
+  // conmon opens its log by this path again when it is rotated. In memory: to have another thread do it takes longer.
+  rmSync(`${paths.logs}.new`, { force: true })
+  symlinkSync(to.logs, `${paths.logs}.new`)
+  renameSync(`${paths.logs}.new`, paths.logs)
 }
 
 /** Repeating it changes nothing. */
@@ -104,7 +97,7 @@ export async function writeOwnEtc(
   ready: Ready,
   run: RunSpec,
 ): Promise<void> {
-  await writeEtc(host, rootOf(ready), { address: record.address, run })
+  await nameInEtc(host, rootOf(ready), { address: record.address, run })
 }
 
 /**
@@ -118,10 +111,9 @@ export async function prepareReady(
   { config, run }: Orders,
 ): Promise<Buffer | null> {
   const { signal } = machine.destroySignal
-  thawGroup(host.cgroups, ready.paths.container)
   const [named] = await allSettled([
     nameHost(host, ready, run.hostname),
-    host.effect('engine.start.bundle', () =>
+    host.effect('engine.start.bundle', async () =>
       writeConfig(getRuntime(host, ready.spec.isolation), ready.paths, config),
     ),
     host.effect('engine.start.boot-files', () => writeBootFiles(rootOf(ready), run.files, signal)),

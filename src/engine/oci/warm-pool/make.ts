@@ -163,7 +163,7 @@ async function makeLasting(
   }
   const makeDirectories = async () => {
     await mkdir(paths.execs, { recursive: true, mode: 0o700 })
-    await Promise.all([mkdir(paths.rootfs), mkdir(logs, { mode: 0o700 })])
+    await mkdir(paths.rootfs)
     await symlink(logs, paths.logs)
     makeFifo(paths.orders)
   }

@@ -136,7 +136,12 @@ export function openReadyMachines(context: () => EngineContext, options: ReadyOp
       if (!taken) counts.misses += 1
       return taken
     },
-    count: (outcome) => void (outcome === 'hit' ? (counts.hits += 1) : (counts.misses += 1)),
+    count(outcome) {
+      // The next one is not made beside this start.
+      lastUsedMs = context().clock.monotonicMs()
+      if (outcome === 'hit') counts.hits += 1
+      else counts.misses += 1
+    },
     async makeRoom(memoryMb) {
       lastUsedMs = context().clock.monotonicMs()
       if (all().length > 0 && roomMb() < memoryMb) await discard(all())
