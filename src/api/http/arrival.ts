@@ -3,6 +3,7 @@
 import type { IncomingMessage } from 'node:http'
 import { limits } from '../../contract/limits.ts'
 import { MINUTE } from '../../lib/clock.ts'
+import { hasBody } from './body.ts'
 import { refuseMalformed } from './response.ts'
 
 const ARRIVAL_MS = MINUTE
@@ -12,7 +13,8 @@ export const longestArrivalMs = limits.archiveMs + MINUTE
 
 /** Ends the connection of a request that takes longer than others may. */
 export function boundArrival(request: IncomingMessage): void {
-  if (request.complete) return
+  // A request without a body has arrived with its head.
+  if (request.complete || !hasBody(request)) return
   const late = setTimeout(() => {
     const tooLate = Object.assign(new Error('the request came too late'), {
       code: 'ERR_HTTP_REQUEST_TIMEOUT',

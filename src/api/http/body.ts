@@ -100,15 +100,19 @@ export function fileTooLarge(): AppError {
   return validation([{ path: 'contentBase64', message: `a file must be at most ${limits.fileBytes} bytes` }])
 }
 
+/** Whether the request's headers announce a body, which most calls do not have. */
+export function hasBody({ headers }: Pick<IncomingMessage, 'headers'>): boolean {
+  return (headers['content-length'] ?? '0') !== '0' || headers['transfer-encoding'] !== undefined
+}
+
 /** Returns how many bytes `readBody` may read. */
 export function bodyBytesOf(
-  { headers }: IncomingMessage,
+  request: Pick<IncomingMessage, 'headers'>,
   { kind, maxBytes }: Pick<Body<unknown>, 'kind' | 'maxBytes'>,
 ): number {
-  if (kind === 'stream') return 0
-  const declared = headers['content-length']
-  if (declared === undefined) return headers['transfer-encoding'] === undefined ? 0 : maxBytes
-  return Math.min(Number(declared), maxBytes)
+  if (kind === 'stream' || !hasBody(request)) return 0
+  const declared = request.headers['content-length']
+  return declared === undefined ? maxBytes : Math.min(Number(declared), maxBytes)
 }
 
 /** Returns the bytes of a body. The rest of a refused body is read and dropped when the answer is sent. */
@@ -122,7 +126,8 @@ export async function readBody(
   }
   const declared = Number(headers['content-length'] ?? 0)
   if (declared > body.maxBytes) throw body.tooLarge()
-  if (body.kind === 'stream') return Buffer.alloc(0)
+  // Reading one that is not there takes a stream's listeners and a turn of the event loop.
+  if (body.kind === 'stream' || !hasBody(request)) return Buffer.alloc(0)
   const chunks: Buffer[] = []
   for await (const chunk of bodyPieces(request, body)) chunks.push(chunk)
   if (body.kind !== 'bytes' && chunks.length > 0) refuseOtherThanJson(headers['content-type'])

@@ -2,7 +2,7 @@
 // are in the memory of each process, because a statement per guess would let an attacker load the database. The
 // address is that of the connection, or the one that a trusted proxy forwards; anyone can forge other headers.
 
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { isIPv6 } from 'node:net'
 import { type AppError, rateLimited } from '../../contract/errors.ts'
 import { unmapped } from '../../lib/address-ranges.ts'
@@ -67,5 +67,5 @@ export function peerKey(ofConnection: string): string {
 }
 
 function fingerprint(presented: string): string {
-  return createHash('sha256').update(presented).digest('base64')
+  return hash('sha256', presented, 'base64')
 }

@@ -1,7 +1,7 @@
 // Bearer tokens of all kinds: a visible mark, a prefix to look the row up by, and a secret of 256 random bits. Only
 // the prefix and the SHA-256 of the whole token are stored (design 7).
 
-import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto'
 
 const marks = {
   key: 'berth_live_',
@@ -53,11 +53,11 @@ export function isPrefixOf(kind: TokenKind, prefix: string): boolean {
 const hashOfNothing = randomBytes(32)
 
 /** An unknown token (no stored hash) takes the same work as a known one with a wrong secret. */
-export function tokenMatches(token: string, hash: Buffer | null): boolean {
-  const equal = timingSafeEqual(hashToken(token), hash ?? hashOfNothing)
-  return equal && hash !== null
+export function tokenMatches(token: string, stored: Buffer | null): boolean {
+  const equal = timingSafeEqual(hashToken(token), stored ?? hashOfNothing)
+  return equal && stored !== null
 }
 
 function hashToken(token: string): Buffer {
-  return createHash('sha256').update(token).digest()
+  return hash('sha256', token, 'buffer')
 }
