@@ -44,6 +44,9 @@ export type VolumeData = {
 /** Keeps a unit without a server alive, so that commands can run in it. */
 const idle = ['sleep', 'infinity']
 
+/** Below the directory of a user's plugins, which RabbitMQ itself puts before all others once it knows its plugins. */
+const erlangModules = '/usr/lib/rabbitmq/plugins/modules/ebin'
+
 export const builtIns: BuiltIn[] = [
   { name: 'debian', version: '12', packages: ['ca-certificates', 'curl'], cmd: idle },
   {
@@ -108,9 +111,14 @@ export const builtIns: BuiltIn[] = [
     name: 'rabbitmq',
     version: '3',
     packages: ['rabbitmq-server'],
+    prepare: gatherModules(),
     remove: ['/var/lib/rabbitmq/mnesia', '/var/lib/rabbitmq/.erlang.cookie'],
-    // The node's name is part of its data's path, and a fork has another host name.
-    env: { RABBITMQ_NODENAME: 'rabbit@localhost', RABBITMQ_LOGS: '-' },
+    env: {
+      // The node's name is part of its data's path, and a fork has another host name.
+      RABBITMQ_NODENAME: 'rabbit@localhost',
+      RABBITMQ_LOGS: '-',
+      ERL_AFLAGS: `-pa ${erlangModules}`,
+    },
     cmd: ['rabbitmq-server'],
     ports: [5672],
     script: 'rabbitmq.sh',
@@ -128,12 +136,23 @@ export const builtIns: BuiltIn[] = [
     name: 'nginx',
     version: '1.22',
     packages: ['nginx-light'],
+    prepare: 'ln -sf /dev/stdout /var/log/nginx/access.log && ln -sf /dev/stderr /var/log/nginx/error.log',
     cmd: ['nginx'],
     ports: [80],
     script: 'nginx.sh',
     stopSignal: 'SIGQUIT',
   },
 ]
+
+/**
+ * Erlang looks for each module in one directory after the other: of RabbitMQ's start, 53,000 of 56,000 opened files were not
+ * there. In this one a link leads to each (decision 154): but for `rabbit_env`, which finds the plugins by where it lies
+ * itself.
+ */
+function gatherModules(): string {
+  const modules = 'find /usr/lib/erlang/lib /usr/lib/rabbitmq/lib -name "*.beam" ! -name rabbit_env.beam'
+  return `mkdir -p ${erlangModules} && ${modules} -exec ln -s -t ${erlangModules} {} +`
+}
 
 /**
  * A cluster with one locale for all, since it keeps the one that it was created with. For volumes it has a database to spare,

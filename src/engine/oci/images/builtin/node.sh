@@ -25,15 +25,22 @@ if [ -f package.json ]; then
     mkdir -p node_modules
     printf '%s\n' "$asked" >node_modules/.installed
   fi
-  asks() { node -p "require('/app/package.json').$1 ?? ''"; }
-  start=$(asks scripts?.start)
+  # All at once, quoted for this shell: each start of node takes a fifth of a second in a sandbox.
+  said=$(
+    node - <<'EOT'
+const { main, scripts } = require('/app/package.json')
+const quoted = (text) => `'${String(text ?? '').replaceAll("'", "'\\''")}'`
+console.log(`main=${quoted(main)} start=${quoted(scripts?.start)} prestart=${quoted(scripts?.prestart)}`)
+EOT
+  )
+  eval "$said"
   if [ -n "$start" ]; then
-    [ -z "$(asks scripts?.prestart)" ] || npm run prestart
+    [ -z "$prestart" ] || npm run prestart
     # Not by npm, which ends at SIGTERM at once and leaves what it has started no time to.
     export PATH="/app/node_modules/.bin:$PATH"
     exec bash -c "$start"
   fi
-  [ -z "$(asks main)" ] || exec node .
+  [ -z "$main" ] || exec node .
 fi
 for file in server.js index.js app.js main.js server.mjs index.mjs; do
   [ ! -f "$file" ] || exec node "$file"

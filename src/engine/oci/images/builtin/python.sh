@@ -12,8 +12,13 @@ for other in uv.lock poetry.lock pdm.lock Pipfile.lock; do
   [ ! -f "$other" ] || [ -f requirements.txt ] ||
     fail "pip installs here, and cannot go by $other: send requirements.txt too (uv export, poetry export), or no lock file."
 done
-asked=$(cat requirements*.txt constraints*.txt pyproject.toml 2>/dev/null | sha256sum)
-if [ "$(cat .installed 2>/dev/null)" != "$asked" ]; then
+asked=
+for file in requirements*.txt constraints*.txt pyproject.toml; do
+  # Only then is a program started, which in a sandbox takes as long as all the rest.
+  [ ! -f "$file" ] || asked=yes
+done
+[ -z "$asked" ] || asked=$(cat requirements*.txt constraints*.txt pyproject.toml 2>/dev/null | sha256sum)
+if [ -n "$asked" ] && [ "$(cat .installed 2>/dev/null)" != "$asked" ]; then
   wanted=requirements.txt
   if [ ! -f "$wanted" ] && [ -f pyproject.toml ]; then
     # What it depends on. The application itself runs where it lies, and need not be a package.

@@ -14,5 +14,7 @@ if [ -n "${RABBITMQ_DEFAULT_USER:-}" ]; then
   unset RABBITMQ_DEFAULT_USER RABBITMQ_DEFAULT_PASS
 fi
 export HOME=/var/lib/rabbitmq
+# Without a name of its file, the C library looks at it for each line of the log.
+export TZ="${TZ:-:/etc/localtime}"
 # Its own script around this one does nothing but to drop root, with a tool that needs a terminal.
 exec setpriv --reuid=rabbitmq --regid=rabbitmq --init-groups /usr/lib/rabbitmq/bin/rabbitmq-server
