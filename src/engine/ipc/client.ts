@@ -12,25 +12,27 @@ import {
   EPOCH_QUESTION,
   epoch as epochSchema,
   issuesOf,
-  rpcOperations,
   streamedOperations,
   twoWayOperations,
   unaryOperations,
 } from './protocol.ts'
-import type {
-  RpcOperation,
-  StreamedOperation,
-  StreamedRequest,
-  TwoWayOperation,
-  TwoWayRequest,
-  UnaryAnswer,
-  UnaryOperation,
-  UnaryRequest,
+import {
+  type StreamedOperation,
+  type StreamedRequest,
+  type TwoWayOperation,
+  type TwoWayRequest,
+  type UnaryAnswer,
+  type UnaryOperation,
+  type UnaryRequest,
 } from './protocol.ts'
 import { encodeFrame, type Frame } from './frames.ts'
 import { connectRpc } from './rpc-client.ts'
+import { RPC_MAX_BYTES, rpcOperations, type RpcOperation } from './rpc-protocol.ts'
 import { askForFrames, askForJson } from './request.ts'
 import { type EngineAddress, type EngineTransport, transportTo } from './transport.ts'
+
+/** Of a start as JSON: a quarter of the longest line, in which a character can take three bytes. */
+const QUICK_START_LENGTH = RPC_MAX_BYTES / 4
 
 /** The delay between two attempts to watch exits: as long as an engine takes to restart. */
 const WATCH_AGAIN_MS = 250
@@ -73,7 +75,7 @@ function callOver(transport: EngineTransport, { epoch, onLost }: Omit<Connection
   ): Promise<UnaryAnswer[K]> {
     const { request: schema, answer, deadlineMs } = unaryOperations[operation]
     const encoded = encode(schema, request)
-    const asked = isQuick(operation)
+    const asked = isQuick(operation, encoded)
       ? quickly(operation, encoded, deadlineMs)
       : askForJson({ transport, operation, body: JSON.stringify(encoded), deadlineMs, epoch })
     return z.parse(answer, await asked.catch(noticeLoss)) as UnaryAnswer[K]
@@ -247,7 +249,8 @@ async function* terminalFrames(input: AsyncIterable<TerminalInput>): AsyncGenera
       : encodeFrame('message', JSON.stringify(each))
 }
 
-function isQuick(operation: UnaryOperation): operation is RpcOperation {
+function isQuick(operation: UnaryOperation, request: unknown): operation is RpcOperation {
+  if (operation === 'start' && JSON.stringify(request).length > QUICK_START_LENGTH) return false
   return rpcOperations.some((quick) => quick === operation)
 }
 

@@ -9,7 +9,6 @@
 import { z } from 'zod'
 import { limits } from '../../contract/limits.ts'
 import { MINUTE, SECOND } from '../../lib/clock.ts'
-import { answerLine, callLine, failureLine, type ReplyLine } from '../../lib/ipc/call-lines.ts'
 import type { AnswersOf, RequestsOf } from '../../lib/ipc/operation-types.ts'
 import type { Engine } from '../engine.ts'
 import { isolationClasses } from '../engine.ts'
@@ -182,7 +181,7 @@ const logLine = z.object({
 
 const nothing = z.null()
 const nobody = z.strictObject({})
-const SMALL = 64 * KB
+export const SMALL = 64 * KB
 
 /**
  * Operations with one answer. `deadlineMs` is when the client stops waiting: longer than the engine's own timeouts,
@@ -368,21 +367,6 @@ export const errorAnswer = z.object({
   error: z.object({ kind: z.enum(engineErrorKinds), publicMessage: z.string() }),
 })
 export type ErrorAnswer = z.output<typeof errorAnswer>
-
-/**
- * Unary operations that a visitor waits for and that take little longer than the round trip. They use JSON lines on a
- * socket of their own: a request with the epoch of its server, and its answer.
- */
-export const rpcOperations = ['freeze', 'thaw'] as const satisfies UnaryOperation[]
-export type RpcOperation = (typeof rpcOperations)[number]
-export const rpcSocketOf = (socketPath: string) => `${socketPath.replace(/\.sock$/, '')}.quick`
-/** The longest line. */
-export const RPC_MAX_BYTES = SMALL
-
-export const rpcRequestSchema = callLine.extend({ epoch: z.unknown(), operation: z.enum(rpcOperations) })
-export type RpcRequest = z.infer<typeof rpcRequestSchema>
-export const rpcResponseSchema = z.union([answerLine, failureLine])
-export type RpcResponse = ReplyLine
 
 /** How often an idle stream sends an empty frame; a client that receives nothing for three times as long gives up. */
 export const KEEP_ALIVE_MS = 15 * SECOND

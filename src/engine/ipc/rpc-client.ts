@@ -2,15 +2,15 @@
 
 import { type JsonLinesClient, openJsonLinesClient } from '../../lib/ipc/json-lines-rpc.ts'
 import { createReconnecting } from '../../lib/ipc/reconnecting.ts'
+import { awayError, engineErrorIn, silenceError } from './errors.ts'
+import type { EngineTransport } from './transport.ts'
 import {
   RPC_MAX_BYTES,
-  type RpcResponse,
   rpcResponseSchema,
   type RpcOperation,
   type RpcRequest,
-} from './protocol.ts'
-import { awayError, engineErrorIn, silenceError } from './errors.ts'
-import type { EngineTransport } from './transport.ts'
+  type RpcResponse,
+} from './rpc-protocol.ts'
 
 /** Resolves to the encoded answer; rejects with an EngineError. */
 export type RpcCall = (operation: RpcOperation, request: unknown, deadlineMs: number) => Promise<unknown>

@@ -5,15 +5,15 @@ import { createServer, type Socket } from 'node:net'
 import { parseLine } from '../../lib/ipc/call-lines.ts'
 import { serveJsonLines, type JsonLinesServer } from '../../lib/ipc/json-lines-rpc.ts'
 import { listenForGroup } from '../../lib/ipc/unix-socket.ts'
-import {
-  RPC_MAX_BYTES,
-  rpcSocketOf,
-  type RpcResponse,
-  type RpcRequest,
-  rpcRequestSchema,
-} from './protocol.ts'
 import { errorAnswerOf, parseEpoch, performUnary } from './answers.ts'
 import type { EngineServerOptions } from './server-options.ts'
+import {
+  RPC_MAX_BYTES,
+  rpcRequestSchema,
+  rpcSocketOf,
+  type RpcRequest,
+  type RpcResponse,
+} from './rpc-protocol.ts'
 
 /** One server, and earlier ones that have not ended yet. */
 const MAX_CONNECTIONS = 64

@@ -21,6 +21,15 @@ let fake: FakeEngine
 let serving: { close(): Promise<void> }
 let engine: Engine
 const ref = { id: 'unit_1', generation: 1 }
+const run = {
+  hostname: 'a',
+  entrypoint: null,
+  cmd: null,
+  env: {},
+  files: [],
+  searchDomain: 'b.internal',
+  egress: null,
+}
 
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), 'berth-quick-'))
@@ -38,15 +47,6 @@ beforeEach(async () => {
     volume: null,
     networkGroup: 1,
   })
-  const run = {
-    hostname: 'a',
-    entrypoint: null,
-    cmd: null,
-    env: {},
-    files: [],
-    searchDomain: 'b.internal',
-    egress: null,
-  }
   await engine.start(ref, run)
 })
 afterEach(async () => {
@@ -100,6 +100,15 @@ describe('low-latency calls', () => {
     await engine.thaw(ref).then(() => order.push('thawed'))
     await freezing
     expect(order).toEqual(['thawed', 'frozen'])
+  })
+
+  test('do not carry a start with more than fits into a line, which goes over HTTP', async () => {
+    const large = { ...run, files: [{ path: '/srv/large', content: Buffer.alloc(200_000, 'a') }] }
+    const next = { ...ref, generation: 2 }
+    await engine.start(next, large)
+    expect(fake.calls.at(-1)).toEqual({ operation: 'start', ...next })
+    // The connection goes on.
+    await engine.thaw(next)
   })
 
   test('fail with the error kind that the engine reports', async () => {

@@ -8,7 +8,8 @@ import { checkServerIdentity, connect as connectByTls, type PeerCertificate } fr
 import { type FleetIdentity, fleetNameOf, SIGNED_BEFORE_MS } from '../../lib/fleet-identity.ts'
 import { fleetTls, PROBE_AFTER_MS } from '../../lib/ipc/fleet-tls.ts'
 import { EngineError } from '../errors.ts'
-import { TLS_PROTOCOLS, rpcSocketOf } from './protocol.ts'
+import { TLS_PROTOCOLS } from './protocol.ts'
+import { rpcSocketOf } from './rpc-protocol.ts'
 
 export type EngineAddress =
   | { socketPath: string }
