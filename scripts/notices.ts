@@ -19,7 +19,7 @@ PostgreSQL (PostgreSQL Licence) with the libraries it is linked to.
 
 The set-up installs Debian packages, each under the licence in its \`/usr/share/doc/NAME/copyright\`. Berth starts them as
 programs of their own and is not linked with any: runc, runsc (gVisor), conmon, skopeo, umoci (Apache-2.0), btrfs-progs,
-nftables, iproute2, busybox, conntrack, CRIU (GPL-2.0), bubblewrap (LGPL-2.0 or later), mmdebstrap (MIT).
+nftables, iproute2, busybox, CRIU (GPL-2.0), bubblewrap (LGPL-2.0 or later), mmdebstrap (MIT).
 `
 
 const packages = notedPackages(await readFile(new URL('package-lock.json', root), 'utf8'))

@@ -1,62 +1,101 @@
 // The kernel's connection tracking.
 
-import { run } from '../kernel/programs.ts'
+import { createKeyedLock } from '../../../lib/concurrency/keyed-lock.ts'
+import { askForConnections, deleteConnection, readConnections, type Side, type Tracked } from './conntrack.ts'
+import { type NetlinkSocket, openSocket } from './netlink-socket.ts'
 
-const TIMEOUT_MS = 5000
-const MAX_LISTING_BYTES = 16 * 1024 * 1024
-/** Beyond that, all connections of the machine are cut, including those that it may keep. */
-const MAX_SINGLE_CUTS = 64
+const PART_BYTES = 64 * 1024
+/** The answers to refusals of as many fit into a socket. */
+const MAX_DELETIONS_AT_ONCE = 64
+
+const protocols = new Map([
+  [6, 'tcp'],
+  [17, 'udp'],
+])
 
 /** A connection that a machine has begun. `redirected`: it goes to this host instead. */
 export type Flow = { protocol: string; address: string; port: number; redirected: boolean }
 
-/** The next owner of the address must not receive packets for the last one (reliability I10). */
-export async function forgetConnections(address: string): Promise<void> {
-  const sides = ['--orig-src', '--orig-dst'].map((side) =>
-    // Exits with 1 if there was none. Without the tool, connections end by their own timeouts.
-    run('conntrack', ['-D', side, address], { timeoutMs: TIMEOUT_MS }).catch(() => undefined),
-  )
-  await Promise.all(sides)
+export type Connections = {
+  /**
+   * The next owner of the address must not receive packets for the last one (reliability I10). Where the kernel does not
+   * tell its connections, they end by their own timeouts.
+   */
+  forget(address: string): Promise<void>
+  /**
+   * Cuts the connections begun by the machine with this address that are not allowed any more: the next packet of each
+   * is one of a new connection, for which the firewall's rules decide.
+   */
+  cut(address: string, isAllowed: (flow: Flow) => boolean): Promise<void>
+  close(): void
 }
 
-/**
- * Cuts the connections begun by the machine with this address that are not allowed any more: the next packet of each
- * is one of a new connection, for which the firewall's rules decide.
- */
-export async function cutConnections(address: string, isAllowed: (flow: Flow) => boolean): Promise<void> {
-  const listed = await run('conntrack', ['-L', '--orig-src', address], {
-    timeoutMs: TIMEOUT_MS,
-    maxOutputBytes: MAX_LISTING_BYTES,
-  })
-  if (listed.exitCode !== 0) throw new Error(`conntrack: ${listed.stderr.slice(0, 200)}`)
-  const flows = listed.stdout.split('\n').flatMap((line) => readFlow(line) ?? [])
-  const targets = new Set(
-    flows
-      .filter((flow) => !isAllowed(flow))
-      .map(({ protocol, address: to, port }) => `${protocol} ${to} ${port}`),
-  )
-  if (targets.size > MAX_SINGLE_CUTS) return await cut(['--orig-src', address])
-  for (const target of targets) {
-    const [protocol = '', to = '', port = ''] = target.split(' ')
-    const ported = protocol === 'tcp' || protocol === 'udp' ? ['--orig-port-dst', port] : []
-    await cut(['-p', protocol, '--orig-src', address, '--orig-dst', to, ...ported])
+export function openConnections(): Connections {
+  const socket = openSocket(PART_BYTES)
+  const locked = createKeyedLock()
+  // Answers do not say to what.
+  const inTurn = (work: () => Promise<void>) =>
+    locked('kernel', async () => {
+      try {
+        await work()
+      } catch (error) {
+        socket.close()
+        throw error
+      }
+    })
+
+  const find = async (side: Side, address: string): Promise<Tracked[]> => {
+    await socket.sendOnThread(askForConnections(side, address))
+    const all: Tracked[] = []
+    for (;;) {
+      const { found, isLast } = readConnections(socket.receive())
+      all.push(...found.filter((each) => each[side] === address))
+      if (isLast) return all
+    }
+  }
+
+  const remove = async (tracked: Tracked[]) => {
+    for (let from = 0; from < tracked.length; from += MAX_DELETIONS_AT_ONCE) {
+      const some = tracked.slice(from, from + MAX_DELETIONS_AT_ONCE)
+      await socket.sendOnThread(Buffer.concat(some.map(deleteConnection)))
+      while (hasAnswered(socket)) continue
+    }
+  }
+
+  return {
+    forget: (address) =>
+      inTurn(async () => {
+        for (const side of ['source', 'target'] as const) await remove(await find(side, address))
+      }).catch(() => {}),
+
+    cut: (address, isAllowed) =>
+      inTurn(async () => {
+        const begun = await find('source', address)
+        await remove(begun.filter((each) => !isAllowed(flowOf(each))))
+      }),
+
+    close: () => socket.close(),
   }
 }
 
-async function cut(which: string[]): Promise<void> {
-  await run('conntrack', ['-D', ...which], { timeoutMs: TIMEOUT_MS })
+function flowOf({ protocol, target, port, answeredBy }: Tracked): Flow {
+  return {
+    protocol: protocols.get(protocol) ?? String(protocol),
+    address: target,
+    port,
+    redirected: answeredBy !== target,
+  }
 }
 
-/** Reads a line of `conntrack -L`: the original direction comes first, then the reply's. */
-export function readFlow(line: string): Flow | null {
-  const [, protocol = '', original = '', reply = ''] = /^(\w+)\s+\d+\s.*?(src=.*?)(src=.*)$/.exec(line) ?? []
-  const to = /dst=(\d+(?:\.\d+){3})/.exec(original)?.[1]
-  const from = /src=(\d+(?:\.\d+){3})/.exec(reply)?.[1]
-  if (to === undefined || from === undefined) return null
-  return {
-    protocol,
-    address: to,
-    port: Number(/dport=(\d+)/.exec(original)?.[1] ?? 0),
-    redirected: from !== to,
+/** Reads a refusal. Returns false if there is no further one. A connection that has ended meanwhile needs no deletion. */
+function hasAnswered(socket: NetlinkSocket): boolean {
+  try {
+    readConnections(socket.receive())
+    return true
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT') return true
+    if (code === 'EAGAIN') return false
+    throw error
   }
 }

@@ -23,7 +23,7 @@
 
 import { privateRanges4, privateRanges6 } from '../../../lib/address-ranges.ts'
 import { GATEWAY_MAC, type Names } from './names.ts'
-import type { ElementChange } from './netlink.ts'
+import type { ElementChange, PortChange } from './netlink.ts'
 import {
   type Element,
   elementsOf as egressElementsOf,
@@ -64,7 +64,10 @@ export type TableOptions = {
 
 /** An element as nft writes it and as the kernel has it. */
 export type MachineElement = Element & { key: Buffer; value?: Buffer }
-export type MachineChange = ElementChange & Element
+export type MachineChange = (ElementChange & Element) | PortChange
+
+/** The chain that takes from interfaces what the others then judge. */
+const ADMIT = 'admit'
 
 const INTERFACE_BYTES = 16
 const ADDRESS_BYTES = 4
@@ -91,7 +94,7 @@ const MAY_START_FOR = '30s'
 export function renderTables(options: TableOptions, state: FirewallState): string {
   const { table } = options.names
   const elements = [
-    ...[...state.ports.keys()].flatMap((port) => openPort(options.names, port)),
+    ...[...state.ports.keys()].flatMap((port) => commandsOf(options.names, openingPort(port))),
     ...[...state.members].flatMap(([address, group]) =>
       memberElements(address, group).map((each) => addElement(options.names, each)),
     ),
@@ -114,15 +117,13 @@ export function renderTables(options: TableOptions, state: FirewallState): strin
   ].join('\n')
 }
 
-export function openPort({ table }: Names, port: string): string[] {
-  return [
-    `add chain netdev ${table} ${portChain(port)} { type filter hook ingress device "${port}" priority 0; policy drop; }`,
-    `add rule netdev ${table} ${portChain(port)} jump admit`,
-  ]
+/** What comes in at an interface is dropped until it is a machine's. */
+export function openingPort(port: string): MachineChange {
+  return { op: 'open', chain: portChain(port), port, jump: ADMIT }
 }
 
-export function closePort({ table }: Names, port: string): string {
-  return `delete chain netdev ${table} ${portChain(port)}`
+export function closingPort(port: string): MachineChange {
+  return { op: 'close', chain: portChain(port) }
 }
 
 /** Which machine an interface belongs to. */
@@ -168,9 +169,23 @@ export function deleting({ set, element, key }: MachineElement): MachineChange {
   return { op: 'delete', set, element, key }
 }
 
-/** The same as a command of nft. */
-export function commandOf(names: Names, change: MachineChange): string {
-  return change.op === 'add' ? addElement(names, change) : deleteElement(names, change)
+/** The same as commands of nft. */
+export function commandsOf(names: Names, change: MachineChange): string[] {
+  const chain = `chain netdev ${names.table}`
+  const rule = `rule netdev ${names.table}`
+  switch (change.op) {
+    case 'add':
+      return [addElement(names, change)]
+    case 'delete':
+      return [deleteElement(names, change)]
+    case 'open':
+      return [
+        `add ${chain} ${change.chain} { type filter hook ingress device "${change.port}" priority 0; policy drop; }`,
+        `add ${rule} ${change.chain} jump ${change.jump}`,
+      ]
+    case 'close':
+      return [`delete ${chain} ${change.chain}`]
+  }
 }
 
 function addressBytes(address: string): Buffer {

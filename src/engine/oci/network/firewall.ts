@@ -14,15 +14,15 @@ import {
   addElement,
   adding,
   addStarting,
-  closePort,
-  commandOf,
+  closingPort,
+  commandsOf,
   deleteElement,
   deleting,
   type FirewallState,
   type MachineChange,
   machineElement,
   memberElements,
-  openPort,
+  openingPort,
   renderTables,
   type TableOptions,
 } from './firewall-rules.ts'
@@ -63,7 +63,7 @@ type Change = (state: FirewallState) => Command[] | null
 
 export function createFirewall(
   options: TableOptions,
-  { generation: rulesGeneration, change: changeElements }: Pick<Netfilter, 'generation' | 'change'>,
+  { generation: rulesGeneration, change: changeAtOnce }: Pick<Netfilter, 'generation' | 'change'>,
   log: Log,
 ): Firewall {
   const { names } = options
@@ -127,10 +127,10 @@ export function createFirewall(
 
   const applyOrLoad = async (commands: Command[]) => {
     if (commands.length === 0) return
-    const elements = commands.filter((command) => typeof command !== 'string')
-    const isAsked = elements.length === commands.length && (await changeElements(names.table, elements))
+    const changes = commands.filter((command) => typeof command !== 'string')
+    const isAsked = changes.length === commands.length && (await changeAtOnce(names.table, changes))
     if (isAsked) return
-    const lines = commands.map((each) => (typeof each === 'string' ? each : commandOf(names, each)))
+    const lines = commands.flatMap((each) => (typeof each === 'string' ? each : commandsOf(names, each)))
     try {
       await applyRules(lines)
     } catch (error) {
@@ -145,7 +145,7 @@ export function createFirewall(
     openPorts: (ports) =>
       change(({ ports: known }) => {
         for (const port of ports) known.set(port, null)
-        return ports.flatMap((port) => openPort(names, port))
+        return ports.map(openingPort)
       }),
 
     admit: ({ port, address, group }) =>
@@ -172,7 +172,7 @@ export function createFirewall(
           return address ? [deleting(machineElement(port, address))] : []
         })
         for (const port of gone) known.delete(port)
-        return [...machines, ...gone.map((port) => closePort(names, port))]
+        return [...machines, ...gone.map(closingPort)]
       }),
 
     forget: (address) =>

@@ -11,11 +11,22 @@ export type Route = {
   destination: string
 }
 
+/** Packets, among the numbers of a line of /proc/net/dev. */
+const [RECEIVED_AT, SENT_AT] = [1, 9] as const
+
 /** Interfaces of the network namespace this process is in. */
 export async function interfacesHere(): Promise<Set<string>> {
   const text = await readFile('/proc/net/dev', 'utf8')
   const names = text.split('\n').flatMap((line) => /^\s*(\S+):/.exec(line)?.[1] ?? [])
   return new Set(names)
+}
+
+/** Whether any packet has passed an interface since it was made; also true of one that is gone. */
+export async function hasCarried(name: string): Promise<boolean> {
+  const text = await readFile('/proc/net/dev', 'utf8')
+  const line = text.split('\n').find((each) => each.trimStart().startsWith(`${name}:`))
+  const counts = line?.split(':')[1]?.trim().split(/\s+/)
+  return counts?.[RECEIVED_AT] !== '0' || counts[SENT_AT] !== '0'
 }
 
 /** IPv4 routes of the main table. */

@@ -1,13 +1,15 @@
-import { afterAll, beforeEach, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { runOrThrow } from '../../../lib/process.ts'
 import {
   adding,
   addStarting,
-  commandOf,
+  closingPort,
+  commandsOf,
   deleting,
   machineElement,
   type MachineChange,
   memberElements,
+  openingPort,
 } from './firewall-rules.ts'
 import { namesOf } from './names.ts'
 import { openNetfilter } from './netfilter.ts'
@@ -21,11 +23,23 @@ const tables = ['direct', 'by-nft'].map((which) => ({
 const [direct, byNft] = tables as [(typeof tables)[0], (typeof tables)[0]]
 
 const netfilter = openNetfilter()
-const remove = async () => {
-  await applyRules(tables.flatMap(({ table }) => [`add table inet ${table}`, `delete table inet ${table}`]))
+const ports = ['bnfct-1', 'bnfct-2']
+const ip = async (...args: string[]) => await runOrThrow('ip', args, { timeoutMs: 10_000 })
+const removeTables = async () => {
+  const commands = tables.flatMap(({ table }) =>
+    ['inet', 'netdev'].flatMap((family) => [
+      `add table ${family} ${table}`,
+      `delete table ${family} ${table}`,
+    ]),
+  )
+  await applyRules(commands)
 }
+beforeAll(async () => {
+  const [port = '', peer = ''] = ports
+  await ip('link', 'add', port, 'type', 'veth', 'peer', 'name', peer)
+})
 beforeEach(async () => {
-  await remove()
+  await removeTables()
   await applyRules(
     tables.map(
       ({ table }) => `table inet ${table} {
@@ -33,19 +47,28 @@ beforeEach(async () => {
   set peers { type mark . ipv4_addr; }
   set machines { type ifname . ipv4_addr; counter; }
   set starting { type ipv4_addr; flags timeout; timeout 30s; }
+}
+table netdev ${table} {
+  chain admit { meta protocol ip accept; }
 }`,
     ),
   )
 })
 afterAll(async () => {
   netfilter.close()
-  await remove()
+  await removeTables()
+  await ip('link', 'del', ports[0] ?? '')
 })
 
-const listing = async (table: string) =>
-  (await runOrThrow('nft', ['list', 'table', 'inet', table], { timeoutMs: 10_000 }))
-    .replace(table, 'T')
+const listing = async (table: string) => {
+  const listed = ['inet', 'netdev'].map((family) =>
+    runOrThrow('nft', ['list', 'table', family, table], { timeoutMs: 10_000 }),
+  )
+  return (await Promise.all(listed))
+    .join('')
+    .replaceAll(table, 'T')
     .replaceAll(/expires \w+/g, 'expires')
+}
 
 const start = (port: string, address: string, group: number): MachineChange[] => [
   ...memberElements(address, group).map(adding),
@@ -63,7 +86,7 @@ it('elements that the kernel is asked for directly are those that nft makes', as
   const gone = [...memberElements('10.199.0.7', 1), machineElement('bnfct-1', '10.199.0.7')].map(deleting)
   for (const some of [changes, gone]) {
     expect(await netfilter.change(direct.table, some)).toBe(true)
-    await applyRules(some.map((each) => commandOf(byNft, each)))
+    await applyRules(some.flatMap((each) => commandsOf(byNft, each)))
     const found = await listing(direct.table)
     expect(found).toBe(await listing(byNft.table))
     expect(found).toContain('10.199.0.8 : 0xee6b2800')
@@ -79,4 +102,46 @@ it('of changes of which one is refused, none is made, and the next ones are', as
   expect(await listing(direct.table)).toBe(before)
   expect(await netfilter.change(direct.table, start('bnfct-1', '10.199.0.7', 1))).toBe(true)
   expect(await listing(direct.table)).toContain('"bnfct-1" . 10.199.0.7')
+})
+
+it('chains of interfaces that the kernel is asked for directly are those that nft makes', async () => {
+  const opened = ports.map(openingPort)
+  const changes = [
+    opened,
+    [deleting(machineElement('bnfct-1', '10.199.0.7')), ...ports.map(closingPort)],
+  ] as const
+  await applyRules(tables.flatMap((of) => commandsOf(of, adding(machineElement('bnfct-1', '10.199.0.7')))))
+  const before = await listing(direct.table)
+  for (const some of changes) {
+    expect(await netfilter.change(direct.table, [...some])).toBe(true)
+    await applyRules(some.flatMap((each) => commandsOf(byNft, each)))
+    expect(await listing(direct.table)).toBe(await listing(byNft.table))
+  }
+  expect(before).not.toContain('hook ingress')
+  expect(await listing(direct.table)).not.toContain('hook ingress')
+  expect(await netfilter.change(direct.table, opened)).toBe(true)
+  const listed = await listing(direct.table)
+  expect(listed).toMatch(
+    /chain in-1 \{\s*type filter hook ingress device "bnfct-1" priority \S+; policy drop;\s*jump admit/,
+  )
+  const refused = [closingPort('bnfct-1'), closingPort('bnfct-9')]
+  expect(await netfilter.change(direct.table, refused)).toBe(false)
+  expect(await listing(direct.table)).toBe(listed)
+})
+
+it('the number of the latest change is the same after own changes, and another one after those of others', async () => {
+  const first = netfilter.generation()
+  const machine = [adding(machineElement('bnfct-1', '10.199.0.7'))]
+  expect(await netfilter.change(direct.table, machine)).toBe(true)
+  // The kernel has it, and makes no change of that.
+  expect(await netfilter.change(direct.table, machine)).toBe(true)
+  expect(await netfilter.change(direct.table, start('bnfct-1', '10.199.0.7', 1))).toBe(true)
+  expect(await netfilter.change('berth_test_none', machine)).toBe(false)
+  expect(netfilter.generation()).toBe(first)
+  const other = openNetfilter()
+  expect(await other.change(byNft.table, machine)).toBe(true)
+  other.close()
+  expect(netfilter.generation()).toBe(first + 1)
+  await applyRules([`add element inet ${direct.table} machines { "bnfct-9" . 10.199.0.9 }`])
+  expect(netfilter.generation()).toBe(first + 2)
 })

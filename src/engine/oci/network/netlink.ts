@@ -1,10 +1,28 @@
-// Encodes and decodes messages of the kernel's packet filter (nfnetlink, nf_tables). Pure. Only the queries that run
-// several times a second use this, and the changes that every start of a machine waits for; everything else uses nft.
-//
-// A message is a header of 16 bytes, the filter's own of 4, then attributes: length, type, value, each padded to 4
-// bytes. Headers and attributes have the machine's byte order (little-endian), values the network's.
+// Encodes and decodes messages of the kernel's rules (nf_tables, netlink-messages.ts). Pure. Only the queries that run
+// several times a second use this, and the changes that every start and every end of a machine waits for; everything else
+// uses nft.
 
-import { constants } from 'node:os'
+import {
+  attribute,
+  attributesIn,
+  DONE,
+  ERROR,
+  FAMILY_INET,
+  FAMILY_IPV4,
+  FAMILY_NETDEV,
+  find,
+  FLAG_ANSWER,
+  FLAG_APPEND,
+  FLAG_CREATE,
+  FLAG_DUMP,
+  FLAG_DUMP_DISTURBED,
+  FLAG_REQUEST,
+  MESSAGE_HEADER,
+  messagesIn,
+  nested,
+  question,
+  type Range,
+} from './netlink-messages.ts'
 
 /** An element of a set of address pairs, and the packets it has counted. */
 export type Counted = { source: number; target: number; packets: number }
@@ -12,31 +30,31 @@ export type Counted = { source: number; target: number; packets: number }
 /** A change of one element of a set or a map of the family `inet`. `value`: of a map. */
 export type ElementChange = { op: 'add' | 'delete'; set: string; key: Buffer; value?: Buffer }
 
+/**
+ * Makes or removes the chain, of the family `netdev`, of what comes in at an interface: it drops all but what the chain
+ * `jump` accepts.
+ */
+export type PortChange =
+  | { op: 'open'; chain: string; port: string; jump: string }
+  | { op: 'close'; chain: string }
+
+export type Change = ElementChange | PortChange
+
 /** One answer of the kernel. It is `disturbed` if a change came between it and the one before. */
 export type Part = { counted: Counted[]; isLast: boolean; isDisturbed: boolean }
 
-const MESSAGE_HEADER = 16
-const FILTER_HEADER = 4
-const ATTRIBUTE_HEADER = 4
-
-const FLAG_REQUEST = 0x1
-const FLAG_ANSWER = 0x4
-const FLAG_CREATE = 0x400
-const FLAG_DUMP_DISTURBED = 0x10
-const FLAG_DUMP = 0x300
-
-const ERROR = 2
-const DONE = 3
-const FAMILY_INET = 1
-const FAMILY_IPV4 = 2
 /** The messages between these two take effect together or not at all. */
 const BATCH_BEGIN = 0x10
 const BATCH_END = 0x11
 const SUBSYSTEM = 10
-const NESTED = 0x8000
+/** Of a message's header. */
+const FLAGS_AT = 6
 
 /** Of the subsystem nf_tables. */
 const messages = {
+  chain: 0xa03,
+  deleteChain: 0xa05,
+  rule: 0xa06,
   elements: 0xa0c,
   getElements: 0xa0d,
   deleteElements: 0xa0e,
@@ -50,6 +68,18 @@ const expressionAttributes = { data: 2 } as const
 const counterAttributes = { packets: 2 } as const
 const dataAttributes = { value: 1 } as const
 const generationAttributes = { id: 1 } as const
+const chainAttributes = { table: 1, name: 3, hook: 4, policy: 5, type: 7 } as const
+const hookAttributes = { number: 1, priority: 2, device: 3 } as const
+const ruleAttributes = { table: 1, chain: 2, expressions: 4 } as const
+const namedExpression = { name: 1, data: 2 } as const
+const immediateAttributes = { register: 1, data: 2 } as const
+const verdictAttributes = { code: 1, chain: 2 } as const
+const DATA_IS_VERDICT = 2
+const LIST_ELEMENT = 1
+const INGRESS = 0
+const DROP = 0
+const VERDICT_REGISTER = 0
+const JUMP = -3
 
 /** Requests all elements of a set of the family `ip`. */
 export function askForElements({ table, set }: { table: string; set: string }): Buffer {
@@ -65,23 +95,76 @@ export function askForGeneration(): Buffer {
 }
 
 /** Requests changes that take effect together. The kernel answers the last one; if it refuses another one, that comes first. */
-export function changeElements(table: string, changes: ElementChange[]): Buffer {
-  const asked = changes.map(({ op, set, key, value }, index) => {
-    const element = nested(1, [
-      nested(elementAttributes.key, [attribute(dataAttributes.value, key)]),
-      ...(value === undefined
-        ? []
-        : [nested(elementAttributes.data, [attribute(dataAttributes.value, value)])]),
-    ])
-    const answer = index === changes.length - 1 ? FLAG_ANSWER : 0
-    const [type, flags] = op === 'add' ? [messages.elements, FLAG_CREATE] : [messages.deleteElements, 0]
-    return question(type, FLAG_REQUEST | flags | answer, FAMILY_INET, [
-      attribute(listAttributes.table, `${table}\0`),
-      attribute(listAttributes.set, `${set}\0`),
-      nested(listAttributes.elements, [element]),
-    ])
-  })
+export function requestChanges(table: string, changes: Change[]): Buffer {
+  const asked = changes.flatMap((change) => messagesOf(table, change))
+  const last = asked.at(-1)
+  last?.writeUInt16LE(last.readUInt16LE(FLAGS_AT) | FLAG_ANSWER, FLAGS_AT)
   return Buffer.concat([batchMark(BATCH_BEGIN), ...asked, batchMark(BATCH_END)])
+}
+
+function messagesOf(table: string, change: Change): Buffer[] {
+  if (change.op === 'open') return openPort(table, change)
+  if (change.op === 'close') {
+    const named = [
+      attribute(chainAttributes.table, `${table}\0`),
+      attribute(chainAttributes.name, `${change.chain}\0`),
+    ]
+    return [question(messages.deleteChain, FLAG_REQUEST, FAMILY_NETDEV, named)]
+  }
+  return [changeElement(table, change)]
+}
+
+function changeElement(table: string, { op, set, key, value }: ElementChange): Buffer {
+  const element = nested(LIST_ELEMENT, [
+    nested(elementAttributes.key, [attribute(dataAttributes.value, key)]),
+    ...(value === undefined
+      ? []
+      : [nested(elementAttributes.data, [attribute(dataAttributes.value, value)])]),
+  ])
+  const [type, flags] = op === 'add' ? [messages.elements, FLAG_CREATE] : [messages.deleteElements, 0]
+  return question(type, FLAG_REQUEST | flags, FAMILY_INET, [
+    attribute(listAttributes.table, `${table}\0`),
+    attribute(listAttributes.set, `${set}\0`),
+    nested(listAttributes.elements, [element]),
+  ])
+}
+
+function openPort(table: string, { chain, port, jump }: PortChange & { op: 'open' }): Buffer[] {
+  const verdict = nested(DATA_IS_VERDICT, [
+    attribute(verdictAttributes.code, number(JUMP)),
+    attribute(verdictAttributes.chain, `${jump}\0`),
+  ])
+  const immediate = nested(LIST_ELEMENT, [
+    attribute(namedExpression.name, 'immediate\0'),
+    nested(namedExpression.data, [
+      attribute(immediateAttributes.register, number(VERDICT_REGISTER)),
+      nested(immediateAttributes.data, [verdict]),
+    ]),
+  ])
+  return [
+    question(messages.chain, FLAG_REQUEST | FLAG_CREATE, FAMILY_NETDEV, [
+      attribute(chainAttributes.table, `${table}\0`),
+      attribute(chainAttributes.name, `${chain}\0`),
+      nested(chainAttributes.hook, [
+        attribute(hookAttributes.number, number(INGRESS)),
+        attribute(hookAttributes.priority, number(0)),
+        attribute(hookAttributes.device, `${port}\0`),
+      ]),
+      attribute(chainAttributes.policy, number(DROP)),
+      attribute(chainAttributes.type, 'filter\0'),
+    ]),
+    question(messages.rule, FLAG_REQUEST | FLAG_CREATE | FLAG_APPEND, FAMILY_NETDEV, [
+      attribute(ruleAttributes.table, `${table}\0`),
+      attribute(ruleAttributes.chain, `${chain}\0`),
+      nested(ruleAttributes.expressions, [immediate]),
+    ]),
+  ]
+}
+
+function number(value: number): Buffer {
+  const bytes = Buffer.alloc(4)
+  bytes.writeInt32BE(value)
+  return bytes
 }
 
 /** Throws if the kernel refused what it was asked for. */
@@ -127,80 +210,8 @@ function readCounted(answer: Buffer, element: Range): Counted | null {
   }
 }
 
-/** A range of the bytes of an answer. */
-type Range = { from: number; to: number }
-type Message = { type: number; flags: number; body: Range }
-
-function messagesIn(answer: Buffer): Message[] {
-  const found: Message[] = []
-  for (let at = 0; at < answer.length; ) {
-    const length = answer.readUInt32LE(at)
-    if (length < MESSAGE_HEADER || at + length > answer.length) throw new Error('a message is cut short')
-    const type = answer.readUInt16LE(at + 4)
-    if (type === ERROR || type === DONE) {
-      const code = answer.readInt32LE(at + MESSAGE_HEADER)
-      if (code < 0) throw refusal(code)
-    }
-    const body = { from: at + MESSAGE_HEADER + FILTER_HEADER, to: at + length }
-    found.push({ type, flags: answer.readUInt16LE(at + 6), body })
-    at += padded(length)
-  }
-  return found
-}
-
-function attributesIn(answer: Buffer, { from, to }: Range): (Range & { type: number })[] {
-  const found: (Range & { type: number })[] = []
-  for (let at = from; at + ATTRIBUTE_HEADER <= to; ) {
-    const length = answer.readUInt16LE(at)
-    if (length < ATTRIBUTE_HEADER || at + length > to) throw new Error('an attribute is cut short')
-    // The upper two bits describe the value's layout, which is known.
-    const type = answer.readUInt16LE(at + 2) & 0x3fff
-    found.push({ type, from: at + ATTRIBUTE_HEADER, to: at + length })
-    at += padded(length)
-  }
-  return found
-}
-
-function find(answer: Buffer, within: Range | null, type: number): Range | null {
-  if (!within) return null
-  return attributesIn(answer, within).find((each) => each.type === type) ?? null
-}
-
-function question(type: number, flags: number, family: number, attributes: Buffer[]): Buffer {
-  const header = Buffer.alloc(MESSAGE_HEADER + FILTER_HEADER)
-  const length = attributes.reduce((sum, each) => sum + each.length, header.length)
-  header.writeUInt32LE(length, 0)
-  header.writeUInt16LE(type, 4)
-  header.writeUInt16LE(flags, 6)
-  header.writeUInt8(family, MESSAGE_HEADER)
-  return Buffer.concat([header, ...attributes])
-}
-
 function batchMark(type: number): Buffer {
   const mark = question(type, FLAG_REQUEST, 0, [])
   mark.writeUInt16BE(SUBSYSTEM, MESSAGE_HEADER + 2)
   return mark
-}
-
-function nested(type: number, attributes: Buffer[]): Buffer {
-  return attribute(type | NESTED, Buffer.concat(attributes))
-}
-
-function attribute(type: number, value: string | Buffer): Buffer {
-  const content = Buffer.from(value)
-  const length = ATTRIBUTE_HEADER + content.length
-  const bytes = Buffer.alloc(padded(length))
-  bytes.writeUInt16LE(length, 0)
-  bytes.writeUInt16LE(type, 2)
-  content.copy(bytes, ATTRIBUTE_HEADER)
-  return bytes
-}
-
-function padded(length: number): number {
-  return (length + 3) & ~3
-}
-
-function refusal(code: number): Error {
-  const name = Object.entries(constants.errno).find(([, value]) => value === -code)?.[0] ?? `errno ${-code}`
-  return Object.assign(new Error(`the packet filter refused: ${name}`), { code: name })
 }

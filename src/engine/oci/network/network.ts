@@ -11,9 +11,10 @@ import type { Log } from '../../../lib/log.ts'
 import type { MachineEgress } from '../../egress.ts'
 import { EngineError } from '../../errors.ts'
 import { createAddresses } from './addresses.ts'
-import { forgetConnections } from './connections.ts'
+import { openConnections } from './connections.ts'
 import { createFirewall } from './firewall.ts'
 import { type Instance, type Names, namespacePath, namesOf } from './names.ts'
+import { hasCarried } from './host-state.ts'
 import { openNetfilter } from './netfilter.ts'
 import { openStateFile } from './state-file.ts'
 import { createOtherFirewalls } from './other-firewalls.ts'
@@ -108,7 +109,14 @@ export type Network = {
   close(options: { removeAll: boolean }): Promise<void>
 }
 
-type Machine = { group: number; address: string; slot: Slot | null; restricted: Restricted }
+type Machine = {
+  group: number
+  address: string
+  slot: Slot | null
+  restricted: Restricted
+  /** No packet has passed any wire that it had before its present one: there is no connection to forget. */
+  isQuiet: boolean
+}
 
 /** Nothing on the host is touched before `recover`. */
 export async function openNetwork(options: NetworkOptions): Promise<Network> {
@@ -117,6 +125,7 @@ export async function openNetwork(options: NetworkOptions): Promise<Network> {
   const stateFile = await openStateFile(options.stateDir)
   const pullers = options.pullers ?? { gids: [], allowed: [] }
   const netfilter = openNetfilter()
+  const connections = openConnections()
   const { ports: egressPorts, gid: egressGid } = options.egress
   const tables = { names, dnsPort, pullers, egressPorts, egressGid }
   const firewall = createFirewall(tables, netfilter, log)
@@ -185,7 +194,11 @@ export async function openNetwork(options: NetworkOptions): Promise<Network> {
     const { slot } = machine
     machine.slot = null
     restricting?.ended(machine.address)
-    if (slot) await discard([slot])
+    if (!slot) return
+    // From then on nothing of the machine gets here. What is sent to it has no answer, and begins nothing that is established.
+    await firewall.closePorts([slot.hostInterface])
+    machine.isQuiet &&= !(await hasCarried(slot.hostInterface))
+    await removeSlots([slot])
   }
 
   const requireRecovered = () => {
@@ -206,7 +219,13 @@ export async function openNetwork(options: NetworkOptions): Promise<Network> {
       for (const { machineId, group, address, egress } of known) {
         requireGroup(group)
         if (addresses.claim(address))
-          machines.set(machineId, { group, address, slot: null, restricted: { egress, isNew: false } })
+          machines.set(machineId, {
+            group,
+            address,
+            slot: null,
+            restricted: { egress, isNew: false },
+            isQuiet: false,
+          })
         else log.error({ machineId }, 'two machines claim one address, or it is none of ours')
       }
       const found = await findSlots(names)
@@ -234,17 +253,11 @@ export async function openNetwork(options: NetworkOptions): Promise<Network> {
       restricting = await openRestricting(
         options.egress,
         firewall,
+        connections,
         log,
         () =>
-          [...machines].flatMap(
-            ([
-              machine,
-              {
-                address,
-                group,
-                restricted: { egress },
-              },
-            ]) => (egress === null ? [] : [{ machine, address, group, egress }]),
+          [...machines].flatMap(([machine, { address, group, restricted }]) =>
+            restricted.egress === null ? [] : [{ machine, address, group, egress: restricted.egress }],
           ),
         (lines) => seen.add(ofMachines(lines, machines)),
       )
@@ -260,6 +273,9 @@ export async function openNetwork(options: NetworkOptions): Promise<Network> {
         syncUplinks,
         refill: () => pool.refill(),
         slotsInUse: () => [...machines.values()].flatMap(({ slot }) => slot ?? []),
+        onRewired: (slot) => {
+          for (const machine of machines.values()) if (machine.slot === slot) machine.isQuiet = false
+        },
         log,
       })
       pool.refill()
@@ -281,7 +297,8 @@ export async function openNetwork(options: NetworkOptions): Promise<Network> {
         try {
           const slot = await takeSlot({ group, address: own })
           const restricted = before?.restricted ?? { egress: null, isNew: own === null }
-          machines.set(machineId, { group, address: slot.address, slot, restricted })
+          const isQuiet = before ? before.isQuiet && before.slot === null : own === null
+          machines.set(machineId, { group, address: slot.address, slot, restricted, isQuiet })
           if (before?.slot) discardLater(before.slot)
           return {
             address: slot.address,
@@ -324,7 +341,8 @@ export async function openNetwork(options: NetworkOptions): Promise<Network> {
         const machine = machines.get(machineId)
         if (!machine) return
         await unplug(machine)
-        await Promise.all([firewall.forget(machine.address), forgetConnections(machine.address)])
+        const forgotten = machine.isQuiet ? undefined : connections.forget(machine.address)
+        await Promise.all([firewall.forget(machine.address), forgotten])
         machines.delete(machineId)
         addresses.free(machine.address)
       }),
@@ -340,6 +358,7 @@ export async function openNetwork(options: NetworkOptions): Promise<Network> {
       watchdog = null
       traffic.close()
       netfilter.close()
+      connections.close()
       const unused = await pool.drain()
       await Promise.allSettled(discarding)
       if (!removeAll) return await discard(unused)

@@ -6,15 +6,16 @@ import type { Slot } from './slots.ts'
 export type SlotPool = {
   /** Returns a prepared slot; if none is left, the next one made. */
   take(): Promise<Slot>
+  /** To be called now and then: a slot that is taken is not replaced at once. */
   refill(): void
   /** Stops making slots and returns the unused ones. */
   drain(): Promise<Slot[]>
 }
 
 const TARGET = 16
-// Making slots uses CPU that starts need, so it waits until half of them are gone.
-const REFILL_BELOW = 8
 const AT_ONCE = 4
+// Making slots uses CPU that starts need, so that only those who find fewer than this begin it.
+const LEAST = 4
 
 type Waiter = { resolve(slot: Slot): void; reject(error: unknown): void }
 
@@ -34,8 +35,8 @@ export function createPool(make: (count: number) => Promise<Slot[]>, log: Log): 
     }
   }
 
-  const refill = () => {
-    if (closed || filling || (ready.length >= REFILL_BELOW && waiting.length === 0)) return
+  const refillFrom = (enough: number) => {
+    if (closed || filling || (ready.length >= enough && waiting.length === 0)) return
     filling = fill()
       .catch((error: unknown) => {
         log.error({ err: error }, 'network slots cannot be made')
@@ -44,19 +45,19 @@ export function createPool(make: (count: number) => Promise<Slot[]>, log: Log): 
       .finally(() => {
         filling = null
         // A waiter may have come after the last check of the queue.
-        if (waiting.length > 0) refill()
+        if (waiting.length > 0) refillFrom(LEAST)
       })
   }
 
   return {
-    refill,
+    refill: () => refillFrom(TARGET - AT_ONCE + 1),
     take() {
       if (closed) return Promise.reject(new Error('the network is closed'))
       const slot = ready.shift()
       const taken = slot
         ? Promise.resolve(slot)
         : new Promise<Slot>((resolve, reject) => waiting.push({ resolve, reject }))
-      refill()
+      refillFrom(LEAST)
       return taken
     },
     async drain() {

@@ -7,7 +7,7 @@ import { isWithin } from '../../../lib/egress/rules.ts'
 import type { Log } from '../../../lib/log.ts'
 import type { MachineSeen } from '../../../lib/egress/seen.ts'
 import type { MachineEgress } from '../../egress.ts'
-import { cutConnections, type Flow } from './connections.ts'
+import type { Connections, Flow } from './connections.ts'
 import { decidesByName, type LinkSockets, openEgressLink, type Restricted as Listed } from './egress-link.ts'
 import type { Firewall } from './firewall.ts'
 import { allowsDirect, pinsFor } from './restrictions.ts'
@@ -43,6 +43,7 @@ const NEEDED_EVERY_MS = 3000
 export async function openRestricting(
   { sockets, onNeeded }: EgressOptions,
   firewall: Firewall,
+  connections: Pick<Connections, 'cut'>,
   log: Log,
   restricted: () => Listed[],
   onSeen: (lines: MachineSeen[]) => void,
@@ -83,7 +84,7 @@ export async function openRestricting(
       if (egress !== null && egress.secrets.length > 0 && authorityOf(group) === null)
         throw new Error('there is no egress process that puts secrets into requests')
       if (egress !== null && !isNew)
-        await cutConnections(address, staysOpen(firewall, address, before, egress))
+        await connections.cut(address, staysOpen(firewall, address, before, egress))
       state.failed = false
     },
 

@@ -6,11 +6,12 @@
 // Routes and neighbours are of the simple kinds that gVisor copies into its own stack at start. It then removes the
 // address from `eth0`, so a slot serves one run and is never reused.
 
-import { writeFile } from 'node:fs/promises'
+import { rm, writeFile } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { run, runOrThrow } from '../kernel/programs.ts'
+import { detachMount } from '../kernel/syscalls.ts'
 import { interfacesHere } from './host-state.ts'
-import { GATEWAY_MAC, MACHINE_MAC, type Names } from './names.ts'
+import { GATEWAY_MAC, MACHINE_MAC, type Names, namespacePath } from './names.ts'
 
 export type Slot = {
   number: number
@@ -74,9 +75,20 @@ export async function removeSlots(slots: Pick<Slot, 'namespace' | 'hostInterface
   if (slots.length === 0) return
   // The kernel removes wires together with their namespaces, many at once; by name it would take 30 ms for each, and
   // delay concurrent creations.
-  await ipForced(slots.map((slot) => `netns del ${slot.namespace}`))
+  await Promise.all(slots.map(({ namespace }) => removeNamespace(namespace)))
   const held = await stillThere(slots.map((slot) => slot.hostInterface))
   await ipForced(held.map((port) => `link del ${port}`))
+}
+
+/** As `ip netns del` does. It ends with the last process in it. */
+async function removeNamespace(namespace: string): Promise<void> {
+  const path = namespacePath(namespace)
+  try {
+    detachMount(path)
+    await rm(path, { force: true })
+  } catch {
+    // The next recovery finds it.
+  }
 }
 
 /** Returns the interfaces that still exist after a while: a dying process can hold them. */

@@ -24,6 +24,8 @@ export type Watched = {
   refill: () => void
   /** Returns the current slots of machines. */
   slotsInUse: () => Slot[]
+  /** The wire of a machine is a new one, which has counted nothing yet. */
+  onRewired: (slot: Slot) => void
   log: Log
 }
 
@@ -75,13 +77,14 @@ async function look(watched: Watched): Promise<void> {
   }
 }
 
-async function mendWires({ names, slotsInUse, firewall }: Watched): Promise<boolean> {
+async function mendWires({ names, slotsInUse, onRewired, firewall }: Watched): Promise<boolean> {
   const [interfaces, routes] = await Promise.all([interfacesHere(), routesHere()])
   const routed = new Set(routes.map((route) => `${route.interface} ${route.destination}`))
   let mended = false
   for (const slot of slotsInUse()) {
     if (!interfaces.has(slot.hostInterface)) {
       // A Linux stack inside continues on the new wire; gVisor's must be restarted.
+      onRewired(slot)
       await rewireSlot(names, slot)
       // Its ingress chain was removed with the old wire.
       await firewall.load()

@@ -1,8 +1,9 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { runOrThrow } from '../../../lib/process.ts'
 import { createPaths, type Paths } from '../paths.ts'
-import { createSubvolume, limitSubvolume, makeShare } from './btrfs-requests.ts'
+import { createSubvolume, deleteSubvolume, limitSubvolume, makeShare } from './btrfs-requests.ts'
 import { closePool, openPool } from './pool.ts'
 
 const MB = 1024 * 1024
@@ -55,4 +56,22 @@ it('a request is refused where something is in the way, nothing is there, or the
   expect(await createSubvolume(`${paths.disks}/${'x'.repeat(300)}`, GROUP)).toBe(false)
   expect(await limitSubvolume(`${paths.disks}/none`, MB)).toBe(false)
   expect(await makeShare('/proc', GROUP, MB)).toBe(false)
+})
+
+it('a subvolume is deleted with its files, and nothing that is none or contains another one', async () => {
+  const [disk, inner] = [`${paths.disks}/full`, `${paths.disks}/full/inner`]
+  expect(await createSubvolume(disk, GROUP)).toBe(true)
+  await writeFile(`${disk}/file`, 'x')
+  expect(await createSubvolume(inner, GROUP)).toBe(true)
+  expect(await deleteSubvolume(disk)).toBe(false)
+  expect(existsSync(`${disk}/file`)).toBe(true)
+  expect(await deleteSubvolume(inner)).toBe(true)
+  const [directory, link] = [`${paths.disks}/directory`, `${paths.disks}/link`]
+  await mkdir(directory)
+  await symlink(disk, link)
+  for (const none of [directory, link, `${paths.disks}/none`, '/proc/self'])
+    expect(await deleteSubvolume(none)).toBe(false)
+  expect(await deleteSubvolume(disk)).toBe(true)
+  expect([existsSync(disk), existsSync(directory)]).toEqual([false, true])
+  expect(await deleteSubvolume(disk)).toBe(false)
 })

@@ -1,5 +1,5 @@
-// What a create asks of the pool's file system, as requests to the kernel: a start of btrfs(8) for each takes longer than
-// all of them. The kernel may have a request wait for its disk, so they run on threads of their own.
+// What a create and a destroy ask of the pool's file system, as requests to the kernel: a start of btrfs(8) for each takes
+// longer than all of them. The kernel may have a request wait for its disk, so they run on threads of their own.
 //
 // Each returns false if it is refused; btrfs(8) then does it or says why (decision 179).
 
@@ -14,6 +14,9 @@ const ioctlFn = libc.func('int ioctl(int, unsigned long, void *)')
 const QGROUP_CREATE = 0x4010942a
 const QGROUP_LIMIT = 0x8030942b
 const SUBVOL_CREATE = 0x50009418
+const SNAP_DESTROY = 0x5000940f
+/** `struct btrfs_ioctl_vol_args`. */
+const DESTROY = { bytes: 4096, nameAt: 8 }
 /** `struct btrfs_ioctl_vol_args_v2`. */
 const volumeArgs = koffi.struct({
   fd: 'int64_t',
@@ -71,6 +74,15 @@ export async function createSubvolume(path: string, group: number): Promise<bool
   return await inDirectory(dirname(path), (fd) =>
     onThread((done) => createFn.async(fd, SUBVOL_CREATE, args, done)),
   )
+}
+
+/** Deletes a subvolume with its files, which is refused if it contains others. */
+export async function deleteSubvolume(path: string): Promise<boolean> {
+  const name = basename(path)
+  if (Buffer.byteLength(name) > MAX_NAME_BYTES) return false
+  const args = Buffer.alloc(DESTROY.bytes)
+  args.write(name, DESTROY.nameAt)
+  return await inDirectory(dirname(path), (fd) => request(fd, SNAP_DESTROY, args))
 }
 
 /** Limits what is in a subvolume. */

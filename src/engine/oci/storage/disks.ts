@@ -9,7 +9,7 @@ import type { MachineSpec } from '../../engine.ts'
 import type { EngineContext } from '../context.ts'
 import type { StoredImage } from '../images/store.ts'
 import type { MachinePaths, Paths } from '../paths.ts'
-import { createSubvolume, limitSubvolume } from './btrfs-requests.ts'
+import { createSubvolume, deleteSubvolume, limitSubvolume } from './btrfs-requests.ts'
 import { copyOptions, shareOptions } from './team-shares.ts'
 import { nestedSubvolumes } from './subvolumes.ts'
 import { unpackVolumeData } from './volume-data.ts'
@@ -43,7 +43,7 @@ export async function fillVolume(
 
 export async function destroyDisk(paths: Paths, id: string): Promise<void> {
   const machine = paths.machine(id)
-  await Promise.all([deleteSubvolume(machine.disk), deleteSubvolume(machine.volume)])
+  await Promise.all([removeSubvolume(machine.disk), removeSubvolume(machine.volume)])
 }
 
 /** Returns the ids of machines with a disk or a volume in the pool. */
@@ -79,7 +79,7 @@ export async function completeCopy(paths: Paths, spec: MachineSpec): Promise<voi
 
 async function makeDisk(machine: MachinePaths, spec: MachineSpec): Promise<void> {
   if (existsSync(`${machine.disk}/${COMPLETE}`)) return
-  await deleteSubvolume(machine.disk)
+  await removeSubvolume(machine.disk)
   await makeSubvolume(machine.disk, spec, spec.size.diskGb, 0o700)
   await Promise.all([mkdir(machine.upper, { mode: 0o755 }), mkdir(machine.work, { mode: 0o700 })])
   await writeFile(`${machine.disk}/${COMPLETE}`, '')
@@ -98,7 +98,7 @@ async function makeSubvolume(
 }
 
 async function snapshot(from: string, to: string, { networkGroup }: MachineSpec): Promise<void> {
-  await deleteSubvolume(to)
+  await removeSubvolume(to)
   await btrfs(['--quiet', 'subvolume', 'snapshot', ...copyOptions(networkGroup), from, to])
 }
 
@@ -107,8 +107,8 @@ export async function limitDisk(path: string, gb: number): Promise<void> {
   if (!(await limitSubvolume(path, gb * GB))) await btrfs(['qgroup', 'limit', `${gb}G`, path])
 }
 
-async function deleteSubvolume(path: string): Promise<void> {
-  if (!existsSync(path)) return
+async function removeSubvolume(path: string): Promise<void> {
+  if (!existsSync(path) || (await deleteSubvolume(path))) return
   const remove = async () => await btrfs(['--quiet', 'subvolume', 'delete', path])
   try {
     await remove()
