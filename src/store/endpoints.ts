@@ -4,6 +4,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { EndpointMode, Protocol } from '../contract/endpoint.ts'
 import type { StoppedReason, UnitState } from '../contract/states.ts'
+import { prepare } from './prepared.ts'
 import type { Database } from './schema.ts'
 import type { EndpointsTable } from './tables/endpoints.ts'
 
@@ -94,7 +95,23 @@ export async function findEndpointRoutes(
   names: string[],
   { hostId }: { hostId?: string } = {},
 ): Promise<EndpointRoute[]> {
-  return await db
+  const [name] = names
+  // A visitor of a unit that was not visited lately waits for this one.
+  if (name !== undefined && names.length === 1 && hostId === undefined) return await routeOfName(db, { name })
+  return await selectRoutes(db)
+    .where('endpoints.name', '=', sql<string>`any(${names})`)
+    .$if(hostId !== undefined, (query) => query.where('units.host_id', '=', hostId ?? ''))
+    .execute()
+}
+
+const routeOfName = prepare<EndpointRoute, { name: string }>(
+  'route_of_name',
+  ['name'],
+  ({ name }, db) => sql`${selectRoutes(db).where('endpoints.name', '=', name)}`,
+)
+
+function selectRoutes(db: Kysely<Database>) {
+  return db
     .selectFrom('endpoints')
     .innerJoin('units', 'units.id', 'endpoints.unit_id')
     .select([
@@ -110,8 +127,5 @@ export async function findEndpointRoutes(
       'units.frozen',
       'units.generation',
     ])
-    .where('endpoints.name', '=', sql<string>`any(${names})`)
     .where('endpoints.retired_at', 'is', null)
-    .$if(hostId !== undefined, (query) => query.where('units.host_id', '=', hostId ?? ''))
-    .execute()
 }
