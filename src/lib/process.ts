@@ -23,7 +23,7 @@ export type RunResult = Ended & {
   timedOut: boolean
 }
 
-/** Both are null if nobody knows. */
+/** Both are null if it is not known. */
 export type Ended = { exitCode: number | null; signal: NodeJS.Signals | null }
 
 /** A program that has been started for `run`, in a process group of its own. */
