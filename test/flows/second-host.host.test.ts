@@ -146,17 +146,19 @@ describe.each(partOf(isolationClasses, 1))('with %s, a second host', (isolation)
   })
 
   it('has units that are visited at its own gateway, and find each other by name', async () => {
-    const body = { spec: SERVER, expose: 'public', waitTimeoutMs: 60_000 }
+    // The first create of this image builds it.
+    const body = { spec: SERVER, expose: 'public', waitTimeoutMs: 240_000 }
     const made = await berth.call<RunResult>('POST', '/v1/units', body)
     expect(made.status, JSON.stringify(made.body)).toBe(201)
+    const [web] = made.body.units
+    expect(web?.state, JSON.stringify(web)).toBe('running')
     const url = new URL(made.body.outputs['URL'] ?? '')
     expect(url.hostname).toMatch(/\.east\.berth\.localhost$/)
     await eventually(async () => expect(await visit(url)).toContain('page of a host'), 60_000)
-    const [web] = made.body.units
     const found = await exec(berth, unit, ['getent', 'hosts', web?.internalHost ?? ''])
     expect(found.stdout).toMatch(/^10\.\S+ +web/)
     expect((await berth.call('DELETE', `/v1/units/${web?.id}`)).status).toBe(200)
-  })
+  }, 360_000)
 
   it('is away when its processes are killed, and its machines are taken over when they are back', async () => {
     const began = (await exec(berth, unit, ['cat', '/proc/1/stat'])).stdout.split(' ')[21]
