@@ -26,24 +26,37 @@ export type Credential = {
   plan: Plan
 }
 
+type FindByPrefixes = (db: Kysely<Database>, prefixes: string[]) => Promise<Credential[]>
+
 /** Returns the keys with these prefixes, in any state, with the data of their team. */
-export async function findKeys(db: Kysely<Database>, prefixes: string[]): Promise<Credential[]> {
-  const [prefix] = prefixes
-  return prefix !== undefined && prefixes.length === 1
-    ? await keyOf(db, { prefix })
-    : await keysOf(db, { prefixes })
+export const findKeys = findByPrefixes({ one: 'key_of_prefix', several: 'keys_of_prefixes' }, selectKeys)
+
+/** Returns the agents of these access tokens. Agents of a person who is no longer a member are not found. */
+export const findByAccessTokens = findByPrefixes(
+  { one: 'agent_of_token', several: 'agents_of_tokens' },
+  selectAgentsOfTokens,
+)
+
+/** Prepares both statements under these names: an array is planned each time, and most calls look up a single prefix. */
+function findByPrefixes(
+  names: { one: string; several: string },
+  select: (db: Kysely<Database>, prefix: RawBuilder<string>) => RawBuilder<Credential>,
+): FindByPrefixes {
+  const findOne = prepare<Credential, { prefix: string }>(names.one, ['prefix'], ({ prefix }, db) =>
+    select(db, prefix),
+  )
+  const findSeveral = prepare<Credential, { prefixes: string[] }>(
+    names.several,
+    ['prefixes'],
+    ({ prefixes }, db) => select(db, sql<string>`any(${prefixes})`),
+  )
+  return async (db, prefixes) => {
+    const [prefix] = prefixes
+    return prefix !== undefined && prefixes.length === 1
+      ? await findOne(db, { prefix })
+      : await findSeveral(db, { prefixes })
+  }
 }
-
-const keyOf = prepare<Credential, { prefix: string }>('key_of_prefix', ['prefix'], ({ prefix }, db) =>
-  selectKeys(db, prefix),
-)
-
-/** An array is planned each time, so a single one, as most calls look up, is none. */
-const keysOf = prepare<Credential, { prefixes: string[] }>(
-  'keys_of_prefixes',
-  ['prefixes'],
-  ({ prefixes }, db) => selectKeys(db, sql<string>`any(${prefixes})`),
-)
 
 function selectKeys(db: Kysely<Database>, prefix: RawBuilder<string>): RawBuilder<Credential> {
   const keys = db
@@ -69,24 +82,6 @@ function selectKeys(db: Kysely<Database>, prefix: RawBuilder<string>): RawBuilde
     .where('credentials.prefix', '=', prefix)
   return sql`${keys}`
 }
-
-/** Returns the agents of these access tokens. Agents of a person who is no longer a member are not found. */
-export async function findByAccessTokens(db: Kysely<Database>, prefixes: string[]): Promise<Credential[]> {
-  const [prefix] = prefixes
-  return prefix !== undefined && prefixes.length === 1
-    ? await agentOf(db, { prefix })
-    : await agentsOf(db, { prefixes })
-}
-
-const agentOf = prepare<Credential, { prefix: string }>('agent_of_token', ['prefix'], ({ prefix }, db) =>
-  selectAgentsOfTokens(db, prefix),
-)
-
-const agentsOf = prepare<Credential, { prefixes: string[] }>(
-  'agents_of_tokens',
-  ['prefixes'],
-  ({ prefixes }, db) => selectAgentsOfTokens(db, sql<string>`any(${prefixes})`),
-)
 
 function selectAgentsOfTokens(db: Kysely<Database>, prefix: RawBuilder<string>): RawBuilder<Credential> {
   const agents = db

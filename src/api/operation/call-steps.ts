@@ -124,8 +124,9 @@ export function takeShareAtOnce({ gate, request, acting }: WithTeam): void {
 }
 
 /**
- * A change is written down before it happens, so that none goes unseen; a route that only looks at first (`beforeWritten`) may do that meanwhile. `giveBackCreation` takes a creation back where
- * nothing was made of it. Both at once, since a caller waits; a call whose creation is refused has its row either way.
+ * A change is written down before it happens, so that none goes unseen; a route that only looks at first (`beforeWritten`)
+ * may do that meanwhile. `giveBackCreation` takes a creation back where nothing was made of it. Both at once, since a caller
+ * waits; a call whose creation is refused has its row either way.
  */
 export async function writeDown({
   gate,

@@ -6,7 +6,7 @@ import { type Policy, policySchema } from '../../contract/policy.ts'
 const known = new Map<string, Policy>()
 const MAX_KNOWN_POLICIES = 1000
 
-/** Returns the same object for the same text: nobody may change it. Throws for what is no policy. */
+/** Returns the same object for the same text, so it must not be changed. Throws for what is no policy. */
 export function completePolicy(stored: unknown): Policy {
   const text = JSON.stringify(stored)
   const found = known.get(text)
