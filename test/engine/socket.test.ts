@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { Engine, LogLine, MachineStatus } from '../../src/engine/engine.ts'
 import { createFakeEngine, type FakeEngine } from '../support/fake-engine/fake-engine.ts'
+import { ref, run, startMachine } from '../support/fake-engine/start-machine.ts'
 import { openEpochs } from '../../src/engine/epochs.ts'
 import { askEngineEpoch, connectEngine } from '../../src/engine/ipc/client.ts'
 import { serveEngine } from '../../src/engine/ipc/server.ts'
@@ -53,27 +54,7 @@ async function serve(served?: Engine, socketPath = newSocketPath()): Promise<Ser
 async function withMachine() {
   const served = await serve()
   onTestFinished(served.close)
-  const { digest } = await served.engine.pull('docker.io/library/debian:12')
-  const size = { cpus: 0.25, memoryMb: 64, pids: 8, diskGb: 1 }
-  await served.engine.create({
-    id: 'unit_1',
-    imageDigest: digest,
-    isolation: 'runc',
-    size,
-    volume: null,
-    networkGroup: 1,
-  })
-  const ref = { id: 'unit_1', generation: 1 }
-  const run = {
-    hostname: 'a',
-    entrypoint: null,
-    cmd: null,
-    env: {},
-    files: [],
-    searchDomain: 'b.internal',
-    egress: null,
-  }
-  await served.engine.start(ref, run)
+  await startMachine(served.engine)
   return { ...served, ref, run }
 }
 

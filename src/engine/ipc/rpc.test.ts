@@ -12,6 +12,7 @@ import { silentLog } from '../../lib/log.ts'
 import type { Engine } from '../engine.ts'
 import { openEpochs } from '../epochs.ts'
 import { createFakeEngine, type FakeEngine } from '../../../test/support/fake-engine/fake-engine.ts'
+import { ref, run, startMachine } from '../../../test/support/fake-engine/start-machine.ts'
 import { connectEngine } from './client.ts'
 import { serveEngine } from './server.ts'
 
@@ -20,34 +21,13 @@ let socketPath: string
 let fake: FakeEngine
 let serving: { close(): Promise<void> }
 let engine: Engine
-const ref = { id: 'unit_1', generation: 1 }
-const run = {
-  hostname: 'a',
-  entrypoint: null,
-  cmd: null,
-  env: {},
-  files: [],
-  searchDomain: 'b.internal',
-  egress: null,
-}
-
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), 'berth-quick-'))
   socketPath = join(directory, 'engine.sock')
   fake = createFakeEngine({ clock: systemClock })
   await serve()
   engine = serverOf(1).engine
-  const { digest } = await engine.pull('docker.io/library/debian:12')
-  const size = { cpus: 0.25, memoryMb: 64, pids: 8, diskGb: 1 }
-  await engine.create({
-    id: ref.id,
-    imageDigest: digest,
-    isolation: 'runc',
-    size,
-    volume: null,
-    networkGroup: 1,
-  })
-  await engine.start(ref, run)
+  await startMachine(engine)
 })
 afterEach(async () => {
   await serving.close()
