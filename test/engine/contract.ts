@@ -21,6 +21,7 @@ import { limitClaims } from './claims/limits.ts'
 import { logClaims } from './claims/logs.ts'
 import { countedClaims, metricsClaims } from './claims/metrics.ts'
 import { networkClaims } from './claims/network.ts'
+import { outputClaims } from './claims/output.ts'
 import { postureClaims } from './claims/posture.ts'
 import { processClaims } from './claims/processes.ts'
 import { recoverClaims } from './claims/recover.ts'
@@ -35,6 +36,8 @@ const claims = {
   lifecycle: lifecycleClaims,
   environment: environmentClaims,
   exec: execClaims,
+  /** Large writes, and what a command leaves behind. */
+  output: outputClaims,
   /** Commands that are typed to. */
   terminals: terminalClaims,
   /** Process trees, descriptors and signals. */

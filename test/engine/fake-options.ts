@@ -14,6 +14,7 @@ export const fakeOptions: ContractOptions = {
   without: {
     processes: `${notReal} processes`,
     backgroundOnHost: `${notReal} processes`,
+    output: `${notReal} processes`,
     hostileFiles: `${notReal} links, devices or FIFOs`,
     hostileDirectories: `${notReal} links, devices or FIFOs`,
     storage: `${notReal} disk`,

@@ -47,6 +47,8 @@ export type Machine = {
   /** What makes them. */
   forkers: Forkers
   launching: Launching
+  /** The processes of the host that read what its commands have left behind (exec/left-behind.ts). */
+  drains: Set<number>
   /** What waits until they resume. */
   onThaw: (() => Promise<void>)[]
   /** Commands that outlive their calls, by id, oldest first: of this run and earlier ones. */
@@ -109,6 +111,7 @@ export function newMachine(record: MachineRecord, attachment: Attachment | null)
     standbys: new Map(),
     forkers: new Map(),
     launching: new Set(),
+    drains: new Set(),
     onThaw: [],
     processes: new Map(),
     losesProcesses: false,

@@ -64,6 +64,7 @@ import { watchTraffic } from './traffic.ts'
 import { noReadyMachines, openReadyMachines } from './warm-pool/pool.ts'
 import type { ReadyOptions } from './warm-pool/types.ts'
 import { FORKING_PROGRAM, forkingProgram } from './exec/forking-program.ts'
+import { RELAY, relayProgram } from './relay/relay.ts'
 import { NAMING_PROGRAM, namingProgram } from './warm-pool/naming.ts'
 import { waitingProgram } from './warm-pool/program.ts'
 import { WAITING_PROGRAM } from './warm-pool/ready.ts'
@@ -296,6 +297,7 @@ async function prepareDirectories(paths: Paths): Promise<void> {
     [NAMING_PROGRAM, namingProgram(), 0o755],
     // Of a program that its user cannot read, the kernel lets no other process look into a process.
     [FORKING_PROGRAM, forkingProgram(), 0o711],
+    [RELAY, await relayProgram(), 0o755],
   ] as const) {
     const program = join(paths.helper, name)
     await writeFile(`${program}.new`, bytes, { mode })

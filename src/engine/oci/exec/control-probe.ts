@@ -110,8 +110,9 @@ async function tryCommand(
   const said = { stdout: '', stderr: '' }
   const onOutput: OnOutput = ({ stream, data }) => void (said[stream] += data.toString('latin1'))
   // It ends with its sandbox.
-  const [kill, signalInside] = [async () => {}, async () => {}]
-  const { outcome } = launchDirectly({ control, container, process, stdin, onOutput, kill, signalInside })
+  const [kill, signalInside, leave] = [async () => {}, async () => {}, () => {}]
+  const asked = { control, container, process, stdin, onOutput, kill, signalInside, leave }
+  const { outcome } = launchDirectly(asked)
   return { program: control.program, ended: JSON.stringify([await outcome, said]) }
 }
 

@@ -8,14 +8,14 @@ import { type Control, executeOver, waitOver } from './control.ts'
 import { type Attempt, attempt, type Launch, pumpsOf } from './launch.ts'
 import { drain, feed, openReader, type Stdin } from './pipes.ts'
 
-export type Direct = Pick<Launch, 'stdin' | 'onOutput' | 'kill' | 'signalInside'> & {
+export type Direct = Pick<Launch, 'stdin' | 'onOutput' | 'kill' | 'signalInside' | 'leave'> & {
   control: Control
   container: string
   process: Process
 }
 
 export function launchDirectly(launch: Direct): Attempt {
-  const { control, container, process, stdin, onOutput, kill, signalInside } = launch
+  const { control, container, process, stdin, onOutput, kill, signalInside, leave } = launch
   const [stdout, stderr] = [createPipe(), createPipe()]
   const input = openInput(stdin)
   const readers = { stdout: openReader(stdout.readEnd), stderr: openReader(stderr.readEnd) }
@@ -34,7 +34,7 @@ export function launchDirectly(launch: Direct): Attempt {
       if (answer.kind === 'refused') return { kind: 'not-started', complaint: answer.complaint }
       if (answer.kind === 'begun' && watch.isCancelled()) await kill()
       const exitCode = answer.kind === 'begun' ? await waitOver(control, container, answer.pid) : null
-      await drain(pumps)
+      await drain(pumps, leave)
       return { kind: 'ended', exitCode }
     },
     abandon: control.close,

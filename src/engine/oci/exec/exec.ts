@@ -21,10 +21,12 @@ import { type Attempt, type Launch, launchExec } from './launch.ts'
 import { launchStandby, prepareStandby, takeStandby } from './standby.ts'
 import { standbyScript } from './standby-script.ts'
 import { launchTerminal } from './launch-terminal.ts'
+import { leaveBehind } from './left-behind.ts'
 import type { OnOutput, Stdin } from './pipes.ts'
 import { getRunning, getRuntime, type EngineContext, type Machine } from '../context.ts'
 import { endStartup } from '../lifecycle/startup.ts'
 import type { RunPaths } from '../paths.ts'
+import { throughRelay } from '../relay/relay.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 
 const TIMED_OUT_CODE = 124
@@ -106,12 +108,13 @@ async function execNow(
   const charge = atExpenseOf(host.cgroups, machine.record.spec.networkGroup)
   const { launching } = machine
   const start = { runtime, charge, paths, files, cgroupChild, launching }
-  const launch = { ...start, stdin, onOutput, kill, signalInside: signalIt }
+  const leave = (fds: number[]) => leaveBehind(host, machine, fds)
+  const launch = { ...start, stdin, onOutput, kill, signalInside: signalIt, leave }
   try {
     const attempt =
       standby && script !== null
         ? launchStandby(standby, script, launch)
-        : await begin(launch, described, { name, cwd, size })
+        : await begin(launch, described, { name, cwd, size, asRoot })
     onLaunched?.(attempt)
     const exit = await untilEnd(host, machine, attempt, { ref, request, onOutput, kill, signal })
     if (request.probe && exit.exitCode === 0 && !exit.timedOut) endStartup(host, machine, ref.generation)
@@ -135,19 +138,20 @@ async function processOf(
   return execProcess(own, argv, { asRoot })
 }
 
+type Started = { name: string; cwd: string | null; size: TerminalSize | null; asRoot: boolean }
+
 /** Begins a command in a terminal, by the sandbox's own socket, or with the runtime. */
 async function begin(
   launch: Launch,
   { args, ...rest }: Process,
-  { name, cwd, size }: { name: string; cwd: string | null; size: TerminalSize | null },
+  { name, cwd, size, asRoot }: Started,
 ): Promise<Attempt> {
   const { runtime, paths, files } = launch
-  const described = {
-    ...rest,
-    // Of a command in a terminal, the machine itself says that it is not there: the runtime's words would be lost.
-    args: cwd === null && size === null ? args : commandIn(cwd ?? '', args),
-    env: [...rest.env, ...(runtime.execDetaches ? [] : [markerOf(name)])],
-  }
+  // Of a command in a terminal, the machine itself says that it is not there: the runtime's words would be lost.
+  const command = { ...rest, args: cwd === null && size === null ? args : commandIn(cwd ?? '', args) }
+  // The helper, which alone is root's, writes the rest of what was cut short. A terminal is no pipe.
+  const isRelayed = runtime.cutsWrites && !asRoot && size === null
+  const described = runtime.execDetaches ? command : withMarker(command, markerOf(name), isRelayed)
   const control = size === null ? await controlOf(runtime, paths) : null
   const inTerminal = size && { terminal: true, consoleSize: { width: size.columns, height: size.rows } }
   // The file says to the next engine that this command was begun; only the runtime reads what is in it.
@@ -156,6 +160,14 @@ async function begin(
   if (size !== null) return launchTerminal({ ...launch, size })
   if (control === null) return launchExec(launch)
   return launchDirectly({ ...launch, control, container: paths.container, process: described })
+}
+
+function withMarker<T extends Pick<Process, 'args' | 'env'>>(
+  command: T,
+  marker: string,
+  isRelayed: boolean,
+): T {
+  return isRelayed ? throughRelay(command, marker) : { ...command, env: [...command.env, marker] }
 }
 
 /** Returns null if the command is for the runtime's own exec. */

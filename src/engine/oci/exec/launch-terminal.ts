@@ -69,13 +69,13 @@ export function launchTerminal(launch: Launch & { size: TerminalSize }): Attempt
     running = { master, fd, pid }
     begun.resolve()
     if (cancelled) await launch.kill()
-    const output = pump('stdout', master, launch.onOutput)
+    const output = pump('stdout', Object.assign(master, { fd }), launch.onOutput)
     output.ended.catch(readerFailed.reject)
     if (launch.stdin !== null) void type(running, launch.stdin)
     const exitCode = await waitForChild(pid)
     // From here on the number may be another's.
     running = null
-    await drain([output])
+    await drain([output], launch.leave)
     return { kind: 'ended', exitCode }
   }
 

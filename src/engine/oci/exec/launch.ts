@@ -1,9 +1,8 @@
 // Starts one exec with its runtime (start-exec.ts), reads and writes its pipes, and waits for its outcome.
 
 import { existsSync, readFileSync } from 'node:fs'
-import type { Socket } from 'node:net'
 import { waitForChild } from '../kernel/children.ts'
-import { drain, feed, type OnOutput, type Pump, pump, type Stdin } from './pipes.ts'
+import { drain, feed, type OnOutput, type Pump, pump, type Reader, type Stdin } from './pipes.ts'
 import { destroyReaders, type Readers, type Start, startExec, type StartedExec } from './start-exec.ts'
 import type { TerminalSignal, TerminalSize } from '../../terminal.ts'
 import { closeFd } from '../kernel/syscalls.ts'
@@ -12,6 +11,8 @@ export type Launch = Start & {
   stdin: Stdin
   onOutput: OnOutput
   kill: () => Promise<void>
+  /** Is given the pipes that processes which the command left behind may still write to. */
+  leave: (fds: number[]) => void
   /** Signals the command where it runs, if the host has no process of its own for it. */
   signalInside: (signal: TerminalSignal) => Promise<void>
 }
@@ -154,7 +155,7 @@ async function followDetached(exec: Following): Promise<Outcome> {
   if (exec.isCancelled()) await exec.kill()
   const pumps = pumpsOf(exec)
   const exitCode = await (exec.running?.exited ?? waitForChild(pid))
-  await drain(pumps)
+  await drain(pumps, exec.leave)
   return { kind: 'ended', exitCode }
 }
 
@@ -166,7 +167,7 @@ async function followAttached(exec: Following): Promise<Outcome> {
   const pumps = pumpsOf(exec)
   const complaints = complaintsIn(exec.complaints)
   const exitCode = await exec.launched
-  await drain([...pumps, complaints.pump])
+  await Promise.all([drain(pumps, exec.leave), drain([complaints.pump])])
   const complaint = complaints.soFar()
   if (!existsSync(exec.files.pidFile)) return { kind: 'not-started', complaint }
   const isLost = exitCode === RUNSC_FAILED && complaint !== ''
@@ -179,13 +180,13 @@ export function pumpsOf(exec: Pick<Following, 'stdout' | 'stderr' | 'onOutput' |
   return pumps
 }
 
-async function readComplaint(stderr: Socket): Promise<string> {
+async function readComplaint(stderr: Reader): Promise<string> {
   const complaints = complaintsIn(stderr)
   await drain([complaints.pump])
   return complaints.soFar()
 }
 
-function complaintsIn(stderr: Socket): { pump: Pump; soFar: () => string } {
+function complaintsIn(stderr: Reader): { pump: Pump; soFar: () => string } {
   let complaint = ''
   const collect: OnOutput = ({ data }) => {
     complaint = (complaint + data.toString('utf8')).slice(0, MAX_COMPLAINT)

@@ -5,7 +5,7 @@
 import type { Socket } from 'node:net'
 import { SAFE_PATH } from '../../../lib/process.ts'
 import { type Launching, trackLaunch } from './launching.ts'
-import { openReader } from './pipes.ts'
+import { openReader, type Reader } from './pipes.ts'
 import { type Program, startProgram } from '../kernel/programs.ts'
 import { closeFd, createPipe } from '../kernel/syscalls.ts'
 import type { Charge } from '../kernel/team-groups.ts'
@@ -27,10 +27,10 @@ export type Start = {
 }
 
 export type Readers = {
-  stdout: Socket
-  stderr: Socket
+  stdout: Reader
+  stderr: Reader
   /** The runtime's messages; also the command's stderr, if the runtime exits before it runs. */
-  complaints: Socket
+  complaints: Reader
 }
 
 /** The runtime's own process; `launched` resolves with its exit code. */

@@ -17,6 +17,7 @@ import { rollBackIncompleteForks } from '../snapshot/journal.ts'
 import { resumeAbandoned } from '../snapshot/quiesce.ts'
 import { discardCheckpoint, discardIncompleteCheckpoints } from '../checkpoint/checkpoints.ts'
 import { isMonitorAlive } from '../runtime/monitor.ts'
+import { adoptDrains } from '../exec/left-behind.ts'
 import { adoptProcesses } from '../processes/adopt.ts'
 import { heedMark, loadRecords, type MachineRecord, saveRecord } from './record.ts'
 import { readSecrets } from './secrets.ts'
@@ -56,6 +57,7 @@ export async function adoptMachines(host: EngineContext): Promise<void> {
   const counts = { adopted: 0, ended: 0, lost: 0, undone: 0 }
   for (const machine of host.machines.values()) counts[await adopt(host, machine)] += 1
   await adoptProcesses(host)
+  adoptDrains(host)
   const runs = await sweepRuns(host)
   for (const id of unfinished) await retry(host, id, () => destroyMachine(host, id))
   await keepStrayDisks(host)

@@ -4,10 +4,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { MachineProcess } from '../../process.ts'
 import { removeChild } from '../kernel/cgroups.ts'
-import { ioctl } from '../kernel/syscalls.ts'
 import type { EngineContext, Machine } from '../context.ts'
 import { reapOrphans } from '../kernel/children.ts'
-import { openReader } from '../exec/pipes.ts'
+import { leaveBehind } from '../exec/left-behind.ts'
+import { available, openReader } from '../exec/pipes.ts'
 import { retry } from '../lifecycle/clean-up-run.ts'
 import type { Held, Output, Readers } from './held-process.ts'
 import { endKeeper, type Pipes } from './keeper.ts'
@@ -15,7 +15,6 @@ import { type ProcessRecord, saveProcess } from './record.ts'
 import { openRing } from './ring.ts'
 import { readReport } from './wrapper.ts'
 
-const FIONREAD = 0x541b
 const REPORT_BYTES = 256
 const KILLED_CODE = 137
 const LOOK_MS = 2
@@ -137,16 +136,6 @@ async function takeRest({ outputs }: Readers): Promise<void> {
   while (!isTaken()) await delay(LOOK_MS)
 }
 
-function available(fd: number): number {
-  const count = Buffer.alloc(4)
-  try {
-    ioctl(fd, FIONREAD, count)
-  } catch {
-    return 0
-  }
-  return count.readInt32LE(0)
-}
-
 async function settle(host: EngineContext, machine: Machine, held: Held): Promise<void> {
   const { readers, record } = held
   if (readers) await takeRest(readers)
@@ -166,6 +155,7 @@ export async function endAs(
   const { record } = machine
   // Before the first await, so that two callers cannot both record one end.
   held.ending = true
+  leaveOutputs(host, machine, held)
   closeReaders(held)
   held.ring.close()
   const state: ProcessRecord['state'] = exitCode === null ? 'lost' : 'exited'
@@ -183,6 +173,17 @@ export async function endAs(
   void reapOrphans()
   wake(held)
   held.settled.resolve()
+}
+
+/** Children of an ended process may go on printing. */
+function leaveOutputs(host: EngineContext, machine: Machine, { readers, record }: Held): void {
+  if (readers === null || record.generation !== machine.record.generation) return
+  const open = readers.outputs.filter(({ over }) => !over)
+  leaveBehind(
+    host,
+    machine,
+    open.map(({ fd }) => fd),
+  )
 }
 
 /** Leaves the process to the next reader. */

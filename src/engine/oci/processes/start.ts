@@ -121,6 +121,7 @@ async function launch(host: EngineContext, machine: Machine, given: Launch): Pro
   const described = wrappedProcess(await loadProcess(machine, paths), {
     ...request,
     marker: markerOf(request.id),
+    isRelayed: getRuntime(host, spec.isolation).cutsWrites,
   })
   await writeFile(files.processFile, JSON.stringify(described), { mode: 0o600 })
   const late = new AbortController()

@@ -4,24 +4,40 @@
 // machine.
 
 import { FIND_COMMAND } from '../exec/find-command.ts'
+import { relayedInShell } from '../relay/relay.ts'
 import { HELPER, type Process, withEnv } from '../runtime/bundle.ts'
 
 // Signals for the group reach the shell too, which ignores them; its child, whose traps are reset, does not.
-const SCRIPT = `
+const script = (relay: string) => `
 trap : HUP INT QUIT USR1 USR2 TERM
 echo "pid $$" >&3
 berth_finish() { echo "exit $1" >&3; exit "$1"; }
 ${FIND_COMMAND}
-"$berth_command" "$@" 3>&-
+${relay} "$berth_command" "$@" 3>&-
 berth_finish $?`
 
-export type Wrapped = { argv: string[]; env: Record<string, string>; cwd: string | null; marker: string }
+export type Wrapped = {
+  argv: string[]
+  env: Record<string, string>
+  cwd: string | null
+  marker: string
+  /** Whether its output goes through the relay. */
+  isRelayed: boolean
+}
 
 /** The description of the wrapped command for the runtime, as the machine's own user. */
-export function wrappedProcess(main: Process, { argv, env, cwd, marker }: Wrapped): Process {
+export function wrappedProcess(main: Process, { argv, env, cwd, marker, isRelayed }: Wrapped): Process {
   return {
     ...main,
-    args: [HELPER, 'sh', '-c', SCRIPT, 'process', cwd ?? '', ...argv],
+    args: [
+      HELPER,
+      'sh',
+      '-c',
+      script(isRelayed ? relayedInShell(marker) : ''),
+      'process',
+      cwd ?? '',
+      ...argv,
+    ],
     env: [...withEnv(main.env, env), marker],
   }
 }

@@ -14,6 +14,7 @@ import type { Program } from '../exec/control.ts'
 import { probeControl, type ProbedControl, removeProbe } from '../exec/control-probe.ts'
 import { type Runtime, runtimeDefaults, type RuntimeOptions } from './runtime.ts'
 import { runcRuntime, runscRuntime, writeMaskedRunsc } from './runtime.ts'
+import { RELAY } from '../relay/relay.ts'
 import { SECCOMP_PROFILE } from '../kernel/seccomp.ts'
 
 const PROBE_TIMEOUT_MS = 20_000
@@ -84,7 +85,7 @@ async function probeRunc(
   )
   if (!profile) return unavailable('runc', 'install the Debian package golang-github-containers-common')
   const runtime = runcRuntime(paths.runtimeRoot('runc'), version, options)
-  const said = await tryContainer(paths, runtime, instanceId)
+  const { said } = await tryContainer(paths, runtime, instanceId)
   if (said !== null) return unavailable('runc', `runc ${version} could not run a container: ${said}`)
   const { criu, memory } = await probeCriu(paths, runtime, instanceId, options.criu ?? criuPrograms)
   const capability = { class: 'runc', available: true, detail: `runc ${version}`, memory } as const
@@ -144,13 +145,13 @@ async function tryGvisor(
 ): Promise<{ kind: 'works'; runtime: Runtime; note: string } | { kind: 'failed'; said: string }> {
   const root = paths.runtimeRoot('runsc')
   const plain = runscRuntime(root, version, options)
-  if ((await tryContainer(paths, plain, instanceId)) === null) {
-    return { kind: 'works', runtime: plain, note: '' }
-  }
+  const first = await tryContainer(paths, plain, instanceId)
+  if (first.said === null)
+    return { kind: 'works', runtime: { ...plain, cutsWrites: first.cutsWrites }, note: '' }
   const masked = runscRuntime(root, version, options, await writeMaskedRunsc(paths.helper, options.runsc))
-  const said = await tryContainer(paths, masked, instanceId)
+  const { said, cutsWrites } = await tryContainer(paths, masked, instanceId)
   if (said !== null) return { kind: 'failed', said }
-  return { kind: 'works', runtime: masked, note: ', with /proc/sys/net hidden from it' }
+  return { kind: 'works', runtime: { ...masked, cutsWrites }, note: ', with /proc/sys/net hidden from it' }
 }
 
 /** Of the files that were tried: who opens an engine again in the same process need not try again. */
@@ -188,25 +189,31 @@ async function versionOf(binary: string, pattern: RegExp): Promise<string | null
   return shown ? (pattern.exec(shown.stdout)?.[1] ?? null) : null
 }
 
-/** Runs the static helper in a container of its own. Returns null if it worked, else the error. */
-async function tryContainer(paths: Paths, runtime: Runtime, instanceId: string): Promise<string | null> {
+/** `said`: null if it worked, else the error. */
+type Tried = { said: string | null; cutsWrites: boolean }
+
+/** How the relay ends that has written much at once, and of which not all was taken. */
+const CUT = 3
+
+/** Runs the relay in a container of its own, which writes much at once. */
+async function tryContainer(paths: Paths, runtime: Runtime, instanceId: string): Promise<Tried> {
   const container = `probe-${runtime.class}-${instanceId}`
   const bundle = join(paths.runs, container)
   const rootfs = join(bundle, 'rootfs')
   await mkdir(rootfs, { recursive: true, mode: 0o700 })
   try {
     return await inNamespace(runtime, instanceId, async (namespace) => {
-      const config = probeConfig(paths, namespace, rootfs, ['/helper/busybox', 'true'])
+      const config = probeConfig(paths, namespace, rootfs, [`/helper/${RELAY}`, 'probe'])
       await writeFile(join(bundle, 'config.json'), JSON.stringify(config), { mode: 0o600 })
       const outcome = await run(
         runtime.launcher,
         [...runtime.globalArgs, 'run', '--bundle', bundle, container],
         { timeoutMs: PROBE_TIMEOUT_MS },
       )
-      if (outcome.exitCode === 0) return null
-      return outcome.timedOut
-        ? 'it hung'
-        : outcome.stderr.trim().slice(-300) || `exit code ${outcome.exitCode}`
+      const cutsWrites = outcome.exitCode === CUT && outcome.stderr.trim() === ''
+      if (outcome.exitCode === 0 || cutsWrites) return { said: null, cutsWrites }
+      const said = outcome.timedOut ? 'it hung' : outcome.stderr.trim().slice(-300)
+      return { said: said || `exit code ${outcome.exitCode}`, cutsWrites }
     })
   } finally {
     await removeProbe(paths, runtime, container)

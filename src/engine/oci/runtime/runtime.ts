@@ -22,6 +22,8 @@ export type Runtime = {
   globalArgs: string[]
   /** runc passes our pipes on and exits; runsc stays until the command ends. */
   execDetaches: boolean
+  /** What its machines write at once to a pipe of the host may be cut short: output goes through the relay (relay.c). */
+  cutsWrites: boolean
   /** The timeout of a call: far longer than one takes on a busy host. */
   deadlineMs: number
   /**
@@ -105,6 +107,7 @@ export function runcRuntime(
     root,
     globalArgs: ['--root', root],
     execDetaches: true,
+    cutsWrites: false,
     deadlineMs,
     logFileBytes,
     criu: null,
@@ -127,6 +130,7 @@ export function runscRuntime(
     root,
     globalArgs: ['--root', root, ...RUNSC_FLAGS],
     execDetaches: false,
+    cutsWrites: true,
     deadlineMs: options.deadlineMs,
     logFileBytes: options.logFileBytes,
     criu: null,
