@@ -20,6 +20,9 @@ const answers: Record<string, [type: string, body: unknown]> = {
   ],
   '/thing.js': ['application/javascript', `console.log('1.2.3')`],
   '/go/example.com/thing/@v/list': ['text/plain', 'v1.2.3\n'],
+  // Go from 1.21 reads which versions the newest one retracts, and lists nothing where it cannot.
+  '/go/example.com/thing/@v/v1.2.3.info': ['application/json', { Version: 'v1.2.3' }],
+  '/go/example.com/thing/@v/v1.2.3.mod': ['text/plain', 'module example.com/thing\n'],
   '/page': [
     'text/html',
     `<body><script>

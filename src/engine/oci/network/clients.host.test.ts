@@ -74,12 +74,14 @@ beforeEach(() => {
 
 describe.each(clients)('$name', ({ program, command, prints, header, sends }) => {
   test.skipIf(!isHere(program))('reaches a listed host, by its own certificate', async () => {
-    expect((await inside('listed', command)).stdout).toContain(prints)
+    const { stdout, stderr } = await inside('listed', command)
+    expect(stdout, stderr).toContain(prints)
     expect(sent.map((each) => each[header]).join()).toContain(sends(PLACEHOLDER))
   })
 
   test.skipIf(!isHere(program))('has the value put into what it sends to the host of a secret', async () => {
-    expect((await inside('brokered', command)).stdout).toContain(prints)
+    const { stdout, stderr } = await inside('brokered', command)
+    expect(stdout, stderr).toContain(prints)
     expect(sent.at(-1)?.[header]).toBe(sends(VALUE))
     expect(JSON.stringify(sent)).not.toContain(PLACEHOLDER)
   })
