@@ -81,7 +81,7 @@ it('a database is made from its recipe, forked, and compared with its copy in tw
 async function openTerminal(page: Page, unit: string): Promise<void> {
   await page.goto(unit)
   await page.getByRole('link', { name: 'Terminal' }).click()
-  await page.getByText('Connected.').waitFor()
+  await page.getByText('Connected.', { exact: true }).waitFor()
   await page.locator('.xterm-rows').getByText('$').last().waitFor()
 }
 
@@ -213,7 +213,7 @@ it('a server that restarts under open pages is told of, and pages and a terminal
   await page.getByText('live', { exact: true }).waitFor()
   const terminal = await context.newPage()
   await terminal.goto(`${page.url()}/${unit.id}/terminal`)
-  await terminal.getByText('Connected.').waitFor()
+  await terminal.getByText('Connected.', { exact: true }).waitFor()
   const listenAgain = await service.stopListening()
   for (const each of [page, terminal]) await each.getByText(/^Not live since/).waitFor()
   await terminal.getByText('The connection was lost, and the command with it.').waitFor()
@@ -223,7 +223,7 @@ it('a server that restarts under open pages is told of, and pages and a terminal
   await makeUnit(service, team, { name: 'made-after' })
   await page.getByRole('row', { name: /made-after/ }).waitFor()
   await terminal.getByRole('button', { name: 'Connect again' }).click()
-  await terminal.getByText('Connected.').waitFor()
+  await terminal.getByText('Connected.', { exact: true }).waitFor()
   await context.close()
 }, 180_000)
 

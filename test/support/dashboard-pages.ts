@@ -15,7 +15,7 @@ export function dashboardPages(
     units: async (page) => await page.getByRole('row', { name: /web/ }).waitFor(),
     'units/new': heading('It costs'),
     [`units/${unit}`]: heading('About it'),
-    [`units/${unit}/terminal`]: text('Connected.'),
+    [`units/${unit}/terminal`]: text(/^Connected\./),
     [`units/${unit}/logs`]: text(/Live|nothing more/),
     [`units/${unit}/metrics`]: heading('Memory'),
     [`units/${unit}/egress`]: heading('What it was refused'),
