@@ -1,5 +1,6 @@
-// Global setup of the tests on real runtimes: at the end of a run, what failed tests left on the host is taken off it.
-// A test that passes has removed its own (host-state.ts proves it); this is for those that broke half way.
+// What failed tests left on the host is taken off it: by the last hook of their file, so that the files after it do not meet
+// it, and by this global setup of the tests on real runtimes at the end of a run. A test that passes has removed its own
+// (host-state.ts proves it); this is for those that broke half way.
 
 import { mkdtemp, readdir, readFile, rm, rmdir, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -8,7 +9,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type RunResult, run } from '../../src/lib/process.ts'
 import { findInstance, type Instance, runDirOf } from '../../src/supervisor/instance.ts'
 import { hostStateOf, namesOnHost, processesOf } from './host-state.ts'
-import { notedIn, NOTES_VARIABLE } from './instances.ts'
+import { forgetDataDir, notedIn, NOTES_VARIABLE } from './instances.ts'
 
 const ROUNDS = 50
 
@@ -23,6 +24,16 @@ export async function setup(): Promise<() => Promise<void>> {
   }
 }
 
+/** Does what removes an instance in order. Where that fails, takes the instance off the host, and throws why it failed. */
+export async function removeOrClear(dataDir: string, remove: () => Promise<void>): Promise<void> {
+  try {
+    await remove()
+  } catch (error) {
+    await clear(dataDir)
+    throw error
+  }
+}
+
 async function clear(dataDir: string): Promise<void> {
   const instance = await findInstance(dataDir).catch(() => null)
   process.stderr.write(`A failed test left ${dataDir}; taking it off the host.\n`)
@@ -32,6 +43,7 @@ async function clear(dataDir: string): Promise<void> {
     await rm(runDirOf(instance), { recursive: true, force: true })
   }
   await rm(dataDir, { recursive: true, force: true })
+  await forgetDataDir(dataDir)
 }
 
 /** Berth first, which would start others again, then what it had started. */

@@ -7,6 +7,7 @@ import type { RunResult } from '../../src/contract/run-result.ts'
 import type { Unit } from '../../src/contract/unit.ts'
 import { Berth, type DataDir, makeDataDir } from './berth.ts'
 import { createUnit, destroyAll, listUnits } from './berth-units.ts'
+import { removeOrClear } from './clear-host.ts'
 import { expectInvariants } from './host-invariants.ts'
 import { killSupervisor } from './kill.ts'
 import { type Call, callPatiently, type Reply } from './patient-client.ts'
@@ -37,10 +38,12 @@ export class Drill {
 
   /** Everything ends well, and nothing is left. */
   async close(): Promise<void> {
-    await destroyAll(this.berth)
-    await expectInvariants(this.berth)
-    await takeOffHost(this.berth)
-    await this.#data?.remove()
+    await removeOrClear(this.berth.dataDir, async () => {
+      await destroyAll(this.berth)
+      await expectInvariants(this.berth)
+      await takeOffHost(this.berth)
+      await this.#data?.remove()
+    })
   }
 
   newName(): string {

@@ -6,7 +6,7 @@ import { insertHost } from '../../src/store/hosts.ts'
 import { type Berth, eventually, type Settings } from './berth.ts'
 import { type FarHost, openFarHost } from './far-engine.ts'
 import { withDatabase } from './host-invariants.ts'
-import { createUnitOn, hosts, ownRowIn } from './host-lab.ts'
+import { buildImages, createUnitOn, hosts, ownRowIn } from './host-lab.ts'
 import type { OwnedUnit } from './unit-calls.ts'
 
 export type FarHosts = {
@@ -36,6 +36,7 @@ export function useFarHosts(berth: Berth, settings: () => Settings, given: Given
   beforeAll(async () => {
     const options = { isolation: 'runc' } as const
     const since = new Date()
+    await buildImages(berth.dataDir, ['debian:12'])
     for (const each of given) {
       far.push(await openFarHost({ ...each, fleetDir: berth.dataDir, options }))
       ids.set(each.name, newId('host'))

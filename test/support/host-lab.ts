@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect } from 'vitest'
 import type { RunResult } from '../../src/contract/run-result.ts'
+import type { Listed } from '../../src/engine/oci/images/inventory.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { freePort } from '../../src/lib/free-port.ts'
 import {
@@ -19,6 +20,7 @@ import {
   type Settings,
 } from './berth.ts'
 import { createUnit } from './berth-units.ts'
+import { removeOrClear } from './clear-host.ts'
 import { withDatabase } from './host-invariants.ts'
 import { cleanHost } from './host-state.ts'
 import { makeTeam } from './make.ts'
@@ -43,9 +45,14 @@ export type Machine = {
 
 /**
  * A machine for the tests of the file, on which Berth has never been started. After them, and after the hooks that the file
- * registers below this call, Ctrl-C ends its host, and nothing of it is left.
+ * registers below this call, Ctrl-C ends its host, and nothing of it is left. `images`: the built-in ones of its units.
  */
-export function useMachine(name: string, index: number, more: Settings = {}): Machine {
+export function useMachine(
+  name: string,
+  index: number,
+  more: Settings = {},
+  images: string[] = ['debian:12'],
+): Machine {
   const wire = nameWire(index)
   const settings: Settings = { BERTH_ROLE: 'host', ...more }
   const path = nameDataDir()
@@ -55,15 +62,18 @@ export function useMachine(name: string, index: number, more: Settings = {}): Ma
   beforeAll(async () => {
     data = await makeDataDir(path)
     settings['BERTH_ENGINE_TLS'] = `0.0.0.0:${await freePort('127.0.0.1')}`
+    await buildImages(path, images)
     await wire.open()
   })
   afterAll(async () => {
     try {
-      if (berth.wasStarted) {
-        if (!berth.hasEnded) expect(await berth.pressCtrlC()).toBe(0)
-        await eventually(async () => expect(await berth.hostState()).toEqual(cleanHost), TIMEOUT_MS)
-      }
-      await data.remove()
+      await removeOrClear(path, async () => {
+        if (berth.wasStarted) {
+          if (!berth.hasEnded) expect(await berth.pressCtrlC()).toBe(0)
+          await eventually(async () => expect(await berth.hostState()).toEqual(cleanHost), TIMEOUT_MS)
+        }
+        await data.remove()
+      })
     } finally {
       await wire.close()
     }
@@ -72,10 +82,26 @@ export function useMachine(name: string, index: number, more: Settings = {}): Ma
   return { name, address, near, network, berth, settings, setWire: wire.set }
 }
 
+/**
+ * Builds those of these built-in images that are missing, from here: all machines of a test share the directory of images, and
+ * only this one reaches the archive of Debian.
+ */
+export async function buildImages(dataDir: string, images: string[]): Promise<void> {
+  const env = baseEnvironment(dataDir)
+  const listed = JSON.parse(await operate(env, 'images', 'list', '--json')) as Listed[]
+  const isHere = (image: string) =>
+    listed.some(({ reference, digest }) => reference === `berth.local/${image}` && digest !== null)
+  const missing = images.filter((image) => !isHere(image))
+  if (missing.length > 0) await operate(env, 'images', 'build', ...missing)
+}
+
 /** One of the operator's commands beside a Berth. Rejects with what it printed if it fails. */
 export async function hosts(berth: Berth, settings: Settings, ...args: string[]): Promise<string> {
-  const env = baseEnvironment(berth.dataDir, settings)
-  return (await promisify(execFile)(process.execPath, [main, 'hosts', ...args], { env })).stdout
+  return await operate(baseEnvironment(berth.dataDir, settings), 'hosts', ...args)
+}
+
+async function operate(env: Settings, ...args: string[]): Promise<string> {
+  return (await promisify(execFile)(process.execPath, [main, ...args], { env })).stdout
 }
 
 /**

@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, expect } from 'vitest'
 import { Berth, type DataDir, eventually, makeDataDir, nameDataDir, type Settings } from './berth.ts'
 import { destroyAll } from './berth-units.ts'
+import { removeOrClear } from './clear-host.ts'
 import { cleanHost } from './host-state.ts'
 
 /**
@@ -27,8 +28,10 @@ export function useBerth(
     if (settings !== null) await berth.start(typeof settings === 'function' ? settings() : settings)
   })
   afterAll(async () => {
-    if (berth.wasStarted) await takeOffHost(berth)
-    await data.remove()
+    await removeOrClear(path, async () => {
+      if (berth.wasStarted) await takeOffHost(berth)
+      await data.remove()
+    })
   })
   return berth
 }
