@@ -16,6 +16,7 @@ import { silentLog } from '../../src/lib/log.ts'
 import { EGRESS_PORTS, RESOLVER_PORT } from '../../src/processes/channel.ts'
 import { loadInstance, runDirOf } from '../../src/supervisor/instance.ts'
 import { hostFacts } from '../support/host-facts.ts'
+import { removeOrClear } from '../support/clear-host.ts'
 import { cleanHost, hostStateOf } from '../support/host-state.ts'
 import { forgetDataDir, noteDataDir } from '../support/instances.ts'
 import { differencesOf, instanceFacts, machineFacts } from '../support/machine-facts.ts'
@@ -122,20 +123,19 @@ export async function openHostEngine(
     },
 
     close: async (): Promise<void> => {
-      await engine.recover([])
-      await engine.close()
-      // An engine that has run in this process has made it inherit the children of one that was killed in another.
-      void reapOrphans()
-      try {
+      await removeOrClear(dataDir, async () => {
+        await engine.recover([])
+        await engine.close()
+        // An engine that has run in this process has made it inherit the children of one that was killed in another.
+        void reapOrphans()
         // The kernel lets go of a loop device a moment after its last mount.
         const isClean = async () => expect(await hostStateOf(instance, dataDir, network)).toEqual(cleanHost)
-        await vi.waitFor(isClean, 5000)
+        await vi.waitFor(isClean, { timeout: 60_000, interval: 200 })
         expect(await readHostFiles()).toEqual(before)
-      } finally {
         await rm(dataDir, { recursive: true })
         await rm(runDir, { recursive: true, force: true })
-      }
-      await forgetDataDir(dataDir)
+        await forgetDataDir(dataDir)
+      })
     },
   }
 }

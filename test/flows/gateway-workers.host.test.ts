@@ -4,6 +4,7 @@
 
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { request } from 'node:https'
 import { connect as connectTcp, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
@@ -234,7 +235,8 @@ describe.each(isDeep ? places : places.slice(0, 1))('on %s, two gateway processe
       const [killed] = (await gatewayPids()).filter((pid) => (pid === first) === (which === 'first'))
       process.kill(killed ?? 0, 'SIGKILL')
       expect(await Promise.race(asking)).toBe('broken')
-      // One that was in the queue of the killed one is lost; after that each visit is served.
+      // One that is in its queue is lost, for as long as it has not ended; after that each visit is served.
+      await expect.poll(() => existsSync(`/proc/${killed}`)).toBe(false)
       await eventually(async () => expect(await visit()).toBe(200))
       for (let times = 0; times < 20; times += 1) expect(await visit()).toBe(200)
       await eventually(async () => expect(await health()).toEqual(bothWell))

@@ -9,6 +9,7 @@ import { SECOND } from '../../src/lib/clock.ts'
 import { eventually } from '../support/berth.ts'
 import { createUnit, exec } from '../support/berth-units.ts'
 import { partOf } from '../support/part-of.ts'
+import { untilStopped } from '../support/published.ts'
 import { useBerth } from '../support/use-berth.ts'
 
 /** Answers every line with `seen LINE` on any number of connections. */
@@ -40,12 +41,8 @@ const connectAndAsk = `
 
 const perl = (program: string) => ['perl', '-MIO::Socket::INET', '-e', program]
 
-/** How long a unit stays frozen. The job that then stops it runs every five seconds. */
-const FROZEN_FOR_MS = 2 * SECOND
-const STOPPED_AFTER_MS = FROZEN_FOR_MS + 7 * SECOND
-
 describe.each(partOf(isolationClasses, 1))('with %s, a database', (isolation) => {
-  const berth = useBerth({ BERTH_ISOLATION: isolation, BERTH_FROZEN_FOR: `${FROZEN_FOR_MS / SECOND}s` })
+  const berth = useBerth({ BERTH_ISOLATION: isolation, BERTH_FROZEN_FOR: '2s' })
   let db: Unit
   let app: Unit
 
@@ -93,8 +90,7 @@ describe.each(partOf(isolationClasses, 1))('with %s, a database', (isolation) =>
   it('that is hibernated accepts a new connection of a sibling', async () => {
     const { startedAt } = await unitOf(db)
     await sleepNow(db)
-    await delay(STOPPED_AFTER_MS)
-    expect((await unitOf(db)).state).toBe('sleeping')
+    await untilStopped(berth, [db])
     expect((await exec(berth, app, perl(connectAndAsk))).stdout).toBe('seen anew\n')
     const awake = await unitOf(db)
     expect(awake.state).toBe('running')

@@ -6,13 +6,12 @@ import type { Exposed, Protocol } from '../../src/contract/endpoint.ts'
 import type { Unit } from '../../src/contract/unit.ts'
 import { type Berth, eventually } from './berth.ts'
 import { createUnit } from './berth-units.ts'
+import { withDatabase } from './host-invariants.ts'
 
 export type Published = { unit: Unit; url: string; host: string; port: number }
 
 /** For `BERTH_FROZEN_FOR`: long enough to come back to a frozen unit, short enough to wait for a stopped one. */
 export const FROZEN_FOR_S = 4
-/** The loop that stops frozen units comes by every five seconds. */
-const STOPPED_AFTER_MS = (FROZEN_FOR_S + 7) * 1000
 
 export async function publish(
   berth: Berth,
@@ -44,7 +43,20 @@ export async function freeze(berth: Berth, unit: Unit): Promise<void> {
 /** Asleep for long enough to be stopped: nothing is left but their disks. */
 export async function hibernate(berth: Berth, units: Unit[]): Promise<void> {
   await Promise.all(units.map((unit) => freeze(berth, unit)))
-  await delay(STOPPED_AFTER_MS)
+  await untilStopped(berth, units)
+}
+
+/** A caller sees no difference between a unit that is frozen and one that has been stopped in its sleep. */
+export async function untilStopped(berth: Berth, units: Unit[]): Promise<void> {
+  const ids = units.map(({ id }) => id)
+  const instance = await berth.instance()
+  await expect
+    .poll(async () =>
+      withDatabase(instance, (db) =>
+        db.selectFrom('units').select(['state', 'frozen']).where('id', 'in', ids).execute(),
+      ),
+    )
+    .toEqual(ids.map(() => ({ state: 'sleeping', frozen: false })))
 }
 
 /** What a client is answered by a unit that sleeps, which it wakes, from a freeze in the run that it was in. */
