@@ -1,6 +1,6 @@
-// What failed tests left on the host is taken off it: by the last hook of their file, so that the files after it do not meet
-// it, and by this global setup of the tests on real runtimes at the end of a run. A test that passes has removed its own
-// (host-state.ts proves it); this is for those that broke half way.
+// Global setup of the tests on real runtimes: at the end of a run, what failed tests left on the host is taken off it, if it
+// was not at the end of their file (clear-afterwards.ts). A test that passes has removed its own (host-state.ts proves it);
+// this is for those that broke half way.
 
 import { mkdtemp, readdir, readFile, rm, rmdir, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -34,7 +34,7 @@ export async function removeOrClear(dataDir: string, remove: () => Promise<void>
   }
 }
 
-async function clear(dataDir: string): Promise<void> {
+export async function clear(dataDir: string): Promise<void> {
   const instance = await findInstance(dataDir).catch(() => null)
   process.stderr.write(`A failed test left ${dataDir}; taking it off the host.\n`)
   if (instance !== null) {

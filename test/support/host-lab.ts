@@ -20,7 +20,7 @@ import {
   type Settings,
 } from './berth.ts'
 import { createUnit } from './berth-units.ts'
-import { removeOrClear } from './clear-host.ts'
+import { clearAfterwards } from './clear-afterwards.ts'
 import { withDatabase } from './host-invariants.ts'
 import { cleanHost } from './host-state.ts'
 import { makeTeam } from './make.ts'
@@ -59,6 +59,7 @@ export function useMachine(
   const berth = new Berth(path, undefined, wire.network)
   let data: DataDir
 
+  clearAfterwards(path, wire.network)
   beforeAll(async () => {
     data = await makeDataDir(path)
     settings['BERTH_ENGINE_TLS'] = `0.0.0.0:${await freePort('127.0.0.1')}`
@@ -67,13 +68,11 @@ export function useMachine(
   })
   afterAll(async () => {
     try {
-      await removeOrClear(path, async () => {
-        if (berth.wasStarted) {
-          if (!berth.hasEnded) expect(await berth.pressCtrlC()).toBe(0)
-          await eventually(async () => expect(await berth.hostState()).toEqual(cleanHost), TIMEOUT_MS)
-        }
-        await data.remove()
-      })
+      if (berth.wasStarted) {
+        if (!berth.hasEnded) expect(await berth.pressCtrlC()).toBe(0)
+        await eventually(async () => expect(await berth.hostState()).toEqual(cleanHost), TIMEOUT_MS)
+      }
+      await data.remove()
     } finally {
       await wire.close()
     }

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, expect } from 'vitest'
 import { Berth, type DataDir, eventually, makeDataDir, nameDataDir, type Settings } from './berth.ts'
 import { destroyAll } from './berth-units.ts'
-import { removeOrClear } from './clear-host.ts'
+import { clearAfterwards } from './clear-afterwards.ts'
 import { cleanHost } from './host-state.ts'
 
 /**
@@ -23,15 +23,14 @@ export function useBerth(
   const path = nameDataDir()
   const berth = new Berth(path)
   let data: DataDir
+  clearAfterwards(path)
   beforeAll(async () => {
     data = await makeDataDir(path, options)
     if (settings !== null) await berth.start(typeof settings === 'function' ? settings() : settings)
   })
   afterAll(async () => {
-    await removeOrClear(path, async () => {
-      if (berth.wasStarted) await takeOffHost(berth)
-      await data.remove()
-    })
+    if (berth.wasStarted) await takeOffHost(berth)
+    await data.remove()
   })
   return berth
 }
