@@ -274,8 +274,12 @@ const requestId = { 'x-request-id': { $ref: '#/components/headers/RequestId' } }
 const retryAfter = { 'retry-after': { $ref: '#/components/headers/RetryAfter' } }
 const replayed = { 'idempotent-replayed': { $ref: '#/components/headers/IdempotentReplayed' } }
 
-function headersOf({ takesIdempotencyKey }: Route) {
-  return takesIdempotencyKey ? { ...requestId, ...replayed } : requestId
+function headersOf({ takesIdempotencyKey, headers = {} }: Route) {
+  const own = Object.entries(headers).map(([name, description]) => [
+    name,
+    { description, required: true, schema: { type: 'string' as const } },
+  ])
+  return { ...requestId, ...(takesIdempotencyKey ? replayed : {}), ...Object.fromEntries(own) }
 }
 
 type SharedResponse = Parameters<OpenAPIRegistry['registerComponent']>[2] & { description: string }

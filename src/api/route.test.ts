@@ -58,15 +58,15 @@ async function call(app: App, caller: Caller, body: object, idempotencyKey: stri
     body: Buffer.from(JSON.stringify(body)),
     idempotencyKey,
   })
-  const markReplayed = () => {
-    replayed = true
+  const addHeader = (name: string) => {
+    if (name === 'idempotent-replayed') replayed = true
   }
   const context = {
     wantsStream: false,
     lastEventId: null,
     stripeSignature: null,
     signal: new AbortController().signal,
-    markReplayed,
+    addHeader,
   }
   return { ...(await prepared.run(app, context, caller)), replayed, record: prepared.record }
 }

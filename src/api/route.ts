@@ -39,8 +39,8 @@ export type OpenContext = {
   isUpgrade?: boolean
   /** Resolves once the audit row of a change is written, for a route that is called before (`beforeWritten`). */
   written?: Promise<void>
-  /** Sets the response header that marks the answer as one of an earlier call. */
-  markReplayed: () => void
+  /** Where the answer has headers: those of HTTP. */
+  addHeader: (name: string, value: string) => void
 }
 
 export type CallContext = OpenContext & {
@@ -77,6 +77,8 @@ type Definition<P, Q, B, R, C> = {
   events: Record<string, z.ZodType>
   /** Where it answers bytes and no JSON: of what type. */
   media?: string
+  /** The headers that its answer has besides those of every route, and what each says. */
+  headers?: Record<string, string>
   /** The errors besides those of every route. */
   errors: readonly ErrorStatus[]
   /** The team of the call, if the path has one: the caller then acts in it (credentials/acting-team.ts). */
@@ -137,6 +139,7 @@ export type Route = Pick<
   | 'status'
   | 'events'
   | 'media'
+  | 'headers'
   | 'errors'
 > & {
   auth: 'caller' | 'none'
@@ -182,7 +185,7 @@ export function defineRoute<P, Q, B, R>(
             : plain.response.parse(kept),
       },
     )
-    if (answer.replayed) context.markReplayed()
+    if (answer.replayed) context.addHeader('idempotent-replayed', 'true')
     if (answer.kind === 'refused') throw answer.error
     return answer.value
   })

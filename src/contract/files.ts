@@ -58,6 +58,28 @@ export function bootFileContents(files: BootFiles): { path: string; content: Buf
   }))
 }
 
+/** The header of a read with the mode of the file, in the form of `fileModeSchema`. */
+export const FILE_MODE_HEADER = 'berth-file-mode'
+
+/** Permission bits in octal, as `chmod` takes them. */
+const fileModeSchema = z
+  .string()
+  .regex(/^0?[0-7]{1,4}$/, 'must be a mode in octal digits, such as "0755"')
+  .optional()
+  .describe(
+    'The mode of the file, in octal: "0755". Without it an existing file keeps its mode, and a new one gets 0644. ' +
+      'An existing file keeps its owner.',
+  )
+
+export function modeOf(octal: string | undefined): number | undefined {
+  return octal === undefined ? undefined : Number.parseInt(octal, 8)
+}
+
+/** Four octal digits. */
+export function octalMode(mode: number): string {
+  return mode.toString(8).padStart(4, '0')
+}
+
 /** POST /v1/units/{id}/files. The base64 may contain line breaks, but must not be truncated (spec 4.2). */
 export const fileWriteSchema = strict({
   path: pathSchema,
@@ -69,9 +91,12 @@ export const fileWriteSchema = strict({
     .refine((content) => decodeFile(content).length <= limits.fileBytes, {
       error: `a file must be at most ${limits.fileBytes} bytes`,
     }),
+  mode: fileModeSchema,
 }).meta({ id: 'FileWrite' })
 
 export const fileQuerySchema = strict({ path: pathSchema })
+
+export const fileBytesQuerySchema = strict({ path: pathSchema, mode: fileModeSchema })
 
 export const fileWrittenSchema = strict({
   path: z.string(),
@@ -108,6 +133,7 @@ export const directoryListSchema = strict({
           .string()
           .describe('Bytes that are not UTF-8 are replaced by U+FFFD; such a name cannot be used in a path.'),
         type: z.enum(['file', 'directory', 'link', 'other']),
+        mode: z.string().describe('In four octal digits, such as "0755".'),
         bytes: z.int(),
         modifiedAt: timestamp,
       }).meta({ id: 'DirectoryEntry' }),

@@ -137,6 +137,7 @@ export type LogQuery = {
 export type DirectoryEntry = {
   name: string
   type: 'file' | 'directory' | 'link' | 'other'
+  mode: number
   bytes: number
   modifiedAt: Date
 }
@@ -144,6 +145,9 @@ export type DirectoryEntry = {
 export type Directory = { entries: DirectoryEntry[]; truncated: boolean }
 
 export type WrittenFile = { bytes: number; sha256: string; verified: boolean }
+
+/** `mode`: its permission bits, with those for setuid, setgid and sticky. */
+export type ReadFile = { content: Buffer; mode: number }
 
 /** The resources that the machines of this engine share. */
 export type Capacity = {
@@ -324,11 +328,14 @@ export interface Engine {
    */
   forgetProcess(id: string, process: string): Promise<void>
 
-  /** Writes a file in a running machine: temporary name, fsync, rename; then hashes what the machine reads back. */
-  writeFile(ref: MachineRef, path: string, content: Buffer): Promise<WrittenFile>
+  /**
+   * Writes a file in a running machine: temporary name, fsync, rename; then hashes what the machine reads back. An
+   * existing file keeps its owner, and without `mode` its mode.
+   */
+  writeFile(ref: MachineRef, path: string, content: Buffer, mode?: number): Promise<WrittenFile>
 
   /** Throws EngineError `file_not_found`, `not_a_file` or `file_too_large` (over `maxBytes`). */
-  readFile(ref: MachineRef, path: string, maxBytes: number): Promise<Buffer>
+  readFile(ref: MachineRef, path: string, maxBytes: number): Promise<ReadFile>
 
   /** Returns the entries of a directory of a running machine, at most `limits.directoryEntries`. Throws `file_not_found`, `not_a_directory`. */
   listDirectory(ref: MachineRef, path: string): Promise<Directory>

@@ -260,6 +260,39 @@ describe('the files of a unit (spec 4.2)', () => {
     },
   )
 
+  test('keep their mode over a write, unless the write has one', async () => {
+    const { id } = await makeUnit(service, team)
+    const path = `/v1/units/${id}/files`
+    const modeAfter = async (written: Promise<{ status: number }>) => {
+      expect((await written).status).toBe(200)
+      const answer = await service.fetch('GET', `${path}?path=/f`, { key: team.key })
+      return answer.headers.get('berth-file-mode')
+    }
+    expect(await modeAfter(call('PUT', `${path}?path=/f`, 'new'))).toBe('0644')
+    expect(await modeAfter(call('PUT', `${path}?path=/f&mode=755`, 'a program'))).toBe('0755')
+    expect(await modeAfter(call('PUT', `${path}?path=/f`, 'another'))).toBe('0755')
+    const posted = { path: '/f', contentBase64: 'eA==' }
+    expect(await modeAfter(call('POST', path, { ...posted, mode: '04710' }))).toBe('4710')
+    expect(await modeAfter(call('POST', path, posted))).toBe('4710')
+    const { body } = await call('GET', `/v1/units/${id}/directory?path=/`)
+    expect(body).toMatchObject({
+      entries: expect.arrayContaining([expect.objectContaining({ name: 'f', mode: '4710' })]),
+    })
+  })
+
+  test.each(['', '8', '0o755', '-1', '77777', '007777', 'u+x', '7 '])(
+    'are refused with the mode %j',
+    async (mode) => {
+      const { id } = await makeUnit(service, team)
+      const refused = { status: 400, body: { error: { code: 'validation', details: [{ path: 'mode' }] } } }
+      const asked = `/v1/units/${id}/files`
+      expect(await call('PUT', `${asked}?path=/f&mode=${encodeURIComponent(mode)}`, 'x')).toMatchObject(
+        refused,
+      )
+      expect(await call('POST', asked, { path: '/f', contentBase64: 'eA==', mode })).toMatchObject(refused)
+    },
+  )
+
   test('that are boot files are written with a warning', async () => {
     const { id } = await makeUnit(service, team, { files: { '/etc/app.conf': 'a' } })
     const answer = await call('PUT', `/v1/units/${id}/files?path=/etc/app.conf`, 'b')

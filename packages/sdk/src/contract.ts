@@ -209,6 +209,8 @@ export type DirectoryEntry = {
   /** Bytes that are not UTF-8 are replaced by U+FFFD; such a name cannot be used in a path. */
   name: string
   type: 'file' | 'directory' | 'link' | 'other'
+  /** In four octal digits, such as "0755". */
+  mode: string
   bytes: number
   modifiedAt: string
 }
@@ -390,6 +392,8 @@ export type FileRead = {
 export type FileWrite = {
   path: string
   contentBase64: string
+  /** The mode of the file, in octal: "0755". Without it an existing file keeps its mode, and a new one gets 0644. An existing file keeps its owner. */
+  mode?: string | undefined
 }
 
 export type FileWritten = {

@@ -266,7 +266,7 @@ async function serveRoute(
         signal,
         abort: (reason) => gone.abort(reason),
         onceAnswered: (callback) => onceClosed(response, callback),
-        markReplayed: () => response.setHeader('idempotent-replayed', 'true'),
+        addHeader: (name, value) => void response.setHeader(name, value),
       },
       {
         json: (status, body) => sendJson(response, status, body),
@@ -311,7 +311,7 @@ async function servePage(
         signal: AbortSignal.any([gone.signal, stopping]),
         abort: (reason) => gone.abort(reason),
         onceAnswered: (callback) => onceClosed(response, callback),
-        markReplayed: () => {},
+        addHeader: () => {},
       },
       {
         json: (_status, body) => {

@@ -112,7 +112,7 @@ async function serve(
           if (over.signal.aborted) callback()
           else over.signal.addEventListener('abort', callback, { once: true })
         },
-        markReplayed: () => {},
+        addHeader: () => {},
       },
       {
         json: () => {

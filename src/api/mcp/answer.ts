@@ -167,7 +167,7 @@ async function recorded(
         idempotencyKey: null,
         signal: AbortSignal.any([call.gone, call.stopping]),
         abort: () => {},
-        markReplayed: () => {},
+        addHeader: () => {},
       },
       {
         json: () => {},

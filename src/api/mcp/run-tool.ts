@@ -67,7 +67,7 @@ export async function runTool(
         idempotencyKey: null,
         signal: AbortSignal.any([signal, work.signal]),
         abort: (reason) => work.abort(reason),
-        markReplayed: () => {},
+        addHeader: () => {},
       },
       {
         json: (_status, body) => {

@@ -188,8 +188,8 @@ export const unitDocs: Record<string, OperationDoc> = {
     response: {
       path: '/app',
       entries: [
-        { name: 'main.js', type: 'file', bytes: 4021, modifiedAt: startedAt },
-        { name: 'node_modules', type: 'directory', bytes: 4096, modifiedAt: startedAt },
+        { name: 'main.js', type: 'file', mode: '0644', bytes: 4021, modifiedAt: startedAt },
+        { name: 'node_modules', type: 'directory', mode: '0755', bytes: 4096, modifiedAt: startedAt },
       ],
       next: null,
       truncated: false,

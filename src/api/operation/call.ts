@@ -45,7 +45,7 @@ export type OperationRequest = {
   abort: (reason: AppError) => void
   /** Calls back once the answer was sent, or the client has disconnected. */
   onceAnswered: (callback: () => void) => void
-  markReplayed: () => void
+  addHeader: (name: string, value: string) => void
 }
 
 /** How the answer leaves. `stream` resolves or throws when the stream has ended. */

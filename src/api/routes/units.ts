@@ -11,10 +11,13 @@ import {
 } from '../../contract/exec.ts'
 import {
   decodeFile,
+  FILE_MODE_HEADER,
+  fileBytesQuerySchema,
   fileQuerySchema,
   fileReadSchema,
   fileWriteSchema,
   fileWrittenSchema,
+  modeOf,
 } from '../../contract/files.ts'
 import { strict } from '../../contract/fields.ts'
 import { logLineSchema, logPageSchema, logQuerySchema } from '../../contract/logs.ts'
@@ -184,6 +187,10 @@ const logs = defineRoute({
       : await readLogs(app, caller, params.id, query),
 })
 
+function writtenFile(path: string, content: Buffer, mode: string | undefined): Record<string, unknown> {
+  return { path, bytes: content.length, ...(mode === undefined ? {} : { mode }) }
+}
+
 const writeFileJson = defineRoute({
   ...aboutUnit,
   method: 'POST',
@@ -194,9 +201,9 @@ const writeFileJson = defineRoute({
   body: jsonBody(fileWriteSchema, { tooLarge: fileTooLarge }),
   response: fileWrittenSchema,
   errors: [402, 404, 409, 415, 502],
-  record: ({ body }) => ({ path: body.path, bytes: decodeFile(body.contentBase64).length }),
-  handle: (app, { params, body }, { caller }) =>
-    writeFile(app, caller, params.id, body.path, decodeFile(body.contentBase64)),
+  record: ({ body: { path, contentBase64, mode } }) => writtenFile(path, decodeFile(contentBase64), mode),
+  handle: (app, { params, body: { path, contentBase64, mode } }, { caller }) =>
+    writeFile(app, caller, params.id, path, decodeFile(contentBase64), modeOf(mode)),
 })
 
 const writeFileBytes = defineRoute({
@@ -206,12 +213,13 @@ const writeFileBytes = defineRoute({
   summary: 'Write a file, from the bytes of the body',
   action: 'unit.file.write',
   kind: 'change',
-  query: fileQuerySchema,
+  query: fileBytesQuerySchema,
   body: fileBody,
   response: fileWrittenSchema,
   errors: [402, 404, 409, 415, 502],
-  record: ({ query, body }) => ({ path: query.path, bytes: body.length }),
-  handle: (app, { params, query, body }, { caller }) => writeFile(app, caller, params.id, query.path, body),
+  record: ({ query: { path, mode }, body }) => writtenFile(path, body, mode),
+  handle: (app, { params, query: { path, mode }, body }, { caller }) =>
+    writeFile(app, caller, params.id, path, body, modeOf(mode)),
 })
 
 const readFileRoute = defineRoute({
@@ -223,9 +231,14 @@ const readFileRoute = defineRoute({
   kind: 'read',
   query: fileQuerySchema,
   response: fileReadSchema,
+  headers: { [FILE_MODE_HEADER]: 'The mode of the file, in four octal digits.' },
   errors: [402, 404, 409, 502],
   record: ({ query }) => query,
-  handle: (app, { params, query }, { caller }) => readFile(app, caller, params.id, query.path),
+  handle: async (app, { params, query }, { caller, addHeader }) => {
+    const { mode, ...file } = await readFile(app, caller, params.id, query.path)
+    addHeader(FILE_MODE_HEADER, mode)
+    return file
+  },
 })
 
 const expose = defineRoute({

@@ -3,7 +3,12 @@
 
 import type { App } from '../../app.ts'
 import { validation } from '../../contract/errors.ts'
-import type { ArchiveWritten, DirectoryList, DirectoryQuery } from '../../contract/files.ts'
+import {
+  type ArchiveWritten,
+  type DirectoryList,
+  type DirectoryQuery,
+  octalMode,
+} from '../../contract/files.ts'
 import { limits } from '../../contract/limits.ts'
 import { isEngineError } from '../../engine/errors.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
@@ -26,7 +31,11 @@ export async function listDirectory(
     const page = rest.slice(0, limit)
     return {
       path,
-      entries: page.map((entry) => ({ ...entry, modifiedAt: entry.modifiedAt.toISOString() })),
+      entries: page.map((entry) => ({
+        ...entry,
+        mode: octalMode(entry.mode),
+        modifiedAt: entry.modifiedAt.toISOString(),
+      })),
       next: rest.length > page.length ? (page.at(-1)?.name ?? null) : null,
       truncated,
     }

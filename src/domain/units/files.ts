@@ -2,7 +2,7 @@
 // 4.2).
 
 import type { App } from '../../app.ts'
-import type { FileRead, FileWritten } from '../../contract/files.ts'
+import { type FileRead, type FileWritten, octalMode } from '../../contract/files.ts'
 import { limits } from '../../contract/limits.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { useUnit } from './activity/use-unit.ts'
@@ -16,23 +16,30 @@ export async function writeFile(
   id: string,
   path: string,
   content: Buffer,
+  mode?: number,
 ): Promise<FileWritten> {
   if (content.length > limits.fileBytes) throw fileTooLarge('contentBase64')
   return await useUnit(app, caller, id, 'no file can be written to it', async (unit) => {
     const written = await app.fleet
       .engineOf(unit)
-      .writeFile(machineRef(unit), path, content)
+      .writeFile(machineRef(unit), path, content, mode)
       .catch(refuseFile(unit, path))
     const isBootFile = unit.spec.files.some((file) => file.path === path)
     return { path, ...written, ...(isBootFile ? { warning: BOOT_FILE_WARNING } : {}) }
   })
 }
 
-export async function readFile(app: App, caller: Caller, id: string, path: string): Promise<FileRead> {
+/** `mode`: in octal digits. */
+export async function readFile(
+  app: App,
+  caller: Caller,
+  id: string,
+  path: string,
+): Promise<FileRead & { mode: string }> {
   return await useUnit(app, caller, id, 'no file can be read from it', async (unit) => {
     const read = app.fleet.engineOf(unit).readFile(machineRef(unit), path, limits.fileBytes)
-    const content = await read.catch(refuseFile(unit, path))
-    return { path, contentBase64: content.toString('base64') }
+    const { content, mode } = await read.catch(refuseFile(unit, path))
+    return { path, contentBase64: content.toString('base64'), mode: octalMode(mode) }
   })
 }
 

@@ -162,7 +162,7 @@ function callOver(transport: EngineTransport, { epoch, onLost }: Omit<Connection
     signalProcess: async (ref, process, signal) =>
       void (await ask('signalProcess', { ref, process, signal })),
     forgetProcess: async (id, process) => void (await ask('forgetProcess', { id, process })),
-    writeFile: async (ref, path, content) => await ask('writeFile', { ref, path, content }),
+    writeFile: async (ref, path, content, mode) => await ask('writeFile', { ref, path, content, mode }),
     readFile: async (ref, path, maxBytes) => await ask('readFile', { ref, path, maxBytes }),
     listDirectory: async (ref, path) => await ask('listDirectory', { ref, path }),
     removeFile: async (ref, path, recursive) => void (await ask('removeFile', { ref, path, recursive })),

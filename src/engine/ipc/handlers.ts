@@ -46,8 +46,8 @@ export const unaryHandlers: UnaryHandlers = {
   signalProcess: async (engine, { ref, process, signal }) =>
     nothing(await engine.signalProcess(ref, process, signal)),
   forgetProcess: async (engine, { id, process }) => nothing(await engine.forgetProcess(id, process)),
-  writeFile: async (engine, { ref, path, content }) =>
-    await engine.writeFile(ref, machinePath(path), content),
+  writeFile: async (engine, { ref, path, content, mode }) =>
+    await engine.writeFile(ref, machinePath(path), content, mode),
   readFile: async (engine, { ref, path, maxBytes }) =>
     await engine.readFile(ref, machinePath(path), maxBytes),
   listDirectory: async (engine, { ref, path }) => await engine.listDirectory(ref, machineDirectory(path)),

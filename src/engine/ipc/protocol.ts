@@ -18,6 +18,7 @@ import { bytes, date, env, id, noNul } from './fields.ts'
 import {
   cwd,
   directory,
+  fileMode,
   hostFacts,
   image,
   machineEgress,
@@ -274,14 +275,14 @@ export const unaryOperations = {
     deadlineMs: MINUTE,
   },
   writeFile: {
-    request: z.strictObject({ ref, path, content: bytes(limits.fileBytes) }),
+    request: z.strictObject({ ref, path, content: bytes(limits.fileBytes), mode: fileMode.optional() }),
     answer: z.object({ bytes: z.number(), sha256: z.string(), verified: z.boolean() }),
     maxBodyBytes: 2 * MB,
     deadlineMs: MINUTE,
   },
   readFile: {
     request: z.strictObject({ ref, path, maxBytes: z.int().min(0).max(limits.fileBytes) }),
-    answer: bytes(limits.fileBytes),
+    answer: z.object({ content: bytes(limits.fileBytes), mode: fileMode }),
     maxBodyBytes: 2 * SMALL,
     deadlineMs: MINUTE,
   },

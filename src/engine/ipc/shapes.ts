@@ -94,12 +94,16 @@ export const terminalMessage = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('eof') }),
 ])
 
+/** Of a file: its permission bits, with those for setuid, setgid and sticky. */
+export const fileMode = z.int().min(0).max(0o7777)
+
 export const directory = z.object({
   entries: z
     .array(
       z.object({
         name: z.string(),
         type: z.enum(['file', 'directory', 'link', 'other']),
+        mode: fileMode,
         bytes: z.number(),
         modifiedAt: date,
       }),

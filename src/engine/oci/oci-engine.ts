@@ -212,7 +212,7 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
     followProcess: (id, process, after, signal) => followProcess(host, id, process, after, signal),
     signalProcess: (ref, process, signal) => signalProcess(host, ref, process, signal),
     forgetProcess: (id, process) => forgetProcess(host, id, process),
-    writeFile: (ref, path, content) => writeFileInMachine(host, ref, path, content),
+    writeFile: (ref, path, content, mode) => writeFileInMachine(host, ref, path, content, mode),
     readFile: (ref, path, maxBytes) => readFileInMachine(host, ref, path, maxBytes),
     listDirectory: (ref, path) => listDirectoryInMachine(host, ref, path),
     removeFile: (ref, path, recursive) => removeFileInMachine(host, ref, path, recursive),

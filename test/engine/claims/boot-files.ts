@@ -27,7 +27,8 @@ export function bootFileClaims(suite: Suite): void {
     }))
     const ref = await suite.running({ files })
     for (const { path, content } of [files[0], files[31], files[63]].filter((one) => one !== undefined)) {
-      expect((await suite.engine().readFile(ref, path, 10_000)).equals(content)).toBe(true)
+      const read = await suite.engine().readFile(ref, path, 10_000)
+      expect(read.content.equals(content)).toBe(true)
     }
   })
 }

@@ -8,7 +8,8 @@ export function fileClaims(suite: Suite): void {
   const machine = suite.shared()
   const write = async (path: string, content: Buffer | string) =>
     await suite.engine().writeFile(machine(), path, Buffer.from(content))
-  const read = async (path: string, maxBytes = MB) => await suite.engine().readFile(machine(), path, maxBytes)
+  const read = async (path: string, maxBytes = MB) =>
+    (await suite.engine().readFile(machine(), path, maxBytes)).content
 
   test('a file is written, verified in the machine, and read back', async () => {
     for (const content of [Buffer.from('text\n'), Buffer.alloc(0), randomBytes(MB)]) {

@@ -13,7 +13,7 @@ export function hostileFileClaims(suite: Suite): void {
   const machine = suite.shared()
   const write = async (path: string) =>
     await suite.engine().writeFile(machine(), path, Buffer.from('written'))
-  const read = async (path: string) => await suite.engine().readFile(machine(), path, 1024 * 1024)
+  const read = async (path: string) => (await suite.engine().readFile(machine(), path, 1024 * 1024)).content
 
   /** The kind of error, or null when it worked. What holds an answer up lasts longer than any test. */
   async function outcome(work: Promise<unknown>): Promise<string | null> {
@@ -121,7 +121,7 @@ export function hostileFileClaims(suite: Suite): void {
     }
     const overFifo = { files: [{ path: '/srv/fifo', content: Buffer.from('content') }] }
     const again = await suite.start({ id: ref.id, generation: 10 }, overFifo)
-    expect((await suite.engine().readFile(again, '/srv/fifo', 100)).toString()).toBe('content')
+    expect((await suite.engine().readFile(again, '/srv/fifo', 100)).content.toString()).toBe('content')
     expect(await readdir(canary)).toEqual([])
   })
 
@@ -155,6 +155,6 @@ export function hostileFileClaims(suite: Suite): void {
     await new Promise((resolve) => setTimeout(resolve, 500))
     const written = await suite.engine().writeFile(ref, '/root/file', Buffer.from('still here'))
     expect(written).toMatchObject({ verified: true })
-    expect((await suite.engine().readFile(ref, '/root/file', 100)).toString()).toBe('still here')
+    expect((await suite.engine().readFile(ref, '/root/file', 100)).content.toString()).toBe('still here')
   })
 }

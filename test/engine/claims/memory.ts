@@ -77,7 +77,7 @@ export function memoryClaims(suite: Suite): void {
     expect(texts).toEqual(['listening', 'the alarm rang'])
     const written = Buffer.from('written')
     expect((await engine().writeFile(again.ref, '/root/file', written)).verified).toBe(true)
-    expect(await engine().readFile(again.ref, '/root/file', 100)).toEqual(written)
+    expect((await engine().readFile(again.ref, '/root/file', 100)).content).toEqual(written)
     await engine().stop(again.ref, 0)
     expect(await suite.exitOf(again.ref)).toMatchObject({ code: 137, oomKilled: false })
   })

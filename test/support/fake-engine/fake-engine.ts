@@ -329,8 +329,8 @@ export function createFakeEngine({ clock, subnet = 99, instance = null }: FakeHo
     forgetProcess: async (id, process) =>
       await faults.run(call('forgetProcess', { id }), async () => forgetBackground(find(id), process, clock)),
 
-    writeFile: async (ref, path, content) =>
-      await faults.run(call('writeFile', ref), async () => writeInto(findRunning(ref).files, path, content)),
+    writeFile: async (ref, ...file) =>
+      await faults.run(call('writeFile', ref), async () => writeInto(findRunning(ref).files, ...file)),
 
     readFile: async (ref, path, maxBytes) =>
       await faults.run(call('readFile', ref), async () => readFrom(findRunning(ref).files, path, maxBytes)),

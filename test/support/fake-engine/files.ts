@@ -2,7 +2,7 @@
 // the few a real image always has.
 
 import { createHash } from 'node:crypto'
-import type { Directory, DirectoryEntry, WrittenFile } from '../../../src/engine/engine.ts'
+import type { Directory, DirectoryEntry, ReadFile, WrittenFile } from '../../../src/engine/engine.ts'
 import type { Clock } from '../../../src/lib/clock.ts'
 import { EngineError } from '../../../src/engine/errors.ts'
 import { machineDirectory, machinePath } from '../../../src/engine/machine-path.ts'
@@ -10,23 +10,42 @@ import { machineDirectory, machinePath } from '../../../src/engine/machine-path.
 const DIRECTORIES = ['/', '/etc', '/home', '/root', '/tmp', '/usr', '/usr/bin', '/var']
 const READ_ONLY = /^\/(?:proc|sys|dev)(?:\/|$)/
 
-export function writeInto(files: Map<string, Buffer>, written: string, content: Buffer): WrittenFile {
+/** Of contents that have another mode than 0644. */
+const modes = new WeakMap<Buffer, number>()
+
+export function writeInto(
+  files: Map<string, Buffer>,
+  written: string,
+  content: Buffer,
+  mode?: number,
+): WrittenFile {
   const path = machinePath(written)
   if (READ_ONLY.test(path)) throw new EngineError('file_refused', `${path} cannot be written.`)
   if (isDirectory(files, path)) throw new EngineError('not_a_file', `${path} is a directory.`)
-  // A copy: the caller may use its buffer again.
-  files.set(path, Buffer.from(content))
+  setFile(files, path, content, mode ?? modeAt(files, path))
   return { bytes: content.length, sha256: createHash('sha256').update(content).digest('hex'), verified: true }
 }
 
-export function readFrom(files: Map<string, Buffer>, read: string, maxBytes: number): Buffer {
+/** A copy of the content: the caller may use its buffer again. */
+function setFile(files: Map<string, Buffer>, path: string, content: Buffer, mode: number): void {
+  const kept = Buffer.from(content)
+  modes.set(kept, mode)
+  files.set(path, kept)
+}
+
+function modeAt(files: Map<string, Buffer>, path: string): number {
+  const content = files.get(path)
+  return (content && modes.get(content)) ?? 0o644
+}
+
+export function readFrom(files: Map<string, Buffer>, read: string, maxBytes: number): ReadFile {
   const path = machinePath(read)
   if (isDirectory(files, path)) throw new EngineError('not_a_file', `${path} is a directory.`)
   const content = files.get(path)
   if (!content) throw new EngineError('file_not_found', `There is no file ${path}.`)
   if (content.length > maxBytes)
     throw new EngineError('file_too_large', `${path} has more than ${maxBytes} bytes.`)
-  return content
+  return { content, mode: modeAt(files, path) }
 }
 
 function isDirectory(files: Map<string, Buffer>, path: string): boolean {
@@ -43,7 +62,8 @@ export function listIn(files: Map<string, Buffer>, listed: string, clock: Clock)
   const entries = [...names].toSorted().map((name): DirectoryEntry => {
     const content = files.get(above + name)
     const type = content === undefined ? 'directory' : 'file'
-    return { name, type, bytes: content?.length ?? 4096, modifiedAt: clock.now() }
+    const mode = type === 'file' ? modeAt(files, above + name) : 0o755
+    return { name, type, mode, bytes: content?.length ?? 4096, modifiedAt: clock.now() }
   })
   return { entries, truncated: false }
 }
@@ -89,7 +109,8 @@ export function unpackInto(files: Map<string, Buffer>, written: string, archive:
     if (!header.toString('latin1', 257, 262).startsWith('ustar') || content.length < size)
       throw new EngineError('not_an_archive', 'This is no whole archive in the format of tar.')
     const inside = name.split('/').filter((part) => part !== '.' && part !== '..' && part !== '')
-    if (header[156] !== 0x35) files.set([path === '/' ? '' : path, ...inside].join('/'), Buffer.from(content))
+    const mode = Number.parseInt(header.toString('latin1', 100, 107), 8)
+    if (header[156] !== 0x35) setFile(files, [path === '/' ? '' : path, ...inside].join('/'), content, mode)
     at += BLOCK + Math.ceil(size / BLOCK) * BLOCK
   }
 }

@@ -242,6 +242,8 @@ class DirectoryEntry(TypedDict):
     #: Bytes that are not UTF-8 are replaced by U+FFFD; such a name cannot be used in a path.
     name: str
     type: Literal["file", "directory", "link", "other"]
+    #: In four octal digits, such as "0755".
+    mode: str
     bytes: int
     modifiedAt: str
 
@@ -436,9 +438,14 @@ class FileRead(TypedDict):
     contentBase64: str
 
 
-class FileWrite(TypedDict):
+class _FileWriteRequired(TypedDict):
     path: str
     contentBase64: str
+
+
+class FileWrite(_FileWriteRequired, total=False):
+    #: The mode of the file, in octal: "0755". Without it an existing file keeps its mode, and a new one gets 0644. An existing file keeps its owner.
+    mode: str
 
 
 class _FileWrittenRequired(TypedDict):

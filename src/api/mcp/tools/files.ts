@@ -18,22 +18,24 @@ const BASE64_BYTES = 30_000
 const writeFile = defineTool({
   name: 'write_file',
   title: 'Write a file',
-  description: 'Write a file in a unit, in place of what is there, up to 1 MB. Its directory is made.',
+  description: 'Write a file in a unit over what is there, up to 1 MB; mode as "0755".',
   input: strict({
     unit: unitArgument,
     path: pathArgument,
-    text: z.string().optional().describe('Content as text.'),
-    base64: z.string().optional().describe('Content that is no text.'),
+    text: z.string().optional(),
+    base64: z.string().optional().describe('For bytes.'),
+    mode: z.string().optional(),
   }),
   hints: hints.destroys,
   operation: 'POST /v1/units/{id}/files',
   target: 'unit',
-  ask: async (app, caller, { unit, path, text, base64 }) => {
+  ask: async (app, caller, { unit, path, text, base64, mode }) => {
     if ((text === undefined) === (base64 === undefined)) {
       throw validation([{ path: 'text', message: 'give the content as text, or else as base64' }])
     }
     const contentBase64 = base64 ?? Buffer.from(text ?? '').toString('base64')
-    return { params: { id: (await locateUnit(app, caller, unit)).id }, body: { path, contentBase64 } }
+    const body = { path, contentBase64, ...(mode === undefined ? {} : { mode }) }
+    return { params: { id: (await locateUnit(app, caller, unit)).id }, body }
   },
   result: ({ path, bytes, sha256, warning }: FileWritten) =>
     recordResult({ path, bytes, sha256, ...(warning === undefined ? {} : { warning }) }),

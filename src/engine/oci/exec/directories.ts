@@ -79,6 +79,7 @@ function entriesIn(said: string): DirectoryEntry[] {
     ([, name = '', mode = '', bytes = '', seconds = '']) => ({
       name,
       type: types[Number.parseInt(mode, 16) & S_IFMT] ?? 'other',
+      mode: Number.parseInt(mode, 16) & PERMISSIONS,
       bytes: Math.min(Number(bytes), Number.MAX_SAFE_INTEGER),
       modifiedAt: new Date(Math.min(Math.max(Number(seconds), 0), LAST_SECOND) * 1000),
     }),
@@ -86,6 +87,7 @@ function entriesIn(said: string): DirectoryEntry[] {
 }
 
 const S_IFMT = 0o170000
+const PERMISSIONS = 0o7777
 const types: Record<number, DirectoryEntry['type']> = {
   0o100000: 'file',
   0o040000: 'directory',
