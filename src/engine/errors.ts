@@ -14,6 +14,7 @@ export const engineErrorKinds = [
   'run_lost', // this generation of the machine will never run: ask with a newer one
   'unknown_machine',
   'start_failed', // the runtime could not start it, often the caller's command
+  'start_refused', // what lies on the machine's own disk is in the way of its start
   'unknown_process',
   'process_ended', // it can be given no signal any more
   'process_limit', // as many run as may

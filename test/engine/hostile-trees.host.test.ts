@@ -72,6 +72,22 @@ describe.each<IsolationClass>(['runc', 'gvisor'])('the engine with a %s machine'
     expect((await bash(ref, 'cat /root/file; ls /')).stdout).toMatch(/^written(?!.*pwned)/s)
   })
 
+  it('does not start an image with a link in the place of a mount or a boot file, and names it', async () => {
+    const plants = [
+      ['rm -rf proc; ln -s srv proc', 'Nothing can be mounted at /proc: a link'],
+      ['rm -rf run; ln -s run run', 'The directory /run/berth cannot be made in the machine: links'],
+      ['rm -rf srv; ln -s srv srv', 'The boot file /srv/boot cannot be written: links'],
+    ] as const
+    for (const [script, said] of plants) {
+      const image = { reference: 'berth.local/planted:1', script }
+      const imageDigest = await deriveImage(host.engine(), [IMAGES_DIR, IMAGE], image)
+      await expect(suite.running({ files: bootFiles }, { isolation, imageDigest })).rejects.toMatchObject({
+        kind: 'start_refused',
+        publicMessage: expect.stringContaining(said),
+      })
+    }
+  })
+
   it('stays in the unit’s tree and runs no program of the unit despite links planted before a restart', async () => {
     const shapes = [
       'mv /run /run.old; ln -s /newroot/q /run',
@@ -103,7 +119,7 @@ describe.each<IsolationClass>(['runc', 'gvisor'])('the engine with a %s machine'
     })
     await suite.engine().stop(next, 0)
     await expect(suite.start({ id: ref.id, generation: 3 })).rejects.toMatchObject({
-      kind: 'start_failed',
+      kind: 'start_refused',
       publicMessage: expect.stringMatching(/^Nothing can be mounted at \/a\/dev: a link/),
     })
   })

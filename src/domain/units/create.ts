@@ -5,10 +5,11 @@
 
 import type { App } from '../../app.ts'
 import type { Create, CreateFromSpec } from '../../contract/create.ts'
-import { type AppError, providerError } from '../../contract/errors.ts'
+import { type AppError, invalidState, providerError } from '../../contract/errors.ts'
 import { parseImageReference } from '../../contract/image-reference.ts'
 import type { RunResult } from '../../contract/run-result.ts'
 import type { LogLine } from '../../engine/engine.ts'
+import { isEngineError } from '../../engine/errors.ts'
 import { allSettled } from '../../lib/concurrency/all-settled.ts'
 import { completesWithin } from '../../lib/concurrency/completes-within.ts'
 import type { Step } from '../../lib/saga.ts'
@@ -176,6 +177,8 @@ async function fail(
 /** Names the unit if there are several. */
 function couldNotBeMade({ id, name, madeWith, error }: UnitRecord, cause?: unknown): AppError {
   const message = madeWith === null ? (error ?? '') : `"${name}" could not be created: ${error ?? ''}`
+  // The image, not the host, has something in the way of a boot file or a mount.
+  if (isEngineError(cause, 'start_refused')) return invalidState(message, { unitId: id })
   return providerError(message, { details: { unitId: id }, cause })
 }
 

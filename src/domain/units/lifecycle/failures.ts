@@ -22,6 +22,8 @@ export function failureText(error: unknown, unit: UnitRecord): string {
       return `Image "${unit.image}": ${publicMessage} Try again later.`
     case 'image_invalid':
       return `Image "${unit.image}": ${publicMessage}`
+    case 'start_refused':
+      return `The unit could not be started. ${publicMessage}`
     case 'start_failed':
       return [`The unit could not be started. ${publicMessage}`, error instanceof NotReady ? error.said : '']
         .join(' ')
@@ -45,6 +47,8 @@ export function engineFailure(error: unknown, unit: UnitRecord): unknown {
   if (isEngineError(error, 'engine_away')) return engineAway(error)
   if (error instanceof HostLostError) return hostLost(unit.id, error)
   if (!isEngineError(error)) return error
+  // Nothing is wrong with the host: what is on the unit's own disk has to change first.
+  if (error.kind === 'start_refused') return notPossible(unit, failureText(error, unit), { unitId: unit.id })
   return providerError(failureText(error, unit), { details: { unitId: unit.id }, cause: error })
 }
 

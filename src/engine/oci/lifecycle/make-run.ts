@@ -74,7 +74,7 @@ export async function makeRun(host: EngineContext, wanted: NewRun): Promise<Made
     const started = await host.effect('engine.start.monitor', () =>
       startMonitor(runtime, paths, place, signal, restored),
     )
-    if (started.kind === 'failed') throw explainStartFailure(host, config.process.args, started.reason)
+    if (started.kind === 'failed') throw explainStartFailure(host, config.process, started.reason)
     wanted.onRoot?.(paths.rootfs)
     return { config, input, monitor: started.monitor }
   } finally {

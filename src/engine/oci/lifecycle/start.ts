@@ -181,7 +181,7 @@ async function launch(host: EngineContext, launched: Launch): Promise<void> {
       ? startContainer(runtime, paths, signal)
       : enterRestored(host.cgroups, runtime, paths.container, signal),
   )
-  if (go.kind === 'failed') throw explainStartFailure(host, config.process.args, go.reason)
+  if (go.kind === 'failed') throw explainStartFailure(host, config.process, go.reason)
   await recordRunning(host, launched, config)
 }
 

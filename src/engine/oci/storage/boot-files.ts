@@ -2,6 +2,7 @@
 // root is the machine's own, including planted links: see unit-tree.ts.
 
 import { EngineError } from '../../errors.ts'
+import { inTheWay } from './in-the-way.ts'
 import { writeInTree } from './unit-tree.ts'
 
 export async function writeBootFiles(
@@ -14,9 +15,7 @@ export async function writeBootFiles(
     try {
       await writeInTree(rootfs, path, content, modeOf(content))
     } catch (cause) {
-      throw new EngineError('start_failed', "The boot files could not be written to the machine's disk.", {
-        cause,
-      })
+      throw inTheWay(`The boot file ${path} cannot be written`, cause)
     }
   }
 }

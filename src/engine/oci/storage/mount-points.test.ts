@@ -77,14 +77,14 @@ describe('symbolic links in an image', () => {
     await prepare(null)
     link(mount.split('/').slice(0, 2).join('/'), target)
     await expect(prepare(mount)).rejects.toMatchObject({
-      kind: 'start_failed',
+      kind: 'start_refused',
       publicMessage: expect.stringContaining(`Nothing can be mounted at ${mount}: a link`),
     })
   })
 
   it('from mount points into /dev, and from /dev, /proc or /sys, are refused', async () => {
     link('/run', '/dev')
-    await expect(prepare(null)).rejects.toMatchObject({ kind: 'start_failed' })
+    await expect(prepare(null)).rejects.toMatchObject({ kind: 'start_refused' })
     rmSync(join(root, 'run'))
     for (const tree of ['dev', 'proc', 'sys']) {
       rmSync(join(root, tree), { recursive: true, force: true })
@@ -103,7 +103,7 @@ describe('symbolic links in an image', () => {
       link('/data', target)
       for (const mount of ['/data', '/data/deeper']) {
         await expect(prepare(mount)).rejects.toMatchObject({
-          kind: 'start_failed',
+          kind: 'start_refused',
           publicMessage: expect.stringContaining('cannot be made in the machine'),
         })
       }
@@ -115,6 +115,6 @@ describe('symbolic links in an image', () => {
     mkdirSync(Buffer.concat([Buffer.from(`${root}/`), Buffer.from([0xff])]))
     symlinkSync(Buffer.concat([Buffer.from('/'), Buffer.from([0xff])]), join(root, 'data'))
     symlinkSync('/dev', join(root, '\u{fffd}'))
-    await expect(prepare('/data')).rejects.toMatchObject({ kind: 'start_failed' })
+    await expect(prepare('/data')).rejects.toMatchObject({ kind: 'start_refused' })
   })
 })

@@ -5,6 +5,7 @@
 
 import type { MachineSpec } from '../../engine.ts'
 import { EngineError } from '../../errors.ts'
+import { inTheWay } from './in-the-way.ts'
 import { makeInTree, pathInTree } from './unit-tree.ts'
 
 export type MountPoints = {
@@ -42,11 +43,7 @@ async function lookUp(rootfs: string, path: string): Promise<string> {
   try {
     return await makeInTree(rootfs, path)
   } catch (cause) {
-    throw new EngineError(
-      'start_failed',
-      `The directory ${path} cannot be made in the machine: its disk is full, or a file or a link to nowhere is in the way.`,
-      { cause },
-    )
+    throw inTheWay(`The directory ${path} cannot be made in the machine`, cause)
   }
 }
 
@@ -73,7 +70,7 @@ function isWithin(path: string, tree: string): boolean {
 function leadsAway(path: string): EngineError {
   const kept = ['/etc', HELPER_DIR, ...kernelTrees].join(', ')
   return new EngineError(
-    'start_failed',
+    'start_refused',
     `Nothing can be mounted at ${path}: a link in the machine leads from there to one of ${kept}, or to what they lie in.`,
   )
 }
