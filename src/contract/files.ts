@@ -1,19 +1,50 @@
 // Files of a unit: boot files in its spec (spec 2.3) and the files endpoints (spec 4.2).
 
 import { z } from 'zod'
+import { bytesOfText, textOfBytes } from '../lib/byte-text.ts'
 import { queryFlag, queryInteger, strict, text, timestamp } from './fields.ts'
 import { limits } from './limits.ts'
 
+const FILE_PATH =
+  'must be an absolute path of a file, such as "/app/main.py", without "." , ".." or empty parts'
+
 /** An absolute path in a unit in its normal form: without `.`, `..` and empty parts. */
-const pathSchema = text(limits.pathLength).refine(isPlainPath, {
-  error: 'must be an absolute path of a file, such as "/app/main.py", without "." , ".." or empty parts',
-})
+const pathSchema = text(limits.pathLength).refine(isPlainPath, { error: FILE_PATH })
 
 export function isPlainPath(path: string): boolean {
   const [root, ...parts] = path.split('/')
   return (
     root === '' && parts.length > 0 && parts.every((part) => part !== '' && part !== '.' && part !== '..')
   )
+}
+
+/** A path as a caller names it, or as an answer does. */
+type NamedPath = { path: string; pathEncoding?: 'base64' | undefined }
+
+const pathEncodingSchema = z
+  .literal('base64')
+  .optional()
+  .describe('Present if `path` is the base64 of its bytes, as of one that is not UTF-8.')
+
+/** Of a call whose path may be base64. */
+function withPath<T extends z.ZodRawShape>(more: T, isValid = isPlainPath, error = FILE_PATH) {
+  const named = { path: text(limits.pathLength), pathEncoding: pathEncodingSchema, ...more }
+  return strict(named).refine((given) => isValid(pathText(given as NamedPath)), { path: ['path'], error })
+}
+
+/** The path that a caller names, as the engine takes it; empty if it is no base64. */
+export function pathText({ path, pathEncoding }: NamedPath): string {
+  if (pathEncoding === undefined) return path
+  return isCanonicalBase64(path) ? textOfBytes(Buffer.from(path, 'base64')) : ''
+}
+
+/** The same path in an answer. */
+export function namedPath(path: string): NamedPath {
+  return path.isWellFormed() ? { path } : { path: base64Of(path), pathEncoding: 'base64' }
+}
+
+function base64Of(text: string): string {
+  return bytesOfText(text).toString('base64')
 }
 
 /** Base64 exactly as an encoder writes it. */
@@ -81,8 +112,7 @@ export function octalMode(mode: number): string {
 }
 
 /** POST /v1/units/{id}/files. The base64 may contain line breaks, but must not be truncated (spec 4.2). */
-export const fileWriteSchema = strict({
-  path: pathSchema,
+export const fileWriteSchema = withPath({
   contentBase64: z
     .string()
     .refine((content) => isCanonicalBase64(withoutLineBreaks(content)), {
@@ -94,12 +124,14 @@ export const fileWriteSchema = strict({
   mode: fileModeSchema,
 }).meta({ id: 'FileWrite' })
 
-export const fileQuerySchema = strict({ path: pathSchema })
+export const fileQuerySchema = withPath({})
 
-export const fileBytesQuerySchema = strict({ path: pathSchema, mode: fileModeSchema })
+export const fileBytesQuerySchema = withPath({ mode: fileModeSchema })
+
+const namedPathFields = { path: z.string(), pathEncoding: pathEncodingSchema }
 
 export const fileWrittenSchema = strict({
-  path: z.string(),
+  ...namedPathFields,
   bytes: z.int(),
   sha256: z.string(),
   verified: z.boolean().describe('Whether the unit computed the same SHA-256 from its disk.'),
@@ -110,28 +142,37 @@ export const fileWrittenSchema = strict({
 }).meta({ id: 'FileWritten' })
 export type FileWritten = z.infer<typeof fileWrittenSchema>
 
-export const fileReadSchema = strict({ path: z.string(), contentBase64: z.string() }).meta({ id: 'FileRead' })
+export const fileReadSchema = strict({ ...namedPathFields, contentBase64: z.string() }).meta({
+  id: 'FileRead',
+})
 export type FileRead = z.infer<typeof fileReadSchema>
 
-const directoryPathSchema = text(limits.pathLength).refine((path) => path === '/' || isPlainPath(path), {
-  error: 'must be an absolute path of a directory, such as "/app", without "." , ".." or empty parts',
-})
+function withDirectory<T extends z.ZodRawShape>(more: T) {
+  return withPath(
+    more,
+    (path) => path === '/' || isPlainPath(path),
+    'must be an absolute path of a directory, such as "/app", without "." , ".." or empty parts',
+  )
+}
 
-export const directoryQuerySchema = strict({
-  path: directoryPathSchema,
+export const directoryQuerySchema = withDirectory({
   after: text(limits.pathLength).optional().describe('The `next` of an earlier answer.'),
   limit: queryInteger(1, limits.directoryPageEntries, limits.directoryPageEntries),
 })
-export type DirectoryQuery = z.infer<typeof directoryQuerySchema>
 
 export const directoryListSchema = strict({
-  path: z.string(),
+  ...namedPathFields,
   entries: z
     .array(
       strict({
-        name: z
-          .string()
-          .describe('Bytes that are not UTF-8 are replaced by U+FFFD; such a name cannot be used in a path.'),
+        name: z.string(),
+        encoding: z
+          .literal('base64')
+          .optional()
+          .describe(
+            'Present if the name is not UTF-8: `name` is then the base64 of its bytes, as a path with it is with ' +
+              '`pathEncoding=base64`.',
+          ),
         type: z.enum(['file', 'directory', 'link', 'other']),
         mode: z.string().describe('In four octal digits, such as "0755".'),
         bytes: z.int(),
@@ -151,17 +192,31 @@ export const directoryListSchema = strict({
 }).meta({ id: 'DirectoryList' })
 export type DirectoryList = z.infer<typeof directoryListSchema>
 
-export const fileDeleteQuerySchema = strict({
-  path: pathSchema,
+/** A name in a list. */
+export function namedEntry(name: string): { name: string; encoding?: 'base64' } {
+  return name.isWellFormed() ? { name } : { name: base64Of(name), encoding: 'base64' }
+}
+
+// No name has a slash, so with one it is a name in base64.
+
+export function cursorAfter(name: string): string {
+  return name.isWellFormed() ? name : `/${base64Of(name)}`
+}
+
+export function nameBefore(cursor: string): string {
+  return cursor.startsWith('/') ? textOfBytes(Buffer.from(cursor.slice(1), 'base64')) : cursor
+}
+
+export const fileDeleteQuerySchema = withPath({
   recursive: queryFlag.describe('Delete a directory with its content.'),
 })
 
-export const fileDeletedSchema = strict({ path: z.string() }).meta({ id: 'FileDeleted' })
+export const fileDeletedSchema = strict(namedPathFields).meta({ id: 'FileDeleted' })
 
-export const archiveQuerySchema = strict({ path: directoryPathSchema })
+export const archiveQuerySchema = withDirectory({})
 
 export const archiveWrittenSchema = strict({
-  path: z.string(),
+  ...namedPathFields,
   bytes: z.int().describe('The size of the archive.'),
 }).meta({ id: 'ArchiveWritten' })
 export type ArchiveWritten = z.infer<typeof archiveWrittenSchema>

@@ -133,7 +133,7 @@ export type LogQuery = {
   limit: number
 }
 
-/** `bytes` of a file's content. Names are as text: what is no UTF-8 has U+FFFD in it, and names nothing. */
+/** `bytes` of a file's content. What is not UTF-8 in a name is as in lib/byte-text.ts, and so it is in a path. */
 export type DirectoryEntry = {
   name: string
   type: 'file' | 'directory' | 'link' | 'other'

@@ -1,7 +1,8 @@
 // Paths in a machine, as callers write them. The machine's own file system resolves symlinks; this only refuses what
-// can never name a file, before anything runs for it.
+// can never name a file, before anything runs for it. What is not UTF-8 in a path comes as in lib/byte-text.ts.
 
 import { posix } from 'node:path'
+import { bytesOfText } from '../lib/byte-text.ts'
 import { EngineError } from './errors.ts'
 
 /** PATH_MAX and NAME_MAX of Linux, in bytes. */
@@ -12,10 +13,10 @@ const NAME_BYTES = 255
 export function machinePath(path: string): string {
   if (!path.startsWith('/')) throw badPath('must be absolute, such as /root/main.py')
   if (path.includes('\0')) throw badPath('must not contain a NUL character')
-  if (Buffer.byteLength(path) > PATH_BYTES) throw badPath(`must have at most ${PATH_BYTES} bytes`)
+  if (bytesOfText(path).length > PATH_BYTES) throw badPath(`must have at most ${PATH_BYTES} bytes`)
   const names = path.split('/')
   if (names.includes('..')) throw badPath('must not contain ".."')
-  if (names.some((name) => Buffer.byteLength(name) > NAME_BYTES)) {
+  if (names.some((name) => bytesOfText(name).length > NAME_BYTES)) {
     throw badPath(`must have names of at most ${NAME_BYTES} bytes`)
   }
   if (path.endsWith('/')) throw badPath('must name a file, not a directory')

@@ -46,7 +46,42 @@ test('a directory is listed in pages, sorted by name', async () => {
   expect((await call<Listing>('GET', '/directory?path=/')).status).toBe(200)
 })
 
+test('names that are not UTF-8 are paged, and their paths are taken and answered in base64', async () => {
+  const base64 = (bytes: string) => Buffer.from(bytes, 'latin1').toString('base64')
+  const named = (bytes: string) => `path=${encodeURIComponent(base64(bytes))}&pathEncoding=base64`
+  for (const name of ['\xfe', '\xff', 'z']) {
+    const path = `/app/bytes/${name}`
+    const answer = name === 'z' ? { path } : { path: base64(path), pathEncoding: 'base64' }
+    expect((await call('PUT', `/files?${named(path)}`, 'x')).body).toMatchObject(answer)
+    expect((await call('GET', `/files?${named(path)}`)).body).toEqual({ ...answer, contentBase64: 'eA==' })
+  }
+  const seen: unknown[] = []
+  for (let after: string | null = ''; after !== null; ) {
+    const query: string = `path=/app/bytes&limit=1&after=${encodeURIComponent(after)}`
+    const { body }: { body: Listing } = await call<Listing>('GET', `/directory?${query}`)
+    seen.push(...body.entries)
+    after = body.next
+  }
+  const encoding = 'base64'
+  expect(seen).toMatchObject([
+    { name: 'z' },
+    { name: base64('\xfe'), encoding },
+    { name: base64('\xff'), encoding },
+  ])
+  const posted = { path: base64('/app/bytes/\xff'), pathEncoding: 'base64', contentBase64: 'eQ==' }
+  expect((await call('POST', '/files', posted)).status).toBe(200)
+  expect((await call('DELETE', `/files?${named('/app/bytes/\xff')}`)).body).toMatchObject({
+    pathEncoding: 'base64',
+  })
+  expect((await call('GET', `/files?${named('/app/bytes/\xff')}`)).status).toBe(404)
+  expect((await rowsOf('unit.file.delete')).at(-1)?.input).toMatchObject({ pathEncoding: 'base64' })
+})
+
 test.each([
+  ['GET', '/files?path=/app&pathEncoding=base64', 400],
+  ['GET', '/files?path=YXBw&pathEncoding=base64', 400],
+  ['GET', '/files?path=L2FwcC8uLi9h&pathEncoding=base64', 400],
+  ['GET', '/files?path=/app&pathEncoding=hex', 400],
   ['GET', '/directory?path=/app/none', 404],
   ['GET', '/directory?path=app', 400],
   ['GET', '/directory?path=/app/../etc', 400],

@@ -127,6 +127,8 @@ export type AgentRevoked = {
 
 export type ArchiveWritten = {
   path: string
+  /** Present if `path` is the base64 of its bytes, as of one that is not UTF-8. */
+  pathEncoding?: 'base64' | undefined
   /** The size of the archive. */
   bytes: number
 }
@@ -206,8 +208,9 @@ export type CreateFromSpec = {
 }
 
 export type DirectoryEntry = {
-  /** Bytes that are not UTF-8 are replaced by U+FFFD; such a name cannot be used in a path. */
   name: string
+  /** Present if the name is not UTF-8: `name` is then the base64 of its bytes, as a path with it is with `pathEncoding=base64`. */
+  encoding?: 'base64' | undefined
   type: 'file' | 'directory' | 'link' | 'other'
   /** In four octal digits, such as "0755". */
   mode: string
@@ -217,6 +220,8 @@ export type DirectoryEntry = {
 
 export type DirectoryList = {
   path: string
+  /** Present if `path` is the base64 of its bytes, as of one that is not UTF-8. */
+  pathEncoding?: 'base64' | undefined
   /** Sorted by name. */
   entries: DirectoryEntry[]
   /** Send it as `after` for the entries after these; null on the last page. */
@@ -382,15 +387,21 @@ export type Exposed = {
 
 export type FileDeleted = {
   path: string
+  /** Present if `path` is the base64 of its bytes, as of one that is not UTF-8. */
+  pathEncoding?: 'base64' | undefined
 }
 
 export type FileRead = {
   path: string
+  /** Present if `path` is the base64 of its bytes, as of one that is not UTF-8. */
+  pathEncoding?: 'base64' | undefined
   contentBase64: string
 }
 
 export type FileWrite = {
   path: string
+  /** Present if `path` is the base64 of its bytes, as of one that is not UTF-8. */
+  pathEncoding?: 'base64' | undefined
   contentBase64: string
   /** The mode of the file, in octal: "0755". Without it an existing file keeps its mode, and a new one gets 0644. An existing file keeps its owner. */
   mode?: string | undefined
@@ -398,6 +409,8 @@ export type FileWrite = {
 
 export type FileWritten = {
   path: string
+  /** Present if `path` is the base64 of its bytes, as of one that is not UTF-8. */
+  pathEncoding?: 'base64' | undefined
   bytes: number
   sha256: string
   /** Whether the unit computed the same SHA-256 from its disk. */

@@ -38,6 +38,7 @@ const sections = {
     ['guides/egress', 'What a unit may reach'],
     ['guides/secrets', 'Secrets that a unit never holds'],
     ['processes', 'Background processes'],
+    ['files', 'Files'],
     ['endpoints', 'Clients of databases'],
     ['oauth', 'Sign in programs'],
   ],

@@ -183,7 +183,7 @@ export const unitDocs: Record<string, OperationDoc> = {
     errors: {
       404: 'There is no such unit, or nothing at that path in it.',
       409: unitBusy,
-      502: 'The directory took too long to list, or the infrastructure failed. Send the call again.',
+      502: failedInside,
     },
     response: {
       path: '/app',
@@ -200,8 +200,8 @@ export const unitDocs: Record<string, OperationDoc> = {
     cost: wakes,
     errors: {
       404: 'There is no such unit, or nothing at that path in it.',
-      409: 'The directory is not empty: send `recursive=true`. Or the state of the unit does not allow it.',
-      502: 'It took too long and only part of it is deleted, or the infrastructure failed. Send the call again.',
+      409: 'The directory is not empty: send `recursive=true`. Or it took too long and only part of it is deleted: send the call again. Or the state of the unit does not allow it.',
+      502: failedInside,
     },
     response: { path: '/app/cache' },
   },
@@ -217,7 +217,8 @@ export const unitDocs: Record<string, OperationDoc> = {
   },
   unitArchiveWrite: {
     request: 'the bytes of the archive',
-    answer: 'All of the archive is unpacked.',
+    answer:
+      'All of the archive is unpacked. Where an entry could not be, such as a device, the answer is 400 with its name, and the others are.',
     cost: wakes,
     errors: {
       409: 'The disk is full, the unit ended during the call, or its state does not allow it. Part of the archive may be unpacked.',

@@ -8,6 +8,7 @@ import {
   directoryQuerySchema,
   fileDeletedSchema,
   fileDeleteQuerySchema,
+  pathText,
 } from '../../contract/files.ts'
 import { deleteFile, listDirectory, readArchive, writeArchive } from '../../domain/units/directories.ts'
 import { archiveBody, noBody } from '../http/body.ts'
@@ -35,7 +36,8 @@ const list = defineRoute({
   response: directoryListSchema,
   errors: [402, 404, 409, 502],
   record: ({ query }) => query,
-  handle: (app, { params, query }, { caller }) => listDirectory(app, caller, params.id, query),
+  handle: (app, { params, query }, { caller }) =>
+    listDirectory(app, caller, params.id, { ...query, path: pathText(query) }),
 })
 
 const remove = defineRoute({
@@ -51,7 +53,8 @@ const remove = defineRoute({
   response: fileDeletedSchema,
   errors: [402, 404, 409, 502],
   record: ({ query }) => query,
-  handle: (app, { params, query }, { caller }) => deleteFile(app, caller, params.id, query),
+  handle: (app, { params, query }, { caller }) =>
+    deleteFile(app, caller, params.id, { ...query, path: pathText(query) }),
 })
 
 const TAR = 'application/x-tar'
@@ -73,7 +76,7 @@ const read = defineRoute({
   errors: [402, 404, 409, 502],
   record: ({ query }) => query,
   handle: async (app, { params, query }, { caller, signal }) =>
-    byteStream(TAR, (send) => readArchive(app, caller, params.id, query.path, send, signal)),
+    byteStream(TAR, (send) => readArchive(app, caller, params.id, pathText(query), send, signal)),
 })
 
 const write = defineRoute({
@@ -94,7 +97,7 @@ const write = defineRoute({
   record: ({ query }) => query,
   handle: async (app, { params, query }, { caller, signal, bodyPieces }) => {
     if (!bodyPieces) throw new TypeError('an archive comes in the body of a request')
-    return await writeArchive(app, caller, params.id, query.path, bodyPieces(), signal)
+    return await writeArchive(app, caller, params.id, pathText(query), bodyPieces(), signal)
   },
 })
 

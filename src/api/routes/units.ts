@@ -18,6 +18,7 @@ import {
   fileWriteSchema,
   fileWrittenSchema,
   modeOf,
+  pathText,
 } from '../../contract/files.ts'
 import { strict } from '../../contract/fields.ts'
 import { logLineSchema, logPageSchema, logQuerySchema } from '../../contract/logs.ts'
@@ -187,10 +188,6 @@ const logs = defineRoute({
       : await readLogs(app, caller, params.id, query),
 })
 
-function writtenFile(path: string, content: Buffer, mode: string | undefined): Record<string, unknown> {
-  return { path, bytes: content.length, ...(mode === undefined ? {} : { mode }) }
-}
-
 const writeFileJson = defineRoute({
   ...aboutUnit,
   method: 'POST',
@@ -201,9 +198,9 @@ const writeFileJson = defineRoute({
   body: jsonBody(fileWriteSchema, { tooLarge: fileTooLarge }),
   response: fileWrittenSchema,
   errors: [402, 404, 409, 415, 502],
-  record: ({ body: { path, contentBase64, mode } }) => writtenFile(path, decodeFile(contentBase64), mode),
-  handle: (app, { params, body: { path, contentBase64, mode } }, { caller }) =>
-    writeFile(app, caller, params.id, path, decodeFile(contentBase64), modeOf(mode)),
+  record: ({ body: { contentBase64, ...named } }) => ({ ...named, bytes: decodeFile(contentBase64).length }),
+  handle: (app, { params, body }, { caller }) =>
+    writeFile(app, caller, params.id, pathText(body), decodeFile(body.contentBase64), modeOf(body.mode)),
 })
 
 const writeFileBytes = defineRoute({
@@ -217,9 +214,9 @@ const writeFileBytes = defineRoute({
   body: fileBody,
   response: fileWrittenSchema,
   errors: [402, 404, 409, 415, 502],
-  record: ({ query: { path, mode }, body }) => writtenFile(path, body, mode),
-  handle: (app, { params, query: { path, mode }, body }, { caller }) =>
-    writeFile(app, caller, params.id, path, body, modeOf(mode)),
+  record: ({ query, body }) => ({ ...query, bytes: body.length }),
+  handle: (app, { params, query, body }, { caller }) =>
+    writeFile(app, caller, params.id, pathText(query), body, modeOf(query.mode)),
 })
 
 const readFileRoute = defineRoute({
@@ -235,7 +232,7 @@ const readFileRoute = defineRoute({
   errors: [402, 404, 409, 502],
   record: ({ query }) => query,
   handle: async (app, { params, query }, { caller, addHeader }) => {
-    const { mode, ...file } = await readFile(app, caller, params.id, query.path)
+    const { mode, ...file } = await readFile(app, caller, params.id, pathText(query))
     addHeader(FILE_MODE_HEADER, mode)
     return file
   },

@@ -6,7 +6,10 @@ import { validation } from '../../contract/errors.ts'
 import {
   type ArchiveWritten,
   type DirectoryList,
-  type DirectoryQuery,
+  cursorAfter,
+  namedEntry,
+  namedPath,
+  nameBefore,
   octalMode,
 } from '../../contract/files.ts'
 import { limits } from '../../contract/limits.ts'
@@ -22,21 +25,24 @@ export async function listDirectory(
   app: App,
   caller: Caller,
   id: string,
-  { path, after, limit }: DirectoryQuery,
+  { path, after, limit }: { path: string; after?: string | undefined; limit: number },
 ): Promise<DirectoryList> {
   return await useUnit(app, caller, id, 'no directory can be listed in it', async (unit) => {
     const listing = app.fleet.engineOf(unit).listDirectory(machineRef(unit), path)
     const { entries, truncated } = await listing.catch(refuseFile(unit, path))
-    const rest = after === undefined ? entries : entries.filter(({ name }) => name > after)
+    const before = after === undefined ? '' : nameBefore(after)
+    const rest = entries.filter(({ name }) => name > before)
     const page = rest.slice(0, limit)
+    const last = rest.length > page.length ? page.at(-1) : undefined
     return {
-      path,
+      ...namedPath(path),
       entries: page.map((entry) => ({
         ...entry,
+        ...namedEntry(entry.name),
         mode: octalMode(entry.mode),
         modifiedAt: entry.modifiedAt.toISOString(),
       })),
-      next: rest.length > page.length ? (page.at(-1)?.name ?? null) : null,
+      next: last === undefined ? null : cursorAfter(last.name),
       truncated,
     }
   })
@@ -47,10 +53,10 @@ export async function deleteFile(
   caller: Caller,
   id: string,
   { path, recursive }: { path: string; recursive: boolean },
-): Promise<{ path: string }> {
+): Promise<ReturnType<typeof namedPath>> {
   return await useUnit(app, caller, id, 'no file can be deleted in it', async (unit) => {
     await app.fleet.engineOf(unit).removeFile(machineRef(unit), path, recursive).catch(refuseFile(unit, path))
-    return { path }
+    return namedPath(path)
   })
 }
 
@@ -96,7 +102,7 @@ export async function writeArchive(
       .engineOf(unit)
       .writeArchive(machineRef(unit), path, counted(), signal)
       .catch((error: unknown) => refuseArchive(unit, path, error, bytes > 0))
-    return { path, bytes }
+    return { ...namedPath(path), bytes }
   })
 }
 

@@ -21,7 +21,7 @@ const refusals: Refusals = {
       { path: '', message: 'the body must be a whole archive in the format of tar, uncompressed' },
     ]),
   file_too_large: () => fileTooLarge('path'),
-  file_refused: (_path, said) => validation([{ path: 'path', message: said }]),
+  file_refused: (path, said) => validation([{ path: 'path', message: `${path}: ${said}` }]),
   bad_path: (_path, said) => validation([{ path: 'path', message: said }]),
 }
 
@@ -29,9 +29,12 @@ const refusals: Refusals = {
 export function refuseFile(unit: UnitRecord, path: string, own: Refusals = {}): (error: unknown) => never {
   return (error) => {
     if (!isEngineError(error)) throw error
-    if (error.kind === 'disk_full') throw diskFull(unit, path)
+    const shown = path.toWellFormed()
+    if (error.kind === 'disk_full') throw diskFull(unit, shown)
+    // The unit can be the reason of it, by what it does or by a tree that is too large.
+    if (error.kind === 'timeout') throw notPossible(unit, `${shown}: ${error.publicMessage}`)
     const refusal = own[error.kind] ?? refusals[error.kind]
-    throw refusal ? refusal(path, error.publicMessage) : error
+    throw refusal ? refusal(shown, error.publicMessage) : error
   }
 }
 

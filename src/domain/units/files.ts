@@ -2,7 +2,7 @@
 // 4.2).
 
 import type { App } from '../../app.ts'
-import { type FileRead, type FileWritten, octalMode } from '../../contract/files.ts'
+import { type FileRead, type FileWritten, namedPath, octalMode } from '../../contract/files.ts'
 import { limits } from '../../contract/limits.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { useUnit } from './activity/use-unit.ts'
@@ -25,7 +25,7 @@ export async function writeFile(
       .writeFile(machineRef(unit), path, content, mode)
       .catch(refuseFile(unit, path))
     const isBootFile = unit.spec.files.some((file) => file.path === path)
-    return { path, ...written, ...(isBootFile ? { warning: BOOT_FILE_WARNING } : {}) }
+    return { ...namedPath(path), ...written, ...(isBootFile ? { warning: BOOT_FILE_WARNING } : {}) }
   })
 }
 
@@ -39,7 +39,7 @@ export async function readFile(
   return await useUnit(app, caller, id, 'no file can be read from it', async (unit) => {
     const read = app.fleet.engineOf(unit).readFile(machineRef(unit), path, limits.fileBytes)
     const { content, mode } = await read.catch(refuseFile(unit, path))
-    return { path, contentBase64: content.toString('base64'), mode: octalMode(mode) }
+    return { ...namedPath(path), contentBase64: content.toString('base64'), mode: octalMode(mode) }
   })
 }
 

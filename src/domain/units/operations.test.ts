@@ -9,6 +9,7 @@ import type { Unit } from '../../contract/unit.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { destroyUnit } from './destroy.ts'
 import { execInUnit } from './exec.ts'
+import { deleteFile, listDirectory } from './directories.ts'
 import { readFile, writeFile } from './files.ts'
 import { listUnits } from './list.ts'
 import { followLogs, readLogs } from './logs.ts'
@@ -113,6 +114,7 @@ describe('files', () => {
     expect(await readFile(domain.app, caller, unit.id, '/tmp/data')).toEqual({
       path: '/tmp/data',
       contentBase64: content.toString('base64'),
+      mode: '0644',
     })
   })
 
@@ -134,6 +136,19 @@ describe('files', () => {
   it('that do not exist return 404, and directories 400', async () => {
     await expect(readFile(domain.app, caller, unit.id, '/tmp/nothing')).rejects.toMatchObject({ status: 404 })
     await expect(readFile(domain.app, caller, unit.id, '/tmp')).rejects.toMatchObject({ status: 400 })
+  })
+
+  it('that a busy unit or a large directory keeps waiting return 409 with the path', async () => {
+    for (const operation of ['writeFile', 'readFile', 'listDirectory', 'removeFile'] as const)
+      domain.engine.fail(operation, 'timeout')
+    const busy = { status: 409, code: 'invalid_state', message: expect.stringContaining('/tmp/a: ') }
+    const calls = [
+      writeFile(domain.app, caller, unit.id, '/tmp/a', Buffer.from('')),
+      readFile(domain.app, caller, unit.id, '/tmp/a'),
+      listDirectory(domain.app, caller, unit.id, { path: '/tmp/a', limit: 1 }),
+      deleteFile(domain.app, caller, unit.id, { path: '/tmp/a', recursive: false }),
+    ]
+    for (const call of calls) await expect(call).rejects.toMatchObject(busy)
   })
 
   it('that the unit refuses return 400, and 503 while the engine is down', async () => {

@@ -168,7 +168,7 @@ export function hostileDirectoryClaims(suite: Suite): void {
         ['*', 'file'],
         ['-rf', 'file'],
         ['.hidden', 'directory'],
-        ['b\ufffd', 'file'],
+        ['b\udcff', 'file'],
         ['fifo', 'other'],
         ["it's", 'file'],
         ['ln', 'link'],

@@ -29,7 +29,7 @@ export const directoryQuery = ({ team, unit: { id } }: Place, path: string) =>
           `/v1/units/${encodeURIComponent(id)}/directory`,
           { query: { path, after }, signal },
         )
-        entries.push(...page.entries)
+        entries.push(...page.entries.map(asText))
         if (page.next === null) return { entries, truncated: page.truncated }
         after = page.next
       }
@@ -37,6 +37,13 @@ export const directoryQuery = ({ team, unit: { id } }: Place, path: string) =>
     staleTime: 0,
     gcTime: 0,
   })
+
+/** A name that is not UTF-8 is shown with U+FFFD, and names nothing: its base64 could be the name of another file. */
+function asText(entry: Contract.DirectoryEntry): Contract.DirectoryEntry {
+  if (entry.encoding === undefined) return entry
+  const bytes = Uint8Array.from(atob(entry.name), (character) => character.charCodeAt(0))
+  return { ...entry, name: new TextDecoder().decode(bytes) }
+}
 
 export const fileQuery = (place: Place, path: string) =>
   queryOptions({

@@ -144,10 +144,15 @@ class AgentRevoked(TypedDict):
     ok: Literal[True]
 
 
-class ArchiveWritten(TypedDict):
+class _ArchiveWrittenRequired(TypedDict):
     path: str
     #: The size of the archive.
     bytes: int
+
+
+class ArchiveWritten(_ArchiveWrittenRequired, total=False):
+    #: Present if `path` is the base64 of its bytes, as of one that is not UTF-8.
+    pathEncoding: Literal["base64"]
 
 
 class AuditEventCredential(TypedDict):
@@ -238,8 +243,7 @@ class CreateFromSpec(_CreateFromSpecRequired, total=False):
     waitTimeoutMs: int
 
 
-class DirectoryEntry(TypedDict):
-    #: Bytes that are not UTF-8 are replaced by U+FFFD; such a name cannot be used in a path.
+class _DirectoryEntryRequired(TypedDict):
     name: str
     type: Literal["file", "directory", "link", "other"]
     #: In four octal digits, such as "0755".
@@ -248,7 +252,12 @@ class DirectoryEntry(TypedDict):
     modifiedAt: str
 
 
-class DirectoryList(TypedDict):
+class DirectoryEntry(_DirectoryEntryRequired, total=False):
+    #: Present if the name is not UTF-8: `name` is then the base64 of its bytes, as a path with it is with `pathEncoding=base64`.
+    encoding: Literal["base64"]
+
+
+class _DirectoryListRequired(TypedDict):
     path: str
     #: Sorted by name.
     entries: List[DirectoryEntry]
@@ -256,6 +265,11 @@ class DirectoryList(TypedDict):
     next: str | None
     #: The directory has more than 20000 entries, and only that many can be listed.
     truncated: bool
+
+
+class DirectoryList(_DirectoryListRequired, total=False):
+    #: Present if `path` is the base64 of its bytes, as of one that is not UTF-8.
+    pathEncoding: Literal["base64"]
 
 
 class Done(TypedDict):
@@ -429,13 +443,23 @@ class Exposed(_ExposedRequired, total=False):
     warning: str
 
 
-class FileDeleted(TypedDict):
+class _FileDeletedRequired(TypedDict):
     path: str
 
 
-class FileRead(TypedDict):
+class FileDeleted(_FileDeletedRequired, total=False):
+    #: Present if `path` is the base64 of its bytes, as of one that is not UTF-8.
+    pathEncoding: Literal["base64"]
+
+
+class _FileReadRequired(TypedDict):
     path: str
     contentBase64: str
+
+
+class FileRead(_FileReadRequired, total=False):
+    #: Present if `path` is the base64 of its bytes, as of one that is not UTF-8.
+    pathEncoding: Literal["base64"]
 
 
 class _FileWriteRequired(TypedDict):
@@ -444,6 +468,8 @@ class _FileWriteRequired(TypedDict):
 
 
 class FileWrite(_FileWriteRequired, total=False):
+    #: Present if `path` is the base64 of its bytes, as of one that is not UTF-8.
+    pathEncoding: Literal["base64"]
     #: The mode of the file, in octal: "0755". Without it an existing file keeps its mode, and a new one gets 0644. An existing file keeps its owner.
     mode: str
 
@@ -457,6 +483,8 @@ class _FileWrittenRequired(TypedDict):
 
 
 class FileWritten(_FileWrittenRequired, total=False):
+    #: Present if `path` is the base64 of its bytes, as of one that is not UTF-8.
+    pathEncoding: Literal["base64"]
     #: Present if the path is a boot file, which is written again at each start.
     warning: str
 

@@ -2,14 +2,16 @@
 // (file-helper.ts), so the content of the directory and of the archive can affect only that machine. Bytes pass
 // through unchanged, no faster than the receiver takes them.
 
+import { cleanLine } from '../../../contract/fields.ts'
 import { limits } from '../../../contract/limits.ts'
 import type { MachineRef } from '../../engine.ts'
 import { EngineError } from '../../errors.ts'
 import { machineDirectory } from '../../machine-path.ts'
 import type { EngineContext } from '../context.ts'
-import { IS_MISSING, IS_NO_DIRECTORY, IS_SPECIAL, runHelper, SCRIPT_HEAD } from './file-helper.ts'
+import { IS_MISSING, IS_NO_DIRECTORY, IS_SPECIAL, runHelper, SCRIPT_HEAD, scriptPath } from './file-helper.ts'
 
 const IS_NO_ARCHIVE = 46
+const LEFT_OUT_CHARACTERS = 500
 
 // What the kernel shows in the root is no file of the machine's. A single file is an archive of that alone.
 const READ = `${SCRIPT_HEAD}
@@ -33,17 +35,18 @@ done
 exec tar -c -f - "$@"`
 
 // Files belong to root, as those that are written alone. What a link of the archive's leads to is no place for another
-// entry, and no name leads out of the directory: the helper sees to both.
+// entry, and no name leads out of the directory: the helper sees to both. Of some entries it only complains, such as of a
+// device, and goes on: what is not unpacked whole is no success.
 const WRITE = `${SCRIPT_HEAD}
 [ -d "$path" ] || ! { [ -e "$path" ] || [ -L "$path" ]; } || exit ${IS_NO_DIRECTORY}
 mkdir -p "$path"
 cd "$path"
-said=$(tar -x -o -f - 2>&1) && exit 0
+said=$(tar -x -o -f - 2>&1) && case $said in *"can't "*) ;; *) exit 0 ;; esac
 case $said in
   *'does not look like a tar'*|*'short read'*|*'invalid tar'*|*'corrupted'*|*'unknown typeflag'*|*'bad'*'checksum'*)
     exit ${IS_NO_ARCHIVE} ;;
 esac
-echo "$said" | tail -n 3 >&2
+printf '%s\\n' "$said" | tail -n 4 >&2
 exit 1`
 
 /** Throws `file_too_large` once more bytes came than an archive may have. */
@@ -55,7 +58,13 @@ export async function readArchiveInMachine(
   signal: AbortSignal,
 ): Promise<void> {
   let bytes = 0
-  const helped = { script: READ, args: [machineDirectory(path)], timeoutMs: limits.archiveMs, late, signal }
+  const helped = {
+    script: READ,
+    args: [scriptPath(machineDirectory(path))],
+    timeoutMs: limits.archiveMs,
+    late,
+    signal,
+  }
   await runHelper(host, ref, helped, async ({ data }) => {
     bytes += data.length
     if (bytes > limits.archiveBytes) throw tooLarge()
@@ -73,12 +82,13 @@ export async function writeArchiveInMachine(
   const failed = new AbortController()
   const helped = {
     script: WRITE,
-    args: [machineDirectory(path)],
+    args: [scriptPath(machineDirectory(path))],
     stdin: watched(pieces, failed),
     timeoutMs: limits.archiveMs,
     late,
     signal: AbortSignal.any([signal, failed.signal]),
     outcomes: { [IS_NO_ARCHIVE]: noArchive },
+    explain: leftOut,
   }
   await runHelper(host, ref, helped, () => {}).catch((error: unknown) => {
     throw helped.signal.aborted ? helped.signal.reason : error
@@ -99,6 +109,20 @@ async function* watched(pieces: AsyncIterable<Buffer>, failed: AbortController):
     // Its input stays open until it is killed.
     await new Promise<never>(() => {})
   }
+}
+
+const DEVICE = /^tar: can't create node (.*): Operation not permitted$/
+const ENTRY = /^tar: can't [a-z ]+? '?([^ ].*?)'?: ([A-Z][\w ]+)$/
+
+/** Which entries could not be unpacked, and why. Their names are the archive's: any text. */
+function leftOut(complaint: string): string | null {
+  const lines = complaint.split('\n').flatMap((line) => {
+    const [, device] = DEVICE.exec(line) ?? []
+    if (device !== undefined) return `${device}: a device, which no unit can make`
+    const [, entry, why] = ENTRY.exec(line) ?? []
+    return entry === undefined ? [] : `${entry}: ${why}`
+  })
+  return lines.length === 0 ? null : cleanLine(lines.join('; '), LEFT_OUT_CHARACTERS)
 }
 
 function noArchive(): EngineError {

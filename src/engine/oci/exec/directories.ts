@@ -2,6 +2,7 @@
 
 import { limits } from '../../../contract/limits.ts'
 import type { Directory, DirectoryEntry, MachineRef } from '../../engine.ts'
+import { textOfBytes } from '../../../lib/byte-text.ts'
 import { EngineError } from '../../errors.ts'
 import { machineDirectory, machinePath } from '../../machine-path.ts'
 import type { EngineContext } from '../context.ts'
@@ -13,6 +14,7 @@ import {
   readHelper,
   runHelper,
   SCRIPT_HEAD,
+  scriptPath,
 } from './file-helper.ts'
 
 const LIST_TIMEOUT_MS = 20_000
@@ -46,12 +48,12 @@ export async function listDirectoryInMachine(
 ): Promise<Directory> {
   const { stdout } = await readHelper(host, ref, {
     script: LIST,
-    args: [machineDirectory(path), String(LISTING_BYTES)],
+    args: [scriptPath(machineDirectory(path)), String(LISTING_BYTES)],
     timeoutMs: LIST_TIMEOUT_MS,
     late: () => new EngineError('timeout', 'The directory took too long to list.'),
     maxBytes: LISTING_BYTES,
   })
-  const entries = entriesIn(stdout.toString('utf8')).toSorted((a, b) => (a.name < b.name ? -1 : 1))
+  const entries = entriesIn(stdout.toString('latin1')).toSorted((a, b) => (a.name < b.name ? -1 : 1))
   const truncated = stdout.length === LISTING_BYTES || entries.length > limits.directoryEntries
   return { entries: entries.slice(0, limits.directoryEntries), truncated }
 }
@@ -64,7 +66,7 @@ export async function removeFileInMachine(
 ): Promise<void> {
   const helped = {
     script: REMOVE,
-    args: [machinePath(path), recursive ? 'recursive' : ''],
+    args: [scriptPath(machinePath(path)), recursive ? 'recursive' : ''],
     timeoutMs: REMOVE_TIMEOUT_MS,
     late: () => new EngineError('timeout', 'It took too long to remove all of it; part of it is gone.'),
   }
@@ -77,7 +79,7 @@ const ENTRY = /\.\/([^/]*)\/([0-9a-f]{1,8}) (\d{1,20}) (-?\d{1,20})\n/y
 function entriesIn(said: string): DirectoryEntry[] {
   return [...said.matchAll(new RegExp(ENTRY, 'gy'))].map(
     ([, name = '', mode = '', bytes = '', seconds = '']) => ({
-      name,
+      name: textOfBytes(Buffer.from(name, 'latin1')),
       type: types[Number.parseInt(mode, 16) & S_IFMT] ?? 'other',
       mode: Number.parseInt(mode, 16) & PERMISSIONS,
       bytes: Math.min(Number(bytes), Number.MAX_SAFE_INTEGER),

@@ -3,6 +3,7 @@
 // bounded in size and time.
 
 import type { MachineRef } from '../../engine.ts'
+import { bytesOfText } from '../../../lib/byte-text.ts'
 import { EngineError, isEngineError } from '../../errors.ts'
 import { HELPER } from '../runtime/bundle.ts'
 import { execInMachine } from './exec.ts'
@@ -10,8 +11,6 @@ import type { OnOutput, Stdin } from './pipes.ts'
 import { endedWithin } from '../lifecycle/exits.ts'
 import { getRunning, type EngineContext } from '../context.ts'
 
-/** A FIFO or a device that was swapped in after the check must not block the call. */
-const FILE_TIMEOUT_MS = 5_000
 /** How long after its last word the end of a machine may become known: no less than is allowed for telling it (F7). */
 const MACHINE_ENDS_WITHIN_MS = 5_000
 const COMPLAINT_CHARACTERS = 1000
@@ -31,18 +30,29 @@ const sharedOutcomes: Record<number, () => EngineError> = {
 }
 
 // The helper's shell runs its own tools under their bare names, without an execve each and whatever the
-// machine has put into its PATH.
+// machine has put into its PATH. A path that is not UTF-8 comes as octal escapes, since an argument is text.
 export const SCRIPT_HEAD = `
 set -eu
-path=$1`
+case $1 in
+  /*) path=$1 ;;
+  *) path=$(printf '%b.' "$1"); path=\${path%.} ;;
+esac`
+
+/** A path as a script takes it. */
+export function scriptPath(path: string): string {
+  if (path.isWellFormed()) return path
+  return [...bytesOfText(path)].map((byte) => `\\0${byte.toString(8).padStart(3, '0')}`).join('')
+}
 
 export type Helped = {
   script: string
   args: string[]
   stdin?: Stdin
-  timeoutMs?: number
+  timeoutMs: number
   /** What it means that it did not answer in time. */
-  late?: () => EngineError
+  late: () => EngineError | Promise<EngineError>
+  /** What its complaint says to callers; null: nothing. */
+  explain?: (complaint: string) => string | null
   /** What exit codes of this script's own mean. */
   outcomes?: Record<number, () => EngineError>
   signal?: AbortSignal | undefined
@@ -52,7 +62,7 @@ export type Helped = {
 export async function runHelper(
   host: EngineContext,
   ref: MachineRef,
-  { script, args, stdin = null, timeoutMs = FILE_TIMEOUT_MS, late = notRegular, signal, outcomes }: Helped,
+  { script, args, stdin = null, timeoutMs, late, signal, outcomes, explain }: Helped,
   onOutput: OnOutput,
 ): Promise<void> {
   let complaint = ''
@@ -67,12 +77,12 @@ export async function runHelper(
   }).catch((error: unknown) => {
     throw isEngineError(error, 'run_ended') ? endedMeanwhile() : error
   })
-  if (timedOut) throw late()
+  if (timedOut) throw await late()
   if (exitCode === 0) return
   const told = outcomes?.[exitCode] ?? sharedOutcomes[exitCode]
   if (told) throw told()
   if (isFull.test(complaint)) throw new EngineError('disk_full', 'There is no room left for the file.')
-  const known = refusals.find((words) => complaint.includes(words))
+  const known = explain?.(complaint) ?? refusals.find((words) => complaint.includes(words))
   // A helper that fails without output may have ended with its machine, before that end was reported.
   if (known === undefined && (await endedWithin(host, machine, MACHINE_ENDS_WITHIN_MS)))
     throw endedMeanwhile()
@@ -95,10 +105,6 @@ export async function readHelper(
   return { stdout: Buffer.concat(chunks) }
 }
 
-function notRegular(): EngineError {
-  return new EngineError('not_a_file', 'The path did not answer in time: it is not a regular file.')
-}
-
 function endedMeanwhile(): EngineError {
   return new EngineError('not_running', 'The machine ended meanwhile.')
 }
@@ -111,6 +117,9 @@ const refusals = [
   'Permission denied',
   'File name too long',
   'Not a directory',
+  'Is a directory',
+  'nonexistent directory',
+  'No such file or directory',
   'Too many levels of symbolic links',
   'Operation not permitted',
   'Device or resource busy',

@@ -6,26 +6,38 @@ import type { MachineRef, ReadFile, WrittenFile } from '../../engine.ts'
 import { EngineError } from '../../errors.ts'
 import { machinePath } from '../../machine-path.ts'
 import type { EngineContext } from '../context.ts'
-import { IS_DIRECTORY, IS_MISSING, IS_SPECIAL, readHelper, SCRIPT_HEAD } from './file-helper.ts'
+import {
+  type Helped,
+  IS_DIRECTORY,
+  IS_MISSING,
+  IS_SPECIAL,
+  readHelper,
+  runHelper,
+  SCRIPT_HEAD,
+  scriptPath,
+} from './file-helper.ts'
 
-// Links are followed as any program in the machine would (but not to a pipe or socket, which has no name to replace).
-// Then the file is replaced in one step: a reader sees the old content or the new. The owner of an existing file stays,
-// and its mode if the caller gives none.
+// A link is followed as by any program in the machine: where it leads to nothing yet, the kernel itself makes the file that
+// an `open` would, or says why not. Then the file is replaced in one step: a reader sees the old content or the new. The
+// owner of an existing file stays, and its mode if the caller gives none. Only the asked path is read back.
 const WRITE = `${SCRIPT_HEAD}
-mode=$2
+asked=$path mode=$2 new= made=
 [ ! -d "$path" ] || exit ${IS_DIRECTORY}
 [ -d "\${path%/*}/" ] || mkdir -p "\${path%/*}/"
+trap 'rm -f "$new"; [ -z "$made" ] || [ -s "$path" ] || rm -f "$path"' EXIT
 if [ -L "$path" ]; then
-  target=$(readlink -f "$path")
-  [ ! -e "$path" ] || [ -e "$target" ] || exit ${IS_SPECIAL}
-  path=$target
+  if [ ! -e "$path" ]; then
+    : >> "$path"
+    made=yes
+  fi
+  target=$(readlink -f "$path"; echo .)
+  path=\${target%??}
+  [ -e "$path" ] || exit ${IS_SPECIAL}
 fi
-[ ! -d "$path" ] || exit ${IS_DIRECTORY}
 [ ! -e "$path" ] || [ -f "$path" ] || exit ${IS_SPECIAL}
 new=$(mktemp "\${path%/*}/.berth-XXXXXX")
-trap 'rm -f "$new"' EXIT
 cat > "$new"
-if [ -f "$path" ]; then
+if [ -f "$path" ] && [ -z "$made" ]; then
   chown "$(stat -c %u:%g "$path")" "$new"
   chmod "\${mode:-$(stat -c %a "$path")}" "$new"
 else
@@ -34,7 +46,7 @@ fi
 sync -d "$new"
 mv -f "$new" "$path"
 trap - EXIT
-sha256sum < "$path"`
+sha256sum < "$asked"`
 
 const READ = `${SCRIPT_HEAD}
 [ ! -d "$path" ] || exit ${IS_DIRECTORY}
@@ -42,6 +54,14 @@ const READ = `${SCRIPT_HEAD}
 [ -f "$path" ] || exit ${IS_SPECIAL}
 stat -L -c %04a "$path"
 head -c "$2" "$path"`
+// What blocks a call may have been put there after the check.
+const LOOK = `${SCRIPT_HEAD}
+[ ! -e "$path" ] || [ -f "$path" ] || exit ${IS_SPECIAL}`
+
+/** Enough for a busy machine, whose disk may first have to write what others have left. */
+const FILE_TIMEOUT_MS = 30_000
+const LOOK_TIMEOUT_MS = 5_000
+
 /** Of the line that READ says before the content. */
 const MODE_LINE_BYTES = '0644\n'.length
 
@@ -54,8 +74,9 @@ export async function writeFileInMachine(
 ): Promise<WrittenFile> {
   const { stdout } = await readHelper(host, ref, {
     script: WRITE,
-    args: [machinePath(path), mode?.toString(8) ?? ''],
+    args: [scriptPath(machinePath(path)), mode?.toString(8) ?? ''],
     stdin: content,
+    ...inTime(host, ref, path),
     maxBytes: 4096,
   })
   const read = stdout.toString('latin1').slice(0, 64)
@@ -69,11 +90,36 @@ export async function readFileInMachine(
   path: string,
   maxBytes: number,
 ): Promise<ReadFile> {
-  const asked = [machinePath(path), String(maxBytes + 1)]
-  const helped = { script: READ, args: asked, maxBytes: MODE_LINE_BYTES + maxBytes + 1 }
+  const asked = [scriptPath(machinePath(path)), String(maxBytes + 1)]
+  const helped = {
+    script: READ,
+    args: asked,
+    ...inTime(host, ref, path),
+    maxBytes: MODE_LINE_BYTES + maxBytes + 1,
+  }
   const { stdout } = await readHelper(host, ref, helped)
   const content = stdout.subarray(MODE_LINE_BYTES)
   if (content.length > maxBytes)
     throw new EngineError('file_too_large', `The file is larger than ${maxBytes} bytes.`)
   return { content, mode: Number.parseInt(stdout.toString('latin1', 0, MODE_LINE_BYTES), 8) & 0o7777 }
+}
+
+/** How long a file is waited for, and what it means that this was not enough. */
+function inTime(host: EngineContext, ref: MachineRef, path: string): Pick<Helped, 'timeoutMs' | 'late'> {
+  const late = async () => {
+    const look = {
+      script: LOOK,
+      args: [scriptPath(machinePath(path))],
+      timeoutMs: LOOK_TIMEOUT_MS,
+      late: busy,
+    }
+    await runHelper(host, ref, look, () => {})
+    return busy()
+  }
+  return { timeoutMs: FILE_TIMEOUT_MS, late }
+}
+
+function busy(): EngineError {
+  const text = `The machine has not answered within ${FILE_TIMEOUT_MS / 1000} seconds: it is busy, or a file of the kernel waits for something.`
+  return new EngineError('timeout', `${text} Send the call again.`)
 }
