@@ -58,7 +58,7 @@ export class OutputPiece {
 
   /** As UTF-8; bytes that are not become U+FFFD. */
   get text(): string {
-    return this.#isBase64 ? new TextDecoder().decode(this.bytes) : this.#data
+    return this.#isBase64 ? textOf([this.bytes]) : this.#data
   }
 
   get bytes(): Uint8Array {
@@ -154,12 +154,22 @@ async function collect(command: Command): Promise<ExecResult> {
   let truncated = false
   for await (const { stream, bytes } of command.output) {
     if (bytes.length > room[stream]) truncated = true
-    kept[stream].push(bytes.subarray(0, room[stream]))
-    room[stream] -= Math.min(bytes.length, room[stream])
+    if (room[stream] > 0) kept[stream].push(bytes.subarray(0, room[stream]))
+    room[stream] -= bytes.length
   }
   const { exitCode, timedOut } = await command.wait()
-  const text = async (parts: Uint8Array[]) => await new Blob(parts as Uint8Array<ArrayBuffer>[]).text()
-  return { exitCode, timedOut, truncated, stdout: await text(kept.stdout), stderr: await text(kept.stderr) }
+  const text = (stream: 'stdout' | 'stderr') => textOf(kept[stream], room[stream] < 0)
+  return { exitCode, timedOut, truncated, stdout: text('stdout'), stderr: text('stderr') }
+}
+
+/**
+ * Pieces of a text in UTF-8, where a character may begin in one and end in the next; bytes that are not UTF-8 become
+ * U+FFFD. `isCut`: a character that the end cuts is left out.
+ */
+export function textOf(pieces: readonly Uint8Array[], isCut = false): string {
+  const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
+  const text = pieces.map((piece) => decoder.decode(piece, { stream: true })).join('')
+  return isCut ? text : text + decoder.decode()
 }
 
 export function bytesOfBase64(base64: string): Uint8Array {

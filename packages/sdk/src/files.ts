@@ -1,6 +1,6 @@
 // Files of a unit: up to 1 MB each by `read` and `write`, directories of up to 2 GB as tar archives.
 
-import { bytesOfBase64 } from './command.ts'
+import { bytesOfBase64, textOf } from './command.ts'
 import type {
   ArchiveWritten,
   DirectoryEntry,
@@ -54,7 +54,7 @@ export function filesOf(transport: Transport, unitId: string): Files {
       })
     },
     read,
-    readText: async (path, options) => new TextDecoder().decode(await read(path, options)),
+    readText: async (path, options) => textOf([await read(path, options)]),
     list: (path, { limit, ...options } = {}) =>
       listOf(async (after) => {
         const query = { path, after, limit }

@@ -1,7 +1,7 @@
 // Background processes of a unit: commands that outlive the call that starts them.
 
 import { argvOf } from './shell.ts'
-import { OutputPiece } from './command.ts'
+import { OutputPiece, textOf } from './command.ts'
 import type {
   Process as ProcessInfo,
   ProcessList,
@@ -68,11 +68,11 @@ export class Process {
 
   /** All of its output as text, as far as it is kept. */
   async text(options: CallOptions = {}): Promise<{ stdout: string; stderr: string }> {
-    const all = { stdout: '', stderr: '' }
+    const all = { stdout: [] as Uint8Array[], stderr: [] as Uint8Array[] }
     for (let after = 0; ; ) {
       const { output, next } = await this.read({ ...options, after })
-      if (output.length === 0) return all
-      for (const piece of output) all[piece.stream] += pieceOf(piece).text
+      if (output.length === 0) return { stdout: textOf(all.stdout), stderr: textOf(all.stderr) }
+      for (const piece of output) all[piece.stream].push(pieceOf(piece).bytes)
       after = next
     }
   }

@@ -2,6 +2,7 @@
 // (design 5). A character cut by a chunk waits for its remaining bytes.
 
 import type { ExecOutputEvent } from '../../contract/exec.ts'
+import { wholeLength } from '../../lib/utf8.ts'
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
@@ -19,7 +20,7 @@ export function outputFrames(): OutputFrames {
   return {
     push: (chunk) => {
       const bytes = Buffer.concat([held, chunk])
-      const whole = bytes.length - unfinishedLength(bytes)
+      const whole = wholeLength(bytes)
       held = bytes.subarray(whole)
       return toEvents(bytes.subarray(0, whole))
     },
@@ -39,21 +40,4 @@ function toEvents(bytes: Buffer): ExecOutputEvent[] {
   } catch {
     return [{ data: bytes.toString('base64'), encoding: 'base64' }]
   }
-}
-
-/** Returns how many bytes at the end belong to an incomplete character: 0 to 3. */
-function unfinishedLength(bytes: Buffer): number {
-  for (let length = 1; length <= Math.min(3, bytes.length); length++) {
-    const byte = bytes[bytes.length - length] ?? 0
-    if ((byte & 0b1100_0000) === 0b1000_0000) continue
-    return length < characterLength(byte) ? length : 0
-  }
-  return 0
-}
-
-function characterLength(first: number): number {
-  if (first >= 0b1111_0000 && first <= 0b1111_0100) return 4
-  if (first >= 0b1110_0000 && first < 0b1111_0000) return 3
-  if (first >= 0b1100_0010 && first < 0b1110_0000) return 2
-  return 1
 }

@@ -5,6 +5,7 @@ import type { SpawnOptions, Unit } from '@berth/sdk'
 import { milliseconds, pairs, UsageError } from '../args.ts'
 import { type Context, unitOf } from '../context.ts'
 import { exitCodes, Failure } from '../failure.ts'
+import { readInput } from '../input.ts'
 import { note, printJson, write } from '../output.ts'
 import { runInTerminal } from './shell.ts'
 
@@ -51,15 +52,11 @@ export async function runIn(
 }
 
 async function standardInput(): Promise<string> {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
-    chunks.push(chunk)
-    if ((bytes += chunk.length) > MAX_INPUT)
-      throw new Failure('Standard input is longer than 1 MB.', { hint: 'berth cp, in parts' })
-  }
+  const bytes = await readInput(MAX_INPUT)
+  if (bytes.length > MAX_INPUT)
+    throw new Failure('Standard input is longer than 1 MB.', { hint: 'berth cp, in parts' })
   try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.concat(chunks))
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch {
     throw new Failure('Standard input is no UTF-8.', { hint: 'berth cp FILE UNIT:/path' })
   }

@@ -5,6 +5,7 @@ import { UsageError } from '../args.ts'
 import { changeConfig, type Profile, readConfig, writeConfig } from '../config.ts'
 import { type Context, version } from '../context.ts'
 import { Failure } from '../failure.ts'
+import { readInput } from '../input.ts'
 import { note, print, printJson, printTable } from '../output.ts'
 
 export async function login(context: Context): Promise<void> {
@@ -43,10 +44,7 @@ async function byBrowser(context: Context, url: string): Promise<Profile> {
 /** A key is no argument: those are seen by everybody on the machine. */
 async function readKey(): Promise<string> {
   if (process.stdin.isTTY) note('Paste the API key, then Enter and Ctrl-D:')
-  let text = ''
-  for await (const chunk of process.stdin as AsyncIterable<Buffer>)
-    if ((text += chunk.toString('utf8')).length > 10_000) break
-  const key = text.trim()
+  const key = (await readInput(10_000)).toString('utf8').trim()
   if (!/^[\x21-\x7e]{1,500}$/.test(key))
     throw new Failure('Standard input has no API key.', { hint: 'berth login --key < key.txt' })
   return key

@@ -4,6 +4,7 @@
 import { UsageError } from '../args.ts'
 import type { Context } from '../context.ts'
 import { Failure } from '../failure.ts'
+import { readInput } from '../input.ts'
 import { note, print, printJson, printTable, relative } from '../output.ts'
 
 export async function ls({ berth, isJson, signal }: Context): Promise<void> {
@@ -40,15 +41,12 @@ export async function rm({ args, berth, isJson, signal }: Context): Promise<void
 }
 
 /** Longer than any value may be, which the service refuses. */
-const MOST = 100_000
+const MOST = 300_000
 
 /** Without the line break that `echo` and editors add. */
 async function readValue(): Promise<string> {
   if (process.stdin.isTTY) note('Paste the value, then Enter and Ctrl-D:')
-  let text = ''
-  for await (const chunk of process.stdin as AsyncIterable<Buffer>)
-    if ((text += chunk.toString('utf8')).length > MOST) break
-  const value = text.replace(/\r?\n$/, '')
+  const value = (await readInput(MOST)).toString('utf8').replace(/\r?\n$/, '')
   if (value === '')
     throw new Failure('Standard input has no value.', { hint: 'berth secrets set NAME --host HOST < FILE' })
   return value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import codecs
 from typing import Any, Generic, List, Mapping, NamedTuple, TypeVar
 
 T = TypeVar("T")
@@ -23,6 +24,12 @@ class OutputPiece(NamedTuple):
         data: str = told["data"]
         is_base64 = told.get("encoding") == "base64"
         return OutputPiece(stream, base64.b64decode(data) if is_base64 else data.encode())
+
+
+def text_of(data: bytes, *, is_cut: bool = False) -> str:
+    """As UTF-8; bytes that are not become U+FFFD. `is_cut`: a character that the end cuts is left out."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    return decoder.decode(bytes(data), final=not is_cut)
 
 
 class Exit(NamedTuple):

@@ -2,6 +2,7 @@
 // opens a path that a unit controls (reliability rule 9). What the helper finds decides; what it answers is
 // bounded in size and time.
 
+import { boundedText } from '../../../lib/bounded-text.ts'
 import type { MachineRef } from '../../engine.ts'
 import { bytesOfText } from '../../../lib/byte-text.ts'
 import { EngineError, isEngineError } from '../../errors.ts'
@@ -65,10 +66,10 @@ export async function runHelper(
   { script, args, stdin = null, timeoutMs, late, signal, outcomes, explain }: Helped,
   onOutput: OnOutput,
 ): Promise<void> {
-  let complaint = ''
+  const said = boundedText(COMPLAINT_CHARACTERS)
   const collect: OnOutput = async (output) => {
     if (output.stream === 'stdout') return await onOutput(output)
-    complaint = (complaint + output.data.toString('utf8')).slice(0, COMPLAINT_CHARACTERS)
+    said.add(output.data)
   }
   const machine = getRunning(host, ref)
   const request = { argv: [HELPER, 'sh', '-c', script, 'file', ...args], stdin, timeoutMs }
@@ -81,6 +82,7 @@ export async function runHelper(
   if (exitCode === 0) return
   const told = outcomes?.[exitCode] ?? sharedOutcomes[exitCode]
   if (told) throw told()
+  const complaint = said.text()
   if (isFull.test(complaint)) throw new EngineError('disk_full', 'There is no room left for the file.')
   const known = explain?.(complaint) ?? refusals.find((words) => complaint.includes(words))
   // A helper that fails without output may have ended with its machine, before that end was reported.

@@ -5,6 +5,7 @@
 import { rmSync, writeSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { ReadStream } from 'node:tty'
+import { boundedText } from '../../../lib/bounded-text.ts'
 import { killProcessGroup, SAFE_PATH } from '../../../lib/process.ts'
 import type { TerminalSignal, TerminalSize } from '../../terminal.ts'
 import { waitForChild } from '../kernel/children.ts'
@@ -41,10 +42,8 @@ export function launchTerminal(launch: Launch & { size: TerminalSize }): Attempt
   const launcher = startProgram(command, commandArgs, { env: { PATH: SAFE_PATH }, stdio })
   closeFd(stderr.writeEnd)
   const complaints = openReader(stderr.readEnd)
-  let complaint = ''
-  complaints.on('data', (data: Buffer) => {
-    complaint = (complaint + data.toString('utf8')).slice(0, MAX_COMPLAINT)
-  })
+  const complaint = boundedText(MAX_COMPLAINT)
+  complaints.on('data', (data: Buffer) => complaint.add(data))
   const launched = launcher.ended.then(({ exitCode }) => exitCode ?? NOT_EXECUTABLE)
   trackLaunch(launch.launching, launched)
 
@@ -58,14 +57,14 @@ export function launchTerminal(launch: Launch & { size: TerminalSize }): Attempt
 
   const follow = async (): Promise<Outcome> => {
     const fd = await receive(listener, launched, over.signal)
-    if (fd === null) return { kind: 'not-started', complaint }
+    if (fd === null) return { kind: 'not-started', complaint: complaint.text() }
     resizeTerminal(fd, size)
     const master = new ReadStream(fd)
     master.on('error', () => {})
     over.signal.addEventListener('abort', () => master.destroy(), { once: true })
     const code = await launched
     const pid = readPid(files.pidFile)
-    if (code !== 0 || pid === null) return { kind: 'not-started', complaint }
+    if (code !== 0 || pid === null) return { kind: 'not-started', complaint: complaint.text() }
     running = { master, fd, pid }
     begun.resolve()
     if (cancelled) await launch.kill()

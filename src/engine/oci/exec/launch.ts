@@ -1,6 +1,7 @@
 // Starts one exec with its runtime (start-exec.ts), reads and writes its pipes, and waits for its outcome.
 
 import { existsSync, readFileSync } from 'node:fs'
+import { boundedText } from '../../../lib/bounded-text.ts'
 import { waitForChild } from '../kernel/children.ts'
 import { drain, feed, type OnOutput, type Pump, pump, type Reader, type Stdin } from './pipes.ts'
 import { destroyReaders, type Readers, type Start, startExec, type StartedExec } from './start-exec.ts'
@@ -187,11 +188,8 @@ async function readComplaint(stderr: Reader): Promise<string> {
 }
 
 function complaintsIn(stderr: Reader): { pump: Pump; soFar: () => string } {
-  let complaint = ''
-  const collect: OnOutput = ({ data }) => {
-    complaint = (complaint + data.toString('utf8')).slice(0, MAX_COMPLAINT)
-  }
-  return { pump: pump('stderr', stderr, collect), soFar: () => complaint }
+  const complaint = boundedText(MAX_COMPLAINT)
+  return { pump: pump('stderr', stderr, ({ data }) => complaint.add(data)), soFar: () => complaint.text() }
 }
 
 export function readPid(path: string): number | null {

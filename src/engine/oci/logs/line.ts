@@ -1,7 +1,8 @@
 // Parses a line that conmon wrote: `<RFC 3339 time> <stream> <P|F> <text>`; P marks a line that continues.
 
 export type RowHead = { stream: 'stdout' | 'stderr'; partial: boolean }
-export type ParsedLine = RowHead & { at: Date; text: string }
+/** `text`: its bytes. A character may begin in one row of a line and end in the next. */
+export type LogRow = RowHead & { at: Date; text: Buffer }
 
 const SPACE = 32
 const STDOUT = Buffer.from(' stdout ')
@@ -9,9 +10,12 @@ const STDERR = Buffer.from(' stderr ')
 const [PARTIAL, FINAL] = Buffer.from('PF')
 /** The longest time that a row begins with, and the space after it. */
 const TIME_BYTES = 41
+const HEAD = /^(\S{20,40}) (stdout|stderr) ([PF]) ?/
+const HEAD_BYTES = TIME_BYTES + 'stdout P '.length
 
-export function parseLogLine(line: string): ParsedLine | null {
-  const match = /^(\S{20,40}) (stdout|stderr) ([PF]) ?(.*)$/su.exec(line)
+/** Returns null if it is not a row. */
+export function parseLogRow(row: Buffer): LogRow | null {
+  const match = HEAD.exec(row.toString('latin1', 0, HEAD_BYTES))
   if (!match) return null
   // Nanoseconds exceed the precision of a Date.
   const at = new Date((match[1] ?? '').replace(/(\.\d{3})\d*/, '$1'))
@@ -20,11 +24,11 @@ export function parseLogLine(line: string): ParsedLine | null {
     at,
     stream: match[2] === 'stderr' ? 'stderr' : 'stdout',
     partial: match[3] === 'P',
-    text: match[4] ?? '',
+    text: row.subarray(match[0].length),
   }
 }
 
-/** The same of a row's head alone, by its bytes, which takes a fraction of the time. Null if it is not a row. */
+/** The same of a row's head alone, which takes a fraction of the time. */
 export function parseRowHead(bytes: Buffer, begin: number): RowHead | null {
   let time = begin
   while (time - begin < TIME_BYTES && bytes[time] !== SPACE) time += 1

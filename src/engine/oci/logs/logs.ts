@@ -1,19 +1,18 @@
 // A machine's log: files of conmon, run after run, each rotated into parts by renaming, so that at least the newest
-// 16 MB stay and little more (conmon's own limit would drop everything at once). A cursor is (generation, part, byte
-// offset after the line), and the beginning of an unfinished line of the other stream.
+// 16 MB stay and little more (conmon's own limit would drop everything at once).
 
 import { join } from 'node:path'
 import type { LogLine, LogQuery } from '../../engine.ts'
-import { EngineError } from '../../errors.ts'
+import { withoutBrokenStart } from '../../../lib/utf8.ts'
 import type { EngineContext } from '../context.ts'
-import type { ParsedLine } from './line.ts'
+import { type Cursor, formatCursor, parseCursor, type Stream } from './cursor.ts'
+import { newLine, NOTHING, type OpenLine, textAtEnd, withRow } from './open-line.ts'
 import { comparePosition, listParts, type Part, type Position, rowsOf, type Work } from './parts.ts'
 import { bytesBeforeEnd, findSince } from './seek.ts'
 import { beginOfUnfinished } from './unfinished.ts'
 import { watchWrites } from './writes.ts'
 
-/** `end`: the end of the last line returned; reading begins at `begin`, the start of an unfinished line. */
-type Cursor = { end: Position; begin: Position }
+const STREAMS: Stream[] = ['stdout', 'stderr']
 
 /** How soon a follower notices the end of the run, of which no file tells. */
 const FOLLOW_EVERY_MS = 200
@@ -56,7 +55,11 @@ export async function readLogs(
 
 async function cursorSince(parts: Part[], since: Date | null): Promise<Cursor | null> {
   const end = since && (await findSince(parts, since))
-  return end ? { end, begin: await beginOfUnfinished(parts, end, LINE_BYTES) } : null
+  return end ? await cursorAt(parts, end) : null
+}
+
+async function cursorAt(parts: Part[], end: Position): Promise<Cursor> {
+  return { end, isOfLine: false, cut: new Map(), ...(await beginOfUnfinished(parts, end, LINE_BYTES)) }
 }
 
 export async function* followLogs(
@@ -88,41 +91,51 @@ export async function* followLogs(
   }
 }
 
-/** An unfinished line of one stream: its text so far, and where it began. */
-type Open = { text: string; at: Date; begin: Position }
-
 /**
- * Yields lines after a cursor, each assembled from its pieces: conmon cuts long lines, the streams are mixed, and a
- * part may end within a line. After the end of the run, an unfinished line counts as a line.
+ * Yields lines after a cursor, each assembled from its rows: conmon cuts long lines, the streams are mixed, and a part
+ * may end within a line. After the end of the run, an unfinished line counts as a line.
  */
 async function* linesFrom(parts: Part[], cursor: Cursor | null, isRunning: boolean): AsyncIterable<LogLine> {
-  const open = new Map<ParsedLine['stream'], Open>()
+  const open = new Map<Stream, OpenLine>()
+  const cut = new Map(cursor?.cut)
+  const broken = new Set(cursor?.broken)
+  const isWanted = (end: Position) => cursor === null || comparePosition(end, cursor.end) > 0
+  const isReturned = (end: Position) => cursor?.isOfLine === true && comparePosition(end, cursor.end) === 0
   for (const [index, part] of parts.entries()) {
     const order =
       cursor === null ? 1 : comparePosition({ ...part, offset: 0 }, { ...cursor.begin, offset: 0 })
     if (order < 0) continue
     let end: Position = { ...part, offset: order === 0 && cursor ? cursor.begin.offset : 0 }
-    for await (const piece of rowsOf(part, end.offset)) {
-      const begin = open.get(piece.stream)?.begin ?? end
-      end = { ...part, offset: piece.end }
-      const text = (open.get(piece.stream)?.text ?? '') + piece.text
-      if (piece.partial && text.length < MAX_LINE_CHARS) {
-        open.set(piece.stream, { text, at: piece.at, begin })
+    const isKnownStart = order === 0 && cursor?.isOfLine === true
+    // What was before it in its run has been deleted.
+    if (index === 0 && part.part > 1 && end.offset === 0 && !isKnownStart)
+      STREAMS.forEach((each) => broken.add(each))
+    for await (const found of rowsOf(part, end.offset)) {
+      const { stream, partial } = found
+      const row = broken.delete(stream) ? { ...found, text: withoutBrokenStart(found.text) } : found
+      const line = withRow(open.get(stream) ?? newLine(end, cut.get(stream) ?? NOTHING), row)
+      end = { ...part, offset: row.end }
+      if (partial && line.text.length < MAX_LINE_CHARS && !isReturned(end)) {
+        open.set(stream, line)
         continue
       }
-      open.delete(piece.stream)
-      if (cursor !== null && comparePosition(end, cursor.end) <= 0) continue
-      const more = piece.partial ? { continues: true as const } : {}
-      yield { at: piece.at, stream: piece.stream, text, ...more, cursor: formatCursor(end, open) }
+      const rest = isReturned(end) ? (cut.get(stream) ?? NOTHING) : line.rest
+      cut.delete(stream)
+      if (rest.length > 0) open.set(stream, { ...newLine(end, rest), at: row.at })
+      else open.delete(stream)
+      if (!isWanted(end)) continue
+      const more = partial ? { continues: true as const } : {}
+      yield { at: row.at, stream, text: line.text, ...more, cursor: formatCursor(end, open) }
     }
     const next = parts[index + 1]
     const runIsOver = next ? next.generation !== part.generation : !isRunning
     if (!runIsOver) continue
-    for (const [stream, { text, at }] of open) {
+    broken.clear()
+    cut.clear()
+    for (const [stream, line] of open) {
       open.delete(stream)
-      if (cursor === null || comparePosition(end, cursor.end) > 0) {
-        yield { at, stream, text, cursor: formatCursor(end, open) }
-      }
+      if (!isWanted(end)) continue
+      yield { at: line.at, stream, text: textAtEnd(line), cursor: formatCursor(end, open) }
     }
   }
 }
@@ -132,7 +145,7 @@ async function newestLines(parts: Part[], limit: number, isRunning: boolean): Pr
   for (let wanted = NEWEST_BYTES; ; wanted *= 4) {
     const isAll = wanted >= bytes || wanted >= 2 * PAGE_CHARS
     const end = await bytesBeforeEnd(parts, wanted)
-    const from = wanted >= bytes ? null : { end, begin: await beginOfUnfinished(parts, end, LINE_BYTES) }
+    const from = wanted >= bytes ? null : await cursorAt(parts, end)
     let lines: LogLine[] = []
     for await (const line of linesFrom(parts, from, isRunning)) {
       lines.push(line)
@@ -141,26 +154,4 @@ async function newestLines(parts: Part[], limit: number, isRunning: boolean): Pr
     }
     if (isAll || lines.length >= limit) return lines.slice(-limit)
   }
-}
-
-function formatCursor(end: Position, open: Map<unknown, Open>): string {
-  const [begin] = [...open.values()].map((line) => line.begin).sort(comparePosition)
-  return [end, ...(begin ? [begin] : [])].map((at) => `${at.generation}.${at.part}.${at.offset}`).join('-')
-}
-
-function parseCursor(cursor: string): Cursor {
-  const positions = cursor.split('-').map(parsePosition)
-  const [end, begin = end] = positions
-  if (!end || !begin || positions.length > 2) throw badCursor()
-  return { end, begin }
-}
-
-function parsePosition(text: string): Position {
-  const match = /^(\d{1,9})\.(\d{1,9})\.(\d{1,12})$/.exec(text)
-  if (!match) throw badCursor()
-  return { generation: Number(match[1]), part: Number(match[2]), offset: Number(match[3]) }
-}
-
-function badCursor(): EngineError {
-  return new EngineError('bad_cursor', 'The cursor is not one that this machine gave.')
 }

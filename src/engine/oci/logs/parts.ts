@@ -4,13 +4,13 @@
 import { open, readdir, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { limits } from '../../../contract/limits.ts'
-import { parseLogLine, type ParsedLine } from './line.ts'
+import { type LogRow, parseLogRow } from './line.ts'
 
 export type Part = { generation: number; part: number; path: string; bytes: number; work: Work }
 export type Position = { generation: number; part: number; offset: number }
 /** The cost of reading so far. */
 export type Work = { bytes: number; rows: number }
-export type Row = ParsedLine & { end: number }
+export type Row = LogRow & { end: number }
 
 export const LINE_BREAK = 10
 /** Other work runs between two reads: this much is parsed in about a millisecond. */
@@ -33,7 +33,7 @@ export async function* rowsOf(part: Part, offset: number, readBytes = READ_BYTES
       rest = Buffer.concat([rest, buffer.subarray(0, bytesRead)])
       let begin = 0
       for (let end = rest.indexOf(LINE_BREAK); end >= 0; end = rest.indexOf(LINE_BREAK, begin)) {
-        const parsed = parseLogLine(rest.toString('utf8', begin, Math.min(end, begin + MAX_ROW_BYTES)))
+        const parsed = parseLogRow(rest.subarray(begin, Math.min(end, begin + MAX_ROW_BYTES)))
         position += end + 1 - begin
         begin = end + 1
         part.work.rows += 1

@@ -2,7 +2,7 @@
 // times, so a binary search finds a place in a log of any size.
 
 import { type FileHandle, open } from 'node:fs/promises'
-import { parseLogLine } from './line.ts'
+import { parseLogRow } from './line.ts'
 import { LINE_BREAK, type Part, type Position, rowsOf } from './parts.ts'
 
 /** Each probe reads this much: more than any two rows that conmon writes. */
@@ -84,7 +84,7 @@ function timeIn(part: Part, bytes: Buffer, from: number): Date | null {
   let begin = from
   for (let end = bytes.indexOf(LINE_BREAK, begin); end >= 0; end = bytes.indexOf(LINE_BREAK, begin)) {
     part.work.rows += 1
-    const row = parseLogLine(bytes.toString('utf8', begin, end))
+    const row = parseLogRow(bytes.subarray(begin, end))
     if (row) return row.at
     begin = end + 1
   }

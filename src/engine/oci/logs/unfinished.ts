@@ -3,7 +3,8 @@
 // use to the answer.
 
 import { open } from 'node:fs/promises'
-import { parseRowHead, type RowHead } from './line.ts'
+import type { Stream } from './cursor.ts'
+import { parseRowHead } from './line.ts'
 import { LINE_BREAK, type Part, type Position } from './parts.ts'
 
 const READ_BYTES = 64 * 1024
@@ -13,21 +14,34 @@ type Piece = { rows: Buffer; firstRow: number; at: Position }
 
 /**
  * Returns where the earliest line begins that has rows before `end` and is not finished there; `end` if all are. A line
- * that begins more than `maxBytes` before is taken to begin there.
+ * that begins more than `maxBytes` before is taken to begin there, and its stream is in `broken`.
  */
-export async function beginOfUnfinished(parts: Part[], end: Position, maxBytes: number): Promise<Position> {
-  const undecided = new Set<RowHead['stream']>(['stdout', 'stderr'])
+export async function beginOfUnfinished(
+  parts: Part[],
+  end: Position,
+  maxBytes: number,
+): Promise<{ begin: Position; broken: Set<Stream> }> {
+  const undecided = new Set<Stream>(['stdout', 'stderr'])
+  const broken = new Set<Stream>()
   let begin = end
+  let earliest = end
   for await (const { rows, firstRow, at } of piecesBefore(parts, end, maxBytes)) {
     for (let row = rowBefore(rows, rows.length); row >= firstRow; row = rowBefore(rows, row)) {
+      earliest = { ...at, offset: at.offset + row }
       const head = parseRowHead(rows, row)
       if (head === null || !undecided.has(head.stream)) continue
-      if (head.partial) begin = { ...at, offset: at.offset + row }
-      else undecided.delete(head.stream)
-      if (undecided.size === 0) return begin
+      if (head.partial) {
+        begin = earliest
+        broken.add(head.stream)
+      } else {
+        undecided.delete(head.stream)
+        broken.delete(head.stream)
+      }
+      if (undecided.size === 0) return { begin, broken }
     }
   }
-  return begin
+  if (earliest.part === 1 && earliest.offset === 0) broken.clear()
+  return { begin, broken }
 }
 
 /** Yields what lies before a position in its run, the newest first. */

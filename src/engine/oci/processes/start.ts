@@ -6,6 +6,7 @@ import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { limits } from '../../../contract/limits.ts'
+import { boundedText } from '../../../lib/bounded-text.ts'
 import { SAFE_PATH } from '../../../lib/process.ts'
 import type { MachineRef } from '../../engine.ts'
 import type { MachineProcess, ProcessRequest } from '../../process.ts'
@@ -174,12 +175,10 @@ function spawnRuntime(
   const launcher = startProgram(command, args, { env: { PATH: SAFE_PATH }, stdio: [stdin, ...outputs] })
   for (const fd of [stdin, own?.writeEnd ?? null]) if (fd !== null) closeFd(fd)
   const messages = own && openReader(own.readEnd)
-  let said = ''
-  messages?.on('data', (data: Buffer) => {
-    said = (said + data.toString('utf8')).slice(0, COMPLAINT_BYTES)
-  })
+  const said = boundedText(COMPLAINT_BYTES)
+  messages?.on('data', (data: Buffer) => said.add(data))
   const complaint = () => {
-    if (!runtime.execDetaches) return said
+    if (!runtime.execDetaches) return said.text()
     const read: unknown = readers.outputs[1]?.socket.read()
     return Buffer.isBuffer(read) ? read.toString('utf8', 0, COMPLAINT_BYTES) : ''
   }

@@ -6,6 +6,7 @@ import { open, readdir, rm } from 'node:fs/promises'
 import { Socket } from 'node:net'
 import { basename, dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { boundedText } from '../../../lib/bounded-text.ts'
 import { killProcessGroup, SAFE_PATH } from '../../../lib/process.ts'
 import type { RunPaths } from '../paths.ts'
 import type { Runtime } from './runtime.ts'
@@ -165,19 +166,19 @@ function conmonArgs(
 function readReport(fd: number, timeoutMs: number, signal: AbortSignal): Promise<string> {
   return new Promise((resolve) => {
     const socket = new Socket({ fd, readable: true, writable: false })
-    let text = ''
+    const report = boundedText(MAX_REPORT_BYTES)
     const finish = () => {
       clearTimeout(timer)
       signal.removeEventListener('abort', finish)
       socket.destroy()
-      resolve(text)
+      resolve(report.text())
     }
     const timer = setTimeout(finish, timeoutMs)
     signal.addEventListener('abort', finish, { once: true })
     if (signal.aborted) finish()
     socket.on('data', (chunk: Buffer) => {
-      text += chunk.toString('utf8')
-      if (text.includes('\n') || text.length > MAX_REPORT_BYTES) finish()
+      report.add(chunk)
+      if (chunk.includes('\n') || report.text().length === MAX_REPORT_BYTES) finish()
     })
     socket.on('end', finish)
     socket.on('error', finish)

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Any, Iterator, Mapping, Sequence
 
 from .._calls import DEFAULT_WAIT, MAX_WAIT, Call, without_none
-from .._pieces import Exit, OutputPiece
+from .._pieces import Exit, OutputPiece, text_of
 from .._shell import argv_of
 from ..errors import CommandFailedError, ConnectionFailedError, ExecResult
 from .transport import Transport
@@ -92,11 +92,11 @@ def execute(transport: Transport, call: Call, *, check: bool) -> ExecResult:
 
 def _collect(command: Command) -> ExecResult:
     kept = {"stdout": bytearray(), "stderr": bytearray()}
-    truncated = False
+    cut = {"stdout": False, "stderr": False}
     for piece in command:
         room = _MAX_BYTES - len(kept[piece.stream])
-        truncated = truncated or len(piece.data) > room
+        cut[piece.stream] = cut[piece.stream] or len(piece.data) > room
         kept[piece.stream] += piece.data[:room]
     exit_code, timed_out = command.wait()
-    stdout, stderr = (bytes(kept[name]).decode("utf-8", "replace") for name in ("stdout", "stderr"))
-    return ExecResult(exit_code, stdout, stderr, timed_out, truncated)
+    stdout, stderr = (text_of(kept[name], is_cut=cut[name]) for name in ("stdout", "stderr"))
+    return ExecResult(exit_code, stdout, stderr, timed_out, any(cut.values()))
