@@ -279,7 +279,7 @@ describe('the commands for stacks, recipes, usage and records', () => {
       { name: unit.name, state: 'running', cpus: expect.any(Number), run: { pids: { limit: 1024 } } },
     ])
     expect((await berth(['stats'])).stdout).toMatch(
-      /^NAME\tSTATE\tCPU.*\n.*\trunning\t\d+% of 50%\t24 MB of 512 MB\t/,
+      /^NAME\tSTATE\tCPU.*\n.*\trunning\t\d+% of 50%\t24 MiB of 512 MiB\t/,
     )
     expect(await berth(['stats', '-f'])).toMatchObject({ code: 2 })
     await berth(['rm', unit.name])

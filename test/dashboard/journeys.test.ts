@@ -5,6 +5,7 @@ import type { Page } from 'playwright-core'
 import type { Unit } from '../../src/contract/unit.ts'
 import { DAY, HOUR, MINUTE } from '../../src/lib/clock.ts'
 import type { Usage } from '../../src/contract/usage.ts'
+import { euros } from '../../src/lib/money.ts'
 import { accessibilityFaults } from '../support/axe.ts'
 import { type DashboardFixture, startDashboard } from '../support/dashboard.ts'
 import { makeKey, makeTeam, makeUnit } from '../support/make.ts'
@@ -135,7 +136,6 @@ it('the bill says what each day cost, for which units and agents, and what it wi
   await page.getByRole('link', { name: 'Spend' }).click()
   const { body } = await service.call<Usage>('GET', '/v1/usage?days=30&by=unit', { key: team.key })
   expect(body.totalCents).toBeGreaterThan(0)
-  const euros = (cents: number) => `€${(cents / 100).toFixed(2)}`
   await page.getByText(`: ${euros(body.totalCents)}`).waitFor()
   await page.getByRole('row', { name: /large 2\.0/ }).waitFor()
   const rows = page.getByRole('table', { name: 'Cost of each' }).getByRole('row')
@@ -153,16 +153,16 @@ it('the bill says what each day cost, for which units and agents, and what it wi
   await context.close()
 }, 120_000)
 
-it('a cost below a cent is said in words, with its digits in the tooltip', async () => {
+it('a cost below a hundredth of a cent is said in words, with its digits in the tooltip', async () => {
   const { service } = dashboard
   const team = await makeTeam(service)
   const unit = await makeUnit(service, team, { name: 'web', size: 'small', sleep: 'never' })
   service.clock.advance(MINUTE)
   const { page, context } = await dashboard.open(team, '/t')
-  const cost = page.getByRole('row', { name: /web/ }).getByText('< €0.01')
+  const cost = page.getByRole('row', { name: /web/ }).getByText('< €0.0001')
   expect(await cost.getAttribute('title')).toMatch(/^€0\.0000\d+$/)
   await page.goto(`${page.url()}/${unit.id}`)
-  await page.getByText('small · less than €0.01 so far').waitFor()
+  await page.getByText('small · less than €0.0001 so far').waitFor()
   await context.close()
 }, 120_000)
 

@@ -2,6 +2,7 @@
 // in a table on a terminal; everywhere else it is unchanged.
 
 import type { WriteStream } from 'node:tty'
+import { byteSize } from '../../../src/lib/byte-size.ts'
 
 /** Decided by NO_COLOR, FORCE_COLOR and whether the output is a terminal. */
 export function hasColour(stream: { isTTY?: boolean }): boolean {
@@ -101,11 +102,6 @@ const STATE_COLOURS: Record<string, Colour> = {
 
 export const stateCell = (state: string): Cell => ({ text: state, colour: STATE_COLOURS[state] ?? 'yellow' })
 
-export function euros(exactCents: number): string {
-  const cents = Math.abs(exactCents) < 0.005 ? 0 : exactCents
-  return `€${(cents / 100).toFixed(cents !== 0 && Math.abs(cents) < 1 ? 4 : 2)}`
-}
-
 /** "in 14m", "2h ago", or "now". */
 export function relative(time: string | null): string {
   if (time === null) return '-'
@@ -131,7 +127,7 @@ export function progress(what: string, total: number): Progress {
   const stream: WriteStream = process.stderr
   if (!stream.isTTY || process.env.TERM === 'dumb') return { add: () => {}, end: () => {} }
   let done = 0
-  const show = () => stream.write(`\r${megabytes(done)} of ${megabytes(total)} ${what}\u001b[K`)
+  const show = () => stream.write(`\r${byteSize(done)} of ${byteSize(total)} ${what}\u001b[K`)
   const timer = setInterval(show, 120)
   return {
     add: (bytes) => void (done += bytes),
@@ -141,15 +137,6 @@ export function progress(what: string, total: number): Progress {
     },
   }
 }
-
-/** "512 MB", in steps of 1024. */
-export function bytes(count: number): string {
-  const step = count < 1024 ? 0 : Math.min(4, Math.floor(Math.log2(count) / 10))
-  const value = count / 1024 ** step
-  return `${value.toFixed(step > 0 && value < 9.95 ? 1 : 0)} ${['B', 'kB', 'MB', 'GB', 'TB'][step]}`
-}
-
-const megabytes = (bytes: number) => `${(bytes / 1_048_576).toFixed(1)} MB`
 
 /** Shows a spinner on a terminal; prints nothing otherwise. */
 export async function waiting<T>(what: string, work: Promise<T>): Promise<T> {

@@ -2,6 +2,7 @@
 // text to copy is selected by one click.
 
 import type { Agent } from '../../contract/agent.ts'
+import { euros } from '../../lib/money.ts'
 import { escapeHtml } from './html.ts'
 
 type Way = { client: string; note: string; paste: (url: string) => string }
@@ -50,7 +51,7 @@ export function connectedMarkup(agents: readonly Agent[]): string {
   const rows = agents.map(
     ({ id, name, client, policy, lastUsedAt }) => `
 <li><p><b><bdi>${escapeHtml(name)}</bdi></b>${client?.name && client.name !== name ? ` (<bdi>${escapeHtml(client.name)}</bdi>)` : ''}<br>
-<small>at most ${policy.maxConcurrentUnits} ${policy.maxConcurrentUnits === 1 ? 'unit' : 'units'} at once, €${(policy.dailySpendCapCents / 100).toFixed(2)} a day · ${lastUsedAt === null ? 'not used yet' : `last used ${escapeHtml(lastUsedAt.slice(0, 16).replace('T', ' '))} UTC`}</small></p>
+<small>at most ${policy.maxConcurrentUnits} ${policy.maxConcurrentUnits === 1 ? 'unit' : 'units'} at once, ${euros(policy.dailySpendCapCents)} a day · ${lastUsedAt === null ? 'not used yet' : `last used ${escapeHtml(lastUsedAt.slice(0, 16).replace('T', ' '))} UTC`}</small></p>
 <form method="post" action="/account/agents/${encodeURIComponent(id)}/revoke"><button class="danger" aria-label="Revoke ${escapeHtml(name)}">Revoke</button></form></li>`,
   )
   return `

@@ -1,15 +1,15 @@
 // The sentence about cost and sleep in the answer to a create (spec 2.5).
 
-import { toCents } from '../../lib/money.ts'
+import { centDigits, euroDigits, toCents } from '../../lib/money.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
 import { HOURS_OF_A_MONTH, sizeNanoCentsPerHour, volumeNanoCentsPerGbHour } from './prices.ts'
 
 type Priced = Pick<UnitRecord, 'size' | 'sleep' | 'spec'>
 
 export function costLine(units: Priced[]): string {
-  const perHour = toCents(perHourOf(units))
+  const perHour = centDigits(toCents(perHourOf(units)))
   const sizes = units.map((unit) => unit.size).join(', ')
-  const price = `${perHour} euro ${perHour === 1 ? 'cent' : 'cents'} an hour while running (${sizes})`
+  const price = `${perHour} euro ${perHour === '1' ? 'cent' : 'cents'} an hour while running (${sizes})`
   const windows = [...new Set(units.map((unit) => unit.sleep))]
   const sleeps = windows.map((window) =>
     sleepSentence(
@@ -27,14 +27,14 @@ function perHourOf(units: Priced[]): bigint {
 function volumeSentence(units: Priced[]): string[] {
   const gb = units.reduce((sum, { spec }) => sum + (spec.volume?.gb ?? 0), 0)
   if (gb === 0) return []
-  const perMonth = toCents(volumeNanoCentsPerGbHour * BigInt(gb * HOURS_OF_A_MONTH))
+  const perMonth = centDigits(toCents(volumeNanoCentsPerGbHour * BigInt(gb * HOURS_OF_A_MONTH)))
   return [`Volumes of ${gb} GB: ${perMonth} euro cents for 30 days, awake or asleep, until destroyed.`]
 }
 
 function sleepSentence(window: string, units: Priced[]): string {
   if (window === 'never') {
-    const perMonth = toCents(perHourOf(units) * BigInt(HOURS_OF_A_MONTH)) / 100
-    return `Never sleeps: about ${perMonth.toFixed(2)} euros for 30 days.`
+    const perMonth = toCents(perHourOf(units) * BigInt(HOURS_OF_A_MONTH))
+    return `Never sleeps: about ${euroDigits(perMonth)} euros for 30 days.`
   }
   return `Sleeps after ${inWords(window)} without use; asleep it costs nothing for compute, keeps its disk and wakes on its next use.`
 }

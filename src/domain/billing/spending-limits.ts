@@ -3,7 +3,7 @@
 
 import { paymentRequired, quotaExceeded } from '../../contract/errors.ts'
 import { DAY, HOUR, SECOND } from '../../lib/clock.ts'
-import { toCents, toNanoCents } from '../../lib/money.ts'
+import { centDigits, toCents, toNanoCents } from '../../lib/money.ts'
 import type { Spending } from '../../store/spending.ts'
 
 /**
@@ -48,6 +48,6 @@ function lasts(nanoCents: bigint | null, perHour: bigint): boolean {
 }
 
 function inCents(cents: number): string {
-  const text = cents.toFixed(2).replace(/\.?0+$/, '')
+  const text = centDigits(cents)
   return `${text} euro ${text === '1' ? 'cent' : 'cents'}`
 }

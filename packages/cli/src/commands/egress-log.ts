@@ -3,7 +3,8 @@
 import type { Contract } from '@berth/sdk'
 import { wholeNumber } from '../args.ts'
 import { type Context, unitOf } from '../context.ts'
-import { bytes, type Cell, note, print, printJson, printTable, write } from '../output.ts'
+import { byteSize } from '../../../../src/lib/byte-size.ts'
+import { type Cell, note, print, printJson, printTable, write } from '../output.ts'
 
 export async function log(context: Context): Promise<number> {
   const { args, isJson, signal } = context
@@ -53,7 +54,7 @@ function rowOf(line: Contract.EgressLogLine): Cell[] {
     { text: decision, colour: decision === 'refused' ? 'red' : 'green' },
     port === null ? where : `${where}:${port}`,
     `${count}`,
-    decision === 'refused' ? '-' : `${bytes(bytesIn)} / ${bytes(bytesOut)}`,
+    decision === 'refused' ? '-' : `${byteSize(bytesIn)} / ${byteSize(bytesOut)}`,
     reason,
   ]
 }

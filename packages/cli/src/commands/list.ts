@@ -2,7 +2,8 @@
 
 import { oneOf } from '../args.ts'
 import { type Context, stackNameOf, unitOf } from '../context.ts'
-import { euros, print, printJson, printTable, relative, stateCell } from '../output.ts'
+import { euros } from '../../../../src/lib/money.ts'
+import { print, printJson, printTable, relative, stateCell } from '../output.ts'
 
 const states = [
   'creating',

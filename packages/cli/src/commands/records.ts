@@ -3,7 +3,8 @@
 import type { Contract } from '@berth/sdk'
 import { oneOf, wholeNumber } from '../args.ts'
 import type { Context } from '../context.ts'
-import { type Cell, euros, print, printJson, printTable, relative } from '../output.ts'
+import { euros } from '../../../../src/lib/money.ts'
+import { type Cell, print, printJson, printTable, relative } from '../output.ts'
 
 export async function usage(context: Context): Promise<void> {
   const days = context.args.text('days')

@@ -3,7 +3,8 @@
 import type { Contract, Unit } from '@berth/sdk'
 import { UsageError } from '../args.ts'
 import { type Context, unitOf } from '../context.ts'
-import { bytes, type Cell, printJson, printTable, stateCell, write } from '../output.ts'
+import { byteSize } from '../../../../src/lib/byte-size.ts'
+import { type Cell, printJson, printTable, stateCell, write } from '../output.ts'
 
 type Metrics = Contract.UnitMetrics
 /** `cpus`: how many processors it used between two samples; null where it does not run. */
@@ -67,11 +68,11 @@ function rowOf({ unit, metrics, cpus }: Sample): Cell[] {
     unit.name,
     stateCell(metrics.state),
     run && cpus !== null ? `${(100 * cpus).toFixed(0)}% of ${run.cpu.limitCpus * 100}%` : '-',
-    run ? `${bytes(run.memory.usedBytes)} of ${bytes(run.memory.limitBytes)}` : '-',
+    run ? `${byteSize(run.memory.usedBytes)} of ${byteSize(run.memory.limitBytes)}` : '-',
     run ? `${run.pids.count} of ${run.pids.limit}` : '-',
-    run?.network ? `${bytes(run.network.receivedBytes)} / ${bytes(run.network.sentBytes)}` : '-',
-    run?.io ? `${bytes(run.io.readBytes)} / ${bytes(run.io.writtenBytes)}` : '-',
-    `${disk.usedBytes === null ? '?' : bytes(disk.usedBytes)} of ${bytes(disk.limitBytes)}`,
+    run?.network ? `${byteSize(run.network.receivedBytes)} / ${byteSize(run.network.sentBytes)}` : '-',
+    run?.io ? `${byteSize(run.io.readBytes)} / ${byteSize(run.io.writtenBytes)}` : '-',
+    `${disk.usedBytes === null ? '?' : byteSize(disk.usedBytes)} of ${byteSize(disk.limitBytes)}`,
   ]
 }
 

@@ -13,7 +13,8 @@ import { useTeam } from '../shell/team-context.ts'
 import { Button, buttonClass } from '../ui/button.tsx'
 import { Copied } from '../ui/copy.tsx'
 import { Confirm } from '../ui/dialog.tsx'
-import { money, Money, Time } from '../ui/format.tsx'
+import { euros } from '../../../../src/lib/money.ts'
+import { Money, Time } from '../ui/format.tsx'
 import { Card, Empty, Failure, KeyValue, PageHead, Skeleton } from '../ui/page-parts.tsx'
 import { tell, tellError } from '../ui/toast.tsx'
 import { usedBy } from './agent-use.ts'
@@ -71,7 +72,7 @@ function noteOf(agent: Contract.Agent) {
   return (
     <>
       <span>
-        <Money cents={spentTodayCents} /> of {money(dailySpendCapCents)} today
+        <Money cents={spentTodayCents} /> of {euros(dailySpendCapCents)} today
       </span>
       <span>
         {liveUnits} of {maxConcurrentUnits} units

@@ -8,7 +8,8 @@ import { agentsQuery } from '../api/team-queries.ts'
 import { useTeam } from '../shell/team-context.ts'
 import { buttonClass } from '../ui/button.tsx'
 import { type Column, DataTable } from '../ui/data-table.tsx'
-import { money, Money, Time } from '../ui/format.tsx'
+import { euros } from '../../../../src/lib/money.ts'
+import { Money, Time } from '../ui/format.tsx'
 import { Meter } from '../ui/meter.tsx'
 import { Empty, Failure, PageHead, Skeleton } from '../ui/page-parts.tsx'
 import { usedBy } from './agent-use.ts'
@@ -86,12 +87,12 @@ function kindOf({ kind, prefix, agent }: Agent) {
 function Today({ agent }: { agent: Agent }) {
   const cap = (agent.policy as Policy).dailySpendCapCents
   const spent = usedBy(agent).spentTodayCents
-  if (spent === null) return `at most ${money(cap)}`
+  if (spent === null) return `at most ${euros(cap)}`
   return (
     <span className={styles.today}>
-      <Meter value={spent} max={cap} label={`${money(spent)} of ${money(cap)} spent today`} />
+      <Meter value={spent} max={cap} label={`${euros(spent)} of ${euros(cap)} spent today`} />
       <span>
-        <Money cents={spent} /> of {money(cap)}
+        <Money cents={spent} /> of {euros(cap)}
       </span>
     </span>
   )

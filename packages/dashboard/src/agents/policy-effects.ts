@@ -1,7 +1,7 @@
 // What a change of a policy does, in words, before it is saved. What it stops is asked of the service (use-dry-run.ts).
 
 import type { Contract } from '@berth/sdk'
-import { money } from '../ui/format.tsx'
+import { euros } from '../../../../src/lib/money.ts'
 import type { Use } from './agent-use.ts'
 import type { Policy, PolicyField } from './policy-text.ts'
 
@@ -15,10 +15,10 @@ export function effectsOf(
   const { spentTodayCents: spent, liveUnits: live } = use
   if (changed.includes('dailySpendCapCents') && spent !== null) {
     if (after.dailySpendCapCents <= spent)
-      effects.push(`It has spent ${money(spent)} today, and runs nothing more until 00:00 UTC.`)
+      effects.push(`It has spent ${euros(spent)} today, and runs nothing more until 00:00 UTC.`)
     else if (before.dailySpendCapCents <= spent)
       effects.push(
-        `Its units that the cap stopped go on: ${money(after.dailySpendCapCents - spent)} are left for today.`,
+        `Its units that the cap stopped go on: ${euros(after.dailySpendCapCents - spent)} are left for today.`,
       )
   }
   if (changed.includes('maxConcurrentUnits') && live !== null && after.maxConcurrentUnits < live)

@@ -9,7 +9,7 @@ import {
   egressTextsOf,
   isOpen,
 } from '../egress/egress-text.ts'
-import { money } from '../ui/format.tsx'
+import { euros } from '../../../../src/lib/money.ts'
 
 export type Policy = {
   [Field in Exclude<keyof Contract.Policy, 'egress'>]-?: Exclude<Contract.Policy[Field], undefined>
@@ -121,7 +121,7 @@ export function partOf(policy: Policy, fields: readonly PolicyField[]): Contract
 export function shortSentence(policy: Policy): string {
   const parts = [
     units(policy.maxConcurrentUnits),
-    `${money(policy.dailySpendCapCents)} a day`,
+    `${euros(policy.dailySpendCapCents)} a day`,
     sizesText(policy.allowedSizes),
     registriesText(policy.allowedRegistries, 1),
   ]
@@ -136,7 +136,7 @@ export function sentence(policy: Policy): string {
   const idle =
     policy.maxSleep === 'never' ? 'may idle for as long as it likes' : `idles for ${policy.maxSleep} at most`
   const until = policy.expiresAt === null ? 'until you revoke it' : `until ${dayOf(policy.expiresAt)}`
-  return `May run ${units(policy.maxConcurrentUnits)} at once and spend ${money(policy.dailySpendCapCents)} a day; ${sizesText(policy.allowedSizes)}; images from ${registriesText(policy.allowedRegistries, 3)}; each unit ${idle}, reaches ${egressText(policy.egress)}, and uses ${secretsText(policy.allowedSecrets)}; ${until}.`
+  return `May run ${units(policy.maxConcurrentUnits)} at once and spend ${euros(policy.dailySpendCapCents)} a day; ${sizesText(policy.allowedSizes)}; images from ${registriesText(policy.allowedRegistries, 3)}; each unit ${idle}, reaches ${egressText(policy.egress)}, and uses ${secretsText(policy.allowedSecrets)}; ${until}.`
 }
 
 /** What one field says, to compare two of them. */
@@ -145,7 +145,7 @@ export function fieldText(policy: Policy, field: PolicyField): string {
     case 'maxConcurrentUnits':
       return units(policy.maxConcurrentUnits)
     case 'dailySpendCapCents':
-      return `${money(policy.dailySpendCapCents)} a day`
+      return `${euros(policy.dailySpendCapCents)} a day`
     case 'allowedSizes':
       return sizesText(policy.allowedSizes)
     case 'allowedRegistries':

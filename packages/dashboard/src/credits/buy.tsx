@@ -9,7 +9,7 @@ import { explain } from '../api/explain.ts'
 import { useTeam } from '../shell/team-context.ts'
 import { Button } from '../ui/button.tsx'
 import { Field, inputClass } from '../ui/field.tsx'
-import { money } from '../ui/format.tsx'
+import { euros } from '../../../../src/lib/money.ts'
 import { tellError } from '../ui/toast.tsx'
 import styles from './credits.module.css'
 
@@ -21,7 +21,7 @@ export function Buy() {
   const cents = centsOf(text)
   const fault =
     cents === null || cents < min || cents > max
-      ? `From ${money(min)} to ${money(max)}, such as 20.00.`
+      ? `From ${euros(min)} to ${euros(max)}, such as 20.00.`
       : undefined
   const buy = async () => {
     setBusy(true)

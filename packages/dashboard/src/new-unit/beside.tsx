@@ -3,7 +3,7 @@
 import type { Contract } from '@berth/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { pricingQuery } from '../api/queries.ts'
-import { rate } from '../ui/format.tsx'
+import { amount, rate } from '../ui/format.tsx'
 import { Card } from '../ui/page-parts.tsx'
 import { SameAsCode } from '../ui/same-as-code.tsx'
 import { codeOf, languages } from './code.ts'
@@ -21,7 +21,7 @@ export function Beside({ body }: { body: Contract.CreateFromSpec }) {
         <p className={styles.note}>
           {price === undefined
             ? '…'
-            : `${rate(price.centsPerHour)} while it runs, and nothing while it sleeps${gb > 0 ? `; ${aDay.toFixed(2)} cents a day for its volume` : ''}.`}
+            : `${rate(price.centsPerHour)} while it runs, and nothing while it sleeps${gb > 0 ? `; ${amount(aDay)} a day for its volume` : ''}.`}
         </p>
       </Card>
       <SameAsCode languages={languages} codeIn={(language) => codeOf(language, location.origin, body)} />

@@ -7,7 +7,7 @@ import type { Explained } from '../api/explain.ts'
 import { pricingQuery } from '../api/queries.ts'
 import { Button } from '../ui/button.tsx'
 import { Field, inputClass, Select } from '../ui/field.tsx'
-import { rate } from '../ui/format.tsx'
+import { amount, rate } from '../ui/format.tsx'
 import { Card, Failure, PageHead } from '../ui/page-parts.tsx'
 import { SameAsCode } from '../ui/same-as-code.tsx'
 import { ParamField } from './param-field.tsx'
@@ -141,7 +141,7 @@ function Makes({ recipe }: { recipe: Contract.Recipe }) {
       </ul>
       <p className={styles.note}>
         {pricing &&
-          `${rate(cents)} while it runs${gb > 0 ? `, and ${aDay.toFixed(2)} cents a day for its volume` : ''}. `}
+          `${rate(cents)} while it runs${gb > 0 ? `, and ${amount(aDay)} a day for its volume` : ''}. `}
         {recipe.outputs.length > 0 && `It tells ${recipe.outputs.map((output) => output.name).join(', ')}.`}
       </p>
     </Card>

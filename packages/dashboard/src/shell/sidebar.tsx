@@ -6,7 +6,8 @@ import Anchor from 'lucide-react/icons/anchor'
 import ChevronDown from 'lucide-react/icons/chevron-down'
 import Search from 'lucide-react/icons/search'
 import { moneyQuery } from '../api/queries.ts'
-import { money, Money } from '../ui/format.tsx'
+import { euros } from '../../../../src/lib/money.ts'
+import { Money } from '../ui/format.tsx'
 import { Menu } from '../ui/menu.tsx'
 import { useKeys } from './keys.ts'
 import { nav } from './nav.ts'
@@ -93,7 +94,7 @@ function Today() {
           <b>
             <Money cents={data.spentTodayCents} />
           </b>
-          {data.capCents !== null && ` of ${money(data.capCents)}`}
+          {data.capCents !== null && ` of ${euros(data.capCents)}`}
           <br />
           Credits <Money cents={data.creditBalanceCents} />
         </>

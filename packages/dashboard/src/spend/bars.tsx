@@ -2,7 +2,8 @@
 
 import type { Contract } from '@berth/sdk'
 import { useState } from 'react'
-import { Money, money } from '../ui/format.tsx'
+import { euros } from '../../../../src/lib/money.ts'
+import { Money } from '../ui/format.tsx'
 import styles from './spend.module.css'
 
 const WIDTH = 960
@@ -14,7 +15,7 @@ export function Bars({ days }: { days: Contract.Usage['days'] }) {
   const top = Math.max(...days.map(({ costCents }) => costCents), 1e-9)
   const step = WIDTH / days.length
   const day = days[at]
-  const said = day === undefined ? '' : `${sayDate(day.date)}: ${money(day.costCents)}`
+  const said = day === undefined ? '' : `${sayDate(day.date)}: ${euros(day.costCents)}`
   return (
     <div className={styles.plot}>
       <div

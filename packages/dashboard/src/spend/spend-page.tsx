@@ -14,7 +14,8 @@ import { Button, buttonClass } from '../ui/button.tsx'
 import { DataTable } from '../ui/data-table.tsx'
 import { download } from '../ui/download.ts'
 import { Select } from '../ui/field.tsx'
-import { money, Money } from '../ui/format.tsx'
+import { euros } from '../../../../src/lib/money.ts'
+import { Money } from '../ui/format.tsx'
 import { Card, Empty, Failure, PageHead, Skeleton } from '../ui/page-parts.tsx'
 import { Bars } from './bars.tsx'
 import { Parts } from './parts.tsx'
@@ -165,7 +166,7 @@ function Near({ agents }: { agents: readonly Contract.Agent[] }) {
             <Link to="/t/$team/agents/$id" params={{ team: team.slug, id: agent.id }}>
               <bdi>{agent.name}</bdi>
             </Link>{' '}
-            has spent <Money cents={spent} /> of {money(cap)} today
+            has spent <Money cents={spent} /> of {euros(cap)} today
             {spent >= cap ? ': its units go on after 00:00 UTC, or once its limit is raised.' : '.'}
           </li>
         )

@@ -1,54 +1,25 @@
-// Money, time and sizes as people read them. The exact value is in the tooltip.
+// Money and time as people read them. The exact value is in the tooltip.
 
 import { useSyncExternalStore } from 'react'
+import { centDigits, euros, exactEuros } from '../../../../src/lib/money.ts'
 
-/** `€0.84`. A cent that is not whole is `less than €0.01`; only a balance goes below nothing. */
-export function money(exactCents: number, less = 'less than'): string {
-  const cents = isNothing(exactCents) ? 0 : exactCents
-  if (cents > 0 && cents < 1) return `${less} €0.01`
-  if (cents < 0 && cents > -1) return 'just below €0.00'
-  return euros(cents)
-}
-
-const isNothing = (cents: number) => Math.abs(cents) < 1e-6
-
-// Made once: a formatter costs more than what it formats.
-const digits = {
-  some: new Intl.NumberFormat('en', { minimumFractionDigits: 2, maximumFractionDigits: 2 }),
-  all: new Intl.NumberFormat('en', { minimumFractionDigits: 2, maximumFractionDigits: 8 }),
-  none: new Intl.NumberFormat('en'),
-}
-
-const euros = (cents: number, shown = digits.some) =>
-  `${cents < 0 ? '−' : ''}€${shown.format(Math.abs(cents) / 100)}`
+const whole = new Intl.NumberFormat('en')
 
 /** `10,000`. */
-export const count = (number: number) => digits.none.format(number)
+export const count = (number: number) => whole.format(number)
 
-/** An amount with all its digits in the tooltip. `short` is for columns: `< €0.01`. */
+/** An amount with all its digits in the tooltip. `short` is for columns: `< €0.0001`. */
 export function Money({ cents, short = false }: { cents: number; short?: boolean }) {
-  const text = money(cents, short ? '<' : undefined)
-  const exact = euros(isNothing(cents) ? 0 : cents, digits.all)
+  const text = euros(cents, short ? '<' : undefined)
+  const exact = exactEuros(cents)
   return <span title={exact === text ? undefined : exact}>{text}</span>
 }
 
 /** `0.5 cents an hour`. */
-export function rate(centsPerHour: number): string {
-  return centsPerHour >= 100
-    ? `${money(centsPerHour)} an hour`
-    : `${Number(centsPerHour.toFixed(2))} cents an hour`
-}
+export const rate = (centsPerHour: number) => `${amount(centsPerHour)} an hour`
 
-export function bytes(count: number): string {
-  const units = ['B', 'kB', 'MB', 'GB', 'TB']
-  let value = count
-  let at = 0
-  while (value >= 1000 && at < units.length - 1) {
-    value /= 1024
-    at += 1
-  }
-  return `${at === 0 ? value : value.toFixed(value < 10 ? 1 : 0)} ${units[at]}`
-}
+/** `0.5 cents`, and from a euro on `€1.50`. */
+export const amount = (cents: number) => (cents >= 100 ? euros(cents) : `${centDigits(cents)} cents`)
 
 /** `3 s`, `14 min`, `2 h`, `5 days`. */
 export function span(ms: number): string {

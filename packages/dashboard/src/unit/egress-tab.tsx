@@ -8,7 +8,8 @@ import { explain } from '../api/explain.ts'
 import { useHere } from '../shell/team-context.ts'
 import { Button } from '../ui/button.tsx'
 import { type Column, DataTable } from '../ui/data-table.tsx'
-import { bytes, Time } from '../ui/format.tsx'
+import { byteSize } from '../../../../src/lib/byte-size.ts'
+import { Time } from '../ui/format.tsx'
 import { Card, Failure, Skeleton } from '../ui/page-parts.tsx'
 import { tell } from '../ui/toast.tsx'
 import { EgressForm } from './egress-form.tsx'
@@ -121,7 +122,7 @@ const columns: readonly Column<Line>[] = [
 ]
 
 function bytesOf({ decision, protocol }: Line, count: number): string {
-  return decision === 'refused' || protocol === 'dns' ? '–' : bytes(count)
+  return decision === 'refused' || protocol === 'dns' ? '–' : byteSize(count)
 }
 
 function Log({

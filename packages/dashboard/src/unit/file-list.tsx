@@ -9,7 +9,8 @@ import { useState } from 'react'
 import { useTeam } from '../shell/team-context.ts'
 import { Button } from '../ui/button.tsx'
 import { DataTable } from '../ui/data-table.tsx'
-import { bytes, Time } from '../ui/format.tsx'
+import { byteSize } from '../../../../src/lib/byte-size.ts'
+import { Time } from '../ui/format.tsx'
 import { createMenu, MenuTrigger, SharedMenu } from '../ui/menu.tsx'
 import { FILE_BYTES, pathIn } from './file-calls.ts'
 import type { Taken } from './use-take-home.ts'
@@ -74,7 +75,7 @@ export function FileList({
           },
           {
             head: 'Size',
-            cell: (entry) => (entry.type === 'file' ? bytes(entry.bytes) : ''),
+            cell: (entry) => (entry.type === 'file' ? byteSize(entry.bytes) : ''),
             kind: 'number',
           },
           {

@@ -6,7 +6,7 @@ import { explain } from '../api/explain.ts'
 import { useTeam } from '../shell/team-context.ts'
 import { buttonClass } from '../ui/button.tsx'
 import { Code } from '../ui/copy.tsx'
-import { bytes } from '../ui/format.tsx'
+import { byteSize } from '../../../../src/lib/byte-size.ts'
 import { Failure, Skeleton } from '../ui/page-parts.tsx'
 import { fileQuery, nameOf, type Place, textOf } from './file-calls.ts'
 import { useUnit } from './unit-context.ts'
@@ -26,7 +26,7 @@ export function FileText({ place, path, directory }: { place: Place; path: strin
         <h2 className={styles.title}>
           <bdi>{nameOf(path)}</bdi>
         </h2>
-        <span className={styles.quiet}>{data && bytes(data.length)}</span>
+        <span className={styles.quiet}>{data && byteSize(data.length)}</span>
         <Link
           to="/t/$team/units/$id/files"
           params={{ team: slug, id }}

@@ -3,7 +3,8 @@
 import { type ReactNode, useMemo, useState } from 'react'
 import { explain } from '../api/explain.ts'
 import { useTeam } from '../shell/team-context.ts'
-import { bytes, span } from '../ui/format.tsx'
+import { byteSize } from '../../../../src/lib/byte-size.ts'
+import { span } from '../ui/format.tsx'
 import { Failure, Skeleton } from '../ui/page-parts.tsx'
 import { type Point, pointsOf } from './metric-points.ts'
 import { Plot, type Series } from './plot.tsx'
@@ -24,7 +25,7 @@ type Figure = {
 }
 
 const percent = (cpus: number) => `${(cpus * 100).toFixed(cpus < 0.0995 ? 1 : 0)}%`
-const aSecond = (count: number | null) => (count === null ? '–' : `${bytes(Math.round(count))}/s`)
+const aSecond = (count: number | null) => (count === null ? '–' : `${byteSize(Math.round(count))}/s`)
 const most = (points: readonly Point[], ...of: ((point: Point) => number | null)[]) =>
   Math.max(0, ...points.flatMap((point) => of.map((each) => each(point) ?? 0)))
 
@@ -44,18 +45,18 @@ const figures: Figure[] = [
   },
   {
     label: 'Memory',
-    value: ({ usedBytes }) => (usedBytes === null ? '–' : bytes(usedBytes)),
+    value: ({ usedBytes }) => (usedBytes === null ? '–' : byteSize(usedBytes)),
     note: ({ cacheBytes }, { memory }) =>
-      `of ${bytes(memory.limitBytes)}, and ${bytes(cacheBytes ?? 0)} of files${memory.peakBytes === null ? '' : `; at most ${bytes(memory.peakBytes)} of both so far`}`,
+      `of ${byteSize(memory.limitBytes)}, and ${byteSize(cacheBytes ?? 0)} of files${memory.peakBytes === null ? '' : `; at most ${byteSize(memory.peakBytes)} of both so far`}`,
     series: [{ of: ({ usedBytes }) => usedBytes, kind: 'first' }],
     top: (_points, { memory }) => memory.limitBytes,
-    topText: bytes,
+    topText: byteSize,
   },
   {
     label: 'Network',
     value: ({ received }) => aSecond(received),
     note: ({ sent }, { network }) =>
-      `in, ${aSecond(sent)} out (dashed)${network === null ? '' : `; ${bytes(network.receivedBytes)} and ${bytes(network.sentBytes)} in all`}`,
+      `in, ${aSecond(sent)} out (dashed)${network === null ? '' : `; ${byteSize(network.receivedBytes)} and ${byteSize(network.sentBytes)} in all`}`,
     series: [
       { of: ({ received }) => received, kind: 'first' },
       { of: ({ sent }) => sent, kind: 'second' },
@@ -77,7 +78,7 @@ const figures: Figure[] = [
     note: ({ written }, { io }) =>
       io === null
         ? 'not counted by this host'
-        : `read, ${aSecond(written)} written (dashed); ${bytes(io.readBytes)} and ${bytes(io.writtenBytes)} in all`,
+        : `read, ${aSecond(written)} written (dashed); ${byteSize(io.readBytes)} and ${byteSize(io.writtenBytes)} in all`,
     series: [
       { of: ({ read }) => read, kind: 'first' },
       { of: ({ written }) => written, kind: 'second' },
@@ -183,8 +184,8 @@ function Disks({ metrics: { disk, volume } }: { metrics: Metrics }) {
             <Card
               key={label}
               label={label}
-              value={each.usedBytes === null ? '–' : bytes(each.usedBytes)}
-              note={`of ${bytes(each.limitBytes)}${each.usedBytes === null ? ', and not counted yet' : ', as of half a minute ago at most'}`}
+              value={each.usedBytes === null ? '–' : byteSize(each.usedBytes)}
+              note={`of ${byteSize(each.limitBytes)}${each.usedBytes === null ? ', and not counted yet' : ', as of half a minute ago at most'}`}
             >
               <div className={styles.rest}>
                 <div

@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from 'react'
 import { explain } from '../api/explain.ts'
-import { bytes } from '../ui/format.tsx'
+import { byteSize } from '../../../../src/lib/byte-size.ts'
 import { tellError } from '../ui/toast.tsx'
 import { type Place, takeHome } from './file-calls.ts'
 
@@ -24,7 +24,7 @@ export function useTakeHome(place: Place) {
         onBytes: (count) => {
           if (performance.now() - shownAt < 200) return
           shownAt = performance.now()
-          setTold(`${what.path}: ${bytes(count)} so far`)
+          setTold(`${what.path}: ${byteSize(count)} so far`)
         },
       })
     } catch (error) {
