@@ -1,8 +1,10 @@
 // The Python library: its generated files, its types, and its own tests against the real service.
 
+import { execFile } from 'node:child_process'
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { writtenFiles } from '../../scripts/written-files.ts'
 import { project } from '../support/clients.ts'
@@ -85,3 +87,14 @@ itWith('hatchling')(
     )
   },
 )
+
+it('a build of the wheel without hatchling says how to get it, and that the library can be used without a wheel', async () => {
+  const lacking = await mkdtemp(join(directory, 'lacking-'))
+  await writeFile(join(lacking, 'hatchling.py'), 'raise ModuleNotFoundError("hatchling")\n')
+  const env = { PATH: process.env['PATH'] ?? '', PYTHONPATH: lacking, HOME: lacking }
+  const refused = await promisify(execFile)('npm', ['run', 'build:python'], { cwd: project, env }).catch(
+    ({ stderr }: { stderr: string }) => stderr,
+  )
+  expect(refused).toMatch(/apt-get install python3-hatchling\n.*pip install \.\/packages\/python/)
+  expect(refused).not.toContain('Traceback')
+})
