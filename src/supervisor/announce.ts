@@ -9,6 +9,11 @@ import { type Credentials, credentialsPath } from './credentials-file.ts'
 import type { Membership } from './join/membership.ts'
 import { addressText } from '../lib/setting-values.ts'
 
+/** Addresses at which this machine reaches the gateway by a name below `.localhost`. */
+const hereToo = ['127.0.0.1', '0.0.0.0', '::1', '::']
+
+const INDENTED = `\n${' '.repeat(15)}`
+
 export function announce(config: Config, ready: { engine: EngineReady; credentials: Credentials }): void {
   const { engine, credentials } = ready
   print(`
@@ -17,7 +22,7 @@ Berth is ready.
   API          ${credentials.baseUrl}
   Sign in      ${credentials.signInUrl}
                (works once, within a day; "npm run sign-in" makes another)
-  Units' URLs  ${trustedBy(config)}
+  Units' URLs  ${unitUrls(config).join(INDENTED)}
   Credentials  ${credentialsPath(config.dataDir)} (with the API key; for root alone)
   Isolation    ${engine.isolation}: ${engine.reason}
   Log          ${logPathOf(config.dataDir)}
@@ -26,11 +31,21 @@ Ctrl-C stops Berth. Units keep running, and the next start takes them over.
 `)
 }
 
-function trustedBy(config: Config): string {
-  const where = `below https://${config.domain}:${config.gatewayTls.port}`
+/** The first line says where the URLs are and whom a visitor must trust; the second how to look at one without that. */
+export function unitUrls(config: Config): string[] {
+  const { domain, gatewayHttp, gatewayPublicUrl, gatewayTls } = config
+  if (gatewayPublicUrl !== null) return [`below ${gatewayPublicUrl}`]
+  const where = `below https://${domain}:${gatewayTls.port}`
   const caFile = caFileOf(config)
-  if (caFile !== null) return `${where}; visitors must trust ${caFile}`
-  return `${where}, with ${config.tlsFiles ? config.tlsFiles.cert : `a certificate from ${config.acme?.directory}`}`
+  if (caFile === null)
+    return [
+      `${where}, with ${config.tlsFiles ? config.tlsFiles.cert : `a certificate from ${config.acme?.directory}`}`,
+    ]
+  const isHereToo = /(^|\.)localhost$/.test(domain) && hereToo.includes(gatewayHttp.host)
+  return [
+    `${where}; visitors must trust ${caFile} (docs/endpoints.md)`,
+    ...(isHereToo ? [`(on this machine http://NAME.${domain}:${gatewayHttp.port} works without it)`] : []),
+  ]
 }
 
 export function announceHost(config: Config, { name, door }: Membership, engine: EngineReady): void {
@@ -38,7 +53,7 @@ export function announceHost(config: Config, { name, door }: Membership, engine:
 Berth is ready, as the host ${name}.
 
   Server       on the machine ${door.host}; "npm run hosts -- list" there shows whether it calls this host
-  Units' URLs  ${trustedBy(config)}
+  Units' URLs  ${unitUrls(config).join(INDENTED)}
   Engine       ${config.engineTls ? addressText(config.engineTls) : '-'}, for that server alone
   Isolation    ${engine.isolation}: ${engine.reason}
   Log          ${logPathOf(config.dataDir)}

@@ -12,6 +12,7 @@ import { commands } from '../../packages/cli/src/commands.ts'
 import { writtenFiles } from '../../scripts/written-files.ts'
 import { buildCli, installSdk, project, tsc } from '../support/clients.ts'
 import { makeTeam, type TestTeam } from '../support/make.ts'
+import { publishedInVain } from '../support/published-in-vain.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const run = promisify(execFile)
@@ -69,12 +70,18 @@ it('the commands of docs/cli.md run in order', { timeout: 120_000 }, async () =>
   const blocks = [...page.matchAll(/^```sh\n([^]*?)^```$/gm)].map(([, text = '']) => text)
   expect(blocks.length).toBeGreaterThan(2)
   const program = await buildCli(join(directory, 'cli'))
-  const script = [`berth() { '${process.execPath}' '${program}' "$@"; }`, 'set -e', 'touch app.js', ...blocks]
+  const script = [
+    `berth() { '${process.execPath}' '${program}' "$@"; }`,
+    'set -e',
+    'touch index.html',
+    ...blocks,
+  ]
   const env = { PATH: '/usr/bin:/bin', BERTH_URL: service.baseUrl, BERTH_API_KEY: team.key, HOME: directory }
   service.engine.onExec(({ argv }) => (argv[0] === 'ls' ? { exitCode: 0 } : null))
   const { stdout } = await run('bash', ['-c', script.join('\n')], { cwd: directory, env })
   expect(stdout).toMatch(/^42\nweb\n/)
   expect(stdout).toContain('DATABASE_URL=postgres://')
+  expect(await publishedInVain(service, team.teamId)).toEqual([])
 })
 
 it('docs/cli-reference.md matches the help texts; otherwise run npm run gen', async () => {
