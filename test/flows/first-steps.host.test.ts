@@ -1,14 +1,19 @@
 // The first hour of a new user: start, the API key, and a program that is written into a unit and run there.
 
+import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { stat } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import type { Unit } from '../../src/contract/unit.ts'
 import { eventually } from '../support/berth.ts'
 import { createUnit, exec } from '../support/berth-units.ts'
+import { buildCli, project } from '../support/clients.ts'
 import { useBerth } from '../support/use-berth.ts'
 
+const run = promisify(execFile)
 const berth = useBerth({}, { isEmpty: true })
 
 describe('npm start', () => {
@@ -65,6 +70,27 @@ describe('a Python script in a unit', () => {
 
     const read = await berth.call<{ contentBase64: string }>('GET', `${files}?path=/root/out.bin`)
     expect(sha256(Buffer.from(read.body.contentBase64, 'base64'))).toBe(run.stdout.trim())
+  })
+})
+
+describe('the quick start from a terminal', () => {
+  it('makes a page that answers at its URL, and on this machine without TLS', {
+    timeout: 600_000,
+  }, async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'berth-first-steps-'))
+    const program = await buildCli(join(directory, 'cli'))
+    const page = await readFile(join(project, 'docs/quick-start.md'), 'utf8')
+    const [, block = ''] = /## From a terminal\n[^]*?```sh run\n([^]*?)```/.exec(page) ?? []
+    const { baseUrl, apiKey, caFile } = berth.credentials
+    const env = { PATH: '/usr/bin:/bin', HOME: directory, BERTH_URL: baseUrl, BERTH_API_KEY: apiKey }
+    const script = `set -e\nberth() { '${process.execPath}' '${program}' "$@"; }\n${block}`
+    const { stdout } = await run('bash', ['-c', script], { cwd: directory, env })
+    const url = /^https:\S+$/m.exec(stdout)?.[0] ?? ''
+    const curl = async (...args: string[]) => (await run('curl', ['-sSf', ...args])).stdout
+    expect(await curl('--cacert', caFile ?? '', url)).toBe('Hello from a unit\n')
+    const port = /on this machine http:\/\/NAME\.berth\.localhost:(\d+)/.exec(berth.output)?.[1]
+    expect(await curl(`http://${new URL(url).hostname}:${port}/`)).toBe('Hello from a unit\n')
+    await rm(directory, { recursive: true })
   })
 })
 

@@ -118,7 +118,7 @@ export class Berth {
     return await this.#read('/v1/agents', options)
   }
 
-  /** Keys are made by people: on the pages of the service, never with a key. */
+  /** Keys are made by people, under Agents in the dashboard, never with a key. */
   async keys(options: CallOptions = {}): Promise<Agent[]> {
     return (await this.#read<KeyList>('/v1/keys', options)).keys
   }

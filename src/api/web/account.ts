@@ -20,7 +20,8 @@ const account: Page = {
 ${connectedMarkup(connected)}
 ${connectMarkup(app.config.publicUrl)}
 <h2>Use the API</h2>
-<p>It is at <code>${escapeHtml(app.config.publicUrl)}/v1</code>, described in <a href="/v1/openapi.json">/v1/openapi.json</a>.</p>
+<p>It is at <code>${escapeHtml(app.config.publicUrl)}/v1</code>, described in <a href="/v1/openapi.json">/v1/openapi.json</a>.
+API keys are made under Agents <a href="/t">in the dashboard</a>, which has the programs of the whole team too.</p>
 <form method="post" action="/sign-out"><button>Sign out</button></form>`
     return { status: 200, html: htmlPage('Your account', markup, { wide: true }) }
   },

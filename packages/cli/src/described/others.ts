@@ -176,7 +176,7 @@ export const otherCommands: Command[] = [
     usage: '',
     options: {},
     args: [0, 0],
-    examples: [['keys', 'They are made and revoked by people, on the pages of the service']],
+    examples: [['keys', 'They are made and revoked by people, under Agents in the dashboard']],
   },
   {
     name: 'mcp',

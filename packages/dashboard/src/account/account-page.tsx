@@ -1,5 +1,6 @@
 // The account of the person: their name, teams, how these pages look, and signing out.
 
+import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { berth } from '../api/client.ts'
 import { cache } from '../api/cache.ts'
@@ -15,7 +16,7 @@ import { Teams } from './teams.tsx'
 import styles from './account.module.css'
 
 export function AccountPage() {
-  const { me } = useHere()
+  const { me, team } = useHere()
   return (
     <>
       <PageHead title="Your account" note={me.user.email} />
@@ -32,7 +33,9 @@ export function AccountPage() {
         <Card title="This browser">
           <form method="post" action="/sign-out" className={styles.buttons}>
             <Button type="submit">Sign out</Button>
-            <a href="/account">Programs that you connected</a>
+            <Link to="/t/$team/agents" params={{ team: team.slug }}>
+              Keys and connected programs
+            </Link>
           </form>
         </Card>
       </div>

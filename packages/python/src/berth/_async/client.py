@@ -92,7 +92,7 @@ class AsyncBerth:
         return agents
 
     async def keys(self, *, timeout: float | None = None) -> List[t.Agent]:
-        """Keys are made by people: on the pages of the service, never with a key."""
+        """Keys are made by people, under Agents in the dashboard, never with a key."""
         told: t.KeyList = await self.request("GET", "/v1/keys", timeout=timeout)
         return told["keys"]
 
