@@ -58,6 +58,28 @@ describe('npm run team', () => {
     expect(await isAdmin()).toMatchObject({ user: { admin: false } })
   })
 
+  it('gives the own team of a new admin the plan of the first account’s team, and raises no other plan', async () => {
+    const person = await makeTeam(service)
+    await run('set', person.teamId, '--plan', 'hobby')
+    const cookie = await makeSession(service, person)
+    const headers = { origin: service.baseUrl }
+    const invite = async () => {
+      const to = { email: `guest-of-${person.userId}@example.test` }
+      return (await service.call('POST', `/v1/teams/${person.teamId}/invites`, { cookie, headers, body: to }))
+        .status
+    }
+    expect(await invite()).toBe(403)
+    expect(await run('set-user', person.email, '--admin', 'no')).toHaveLength(1)
+    expect(await invite()).toBe(403)
+    expect((await run('set-user', person.email, '--admin', 'yes')).join('\n')).toMatch(
+      /is an admin now\.\nTheir own team, team-[0-9a-f]+, has the plan team now/,
+    )
+    expect(await invite()).toBe(201)
+    await run('set', person.teamId, '--plan', 'pro')
+    expect(await run('set-user', person.email, '--admin', 'yes')).toHaveLength(1)
+    expect((await run('list')).find((row) => row.startsWith(person.teamId))).toMatch(/ pro /)
+  })
+
   it('replaces terminal control characters in its output', async () => {
     const { teamId } = await makeTeam(service)
     const { db } = service.app

@@ -8,7 +8,7 @@ import { planOrder as plans } from '../domain/teams/plan-limits.ts'
 import type { Log } from '../lib/log.ts'
 import { print } from '../lib/terminal.ts'
 import type { Database } from '../store/db.ts'
-import { changeTeam, findTeamByIdOrSlug, listTeams, type Plan } from '../store/teams.ts'
+import { changeTeam, findTeamByIdOrSlug, listTeams, listTeamsOfUser, type Plan } from '../store/teams.ts'
 import { findUserOfAddress, setAdmin } from '../store/users.ts'
 import { formatTable, printable } from './table.ts'
 import { runBesideBerth } from './beside-berth.ts'
@@ -23,8 +23,8 @@ const help = `What the operator decides about teams and people.
       run for ever. A team that pays as it goes goes on when its credits are used up.
 
   npm run team -- set-user EMAIL --admin yes|no
-      An admin operates the service: questions to its support are for the first of them, and teams that an admin
-      makes pay as they go.`
+      An admin operates the service: questions to its support are for the first of them, teams that an admin makes
+      pay as they go, and their own team can be shared: it gets the plan team, as that of the first account has.`
 
 export async function runTeamCommand(config: Config, args: string[]): Promise<number> {
   const command = parseCommand(args)
@@ -98,7 +98,8 @@ export async function perform(
     if (user === null) throw new Error(`No account has the address "${email}".`)
     await setAdmin(db, { id: user.id, admin })
     log.info({ userId: user.id, admin }, 'operator changed whether a person is an admin')
-    return [`${user.email} is ${admin ? 'an admin' : 'no admin'} now.`]
+    const shared = admin ? await makeShareable({ db, log }, user.id) : []
+    return [`${user.email} is ${admin ? 'an admin' : 'no admin'} now.`, ...shared]
   }
   const { plan, paysAsItGoes } = command
   const team = await findTeamByIdOrSlug(db, command.team)
@@ -106,6 +107,18 @@ export async function perform(
   await changeTeam(db, { id: team.id, plan, paysAsItGoes })
   log.info({ teamId: team.id, plan, paysAsItGoes }, 'operator changed a team')
   return await tableOfTeams(db, team.id)
+}
+
+/** The personal team of an operator is no smaller than that of the first account; returns what to say of it. */
+async function makeShareable(
+  { db, log }: { db: Kysely<Database>; log: Log },
+  userId: string,
+): Promise<string[]> {
+  const own = (await listTeamsOfUser(db, userId)).find(({ personal, role }) => personal && role === 'owner')
+  if (own?.plan !== 'hobby') return []
+  await changeTeam(db, { id: own.id, plan: 'team' })
+  log.info({ teamId: own.id, plan: 'team' }, 'operator changed a team')
+  return [`Their own team, ${own.slug}, has the plan team now: they can invite people to it.`]
 }
 
 async function tableOfTeams(db: Kysely<Database>, only?: string): Promise<string[]> {

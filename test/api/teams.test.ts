@@ -86,6 +86,22 @@ describe('POST /v1/teams', () => {
     expect(refusal(refused)).toEqual([403, 'forbidden'])
   })
 
+  it('creates a team with room for others for an operator of the server, on whatever plan their own is', async () => {
+    const person = await makeTeam(service)
+    await setPlan(person.teamId, 'hobby')
+    const by = { cookie: await makeSession(service, person) }
+    const refused = await create({ name: 'Refused' }, by)
+    expect(refusal(refused)).toEqual([403, 'forbidden'])
+    expect(JSON.stringify(refused.body)).toContain('npm run team')
+    await service.app.db.updateTable('users').set({ admin: true }).where('id', '=', person.userId).execute()
+    const made = await create({ name: 'Ours' }, by)
+    expect(made.body.team).toMatchObject({ personal: false, plan: 'team', role: 'owner' })
+    const invited = await send('POST', `/v1/teams/${made.body.team.id}/invites`, by, {
+      email: 'a@example.test',
+    })
+    expect(invited.status).toBe(201)
+  })
+
   it('creates as many teams as the plan allows, also with concurrent requests', async () => {
     const person = await makeTeam(service)
     await setPlan(person.teamId, 'pro')

@@ -6,6 +6,7 @@ import type { Unit } from '../../src/contract/unit.ts'
 import { DAY, HOUR, MINUTE } from '../../src/lib/clock.ts'
 import type { Usage } from '../../src/contract/usage.ts'
 import { euros } from '../../src/lib/money.ts'
+import { insertMember } from '../../src/store/members.ts'
 import { accessibilityFaults } from '../support/axe.ts'
 import { type DashboardFixture, startDashboard } from '../support/dashboard.ts'
 import { makeKey, makeTeam, makeUnit } from '../support/make.ts'
@@ -119,6 +120,34 @@ it('a member is invited by mail, accepts as themselves, and sees the units of th
   expect(faults.filter((fault) => !fault.startsWith('the layout jumped'))).toEqual([])
   await theirs.context.close()
   await context.close()
+}, 120_000)
+
+it('the first team of a Berth is shared by its person, and one on the hobby plan says how it gets room', async () => {
+  const { service } = dashboard
+  const { db } = service.app
+  const team = await makeTeam(service)
+  const guest = await makeTeam(service)
+  const { page, context, faults } = await dashboard.open(team, '/t')
+  await page.getByRole('link', { name: 'Team', exact: true }).click()
+  await page.getByLabel('Email address').fill(guest.email)
+  await page.getByRole('button', { name: 'Send the invitation' }).click()
+  await page.getByText(`${guest.email} is invited. The link is in their mail`).first().waitFor()
+  await insertMember(db, { ...team, userId: guest.userId, role: 'member', at: service.clock.now() })
+  await page.reload()
+  await page.getByRole('combobox', { name: 'Role of Person' }).waitFor()
+  // The person of the team stays its only owner.
+  expect(await page.getByRole('combobox', { name: 'Role of Person' }).count()).toBe(1)
+  expect(faults.filter((fault) => !fault.startsWith('the layout jumped'))).toEqual([])
+  await context.close()
+
+  await db.updateTable('teams').set({ plan: 'hobby' }).where('id', '=', guest.teamId).execute()
+  const theirs = await dashboard.open(guest, `/t/${guest.teamId.replace('_', '-')}/team`)
+  await theirs.page
+    .getByRole('region', { name: 'the operator’s command' })
+    .getByText('npm run team -- set')
+    .waitFor()
+  expect(await theirs.page.getByLabel('Email address').count()).toBe(0)
+  await theirs.context.close()
 }, 120_000)
 
 it('the bill says what each day cost, for which units and agents, and what it will come to', async () => {

@@ -137,7 +137,9 @@ export const accountDocs: Record<string, OperationDoc> = {
   },
   teamCreate: {
     answer: 'The team, of which the caller is the owner.',
-    errors: { 403: 'It needs the Pro plan or above in a team that you own, and a person who is signed in.' },
+    errors: {
+      403: 'It needs the Pro plan or above in a team that you own, or an operator of the service, and a person who is signed in.',
+    },
     request: { name: 'Shop', region: 'paris' },
     response: { team: { ...team, creditBalanceCents: 0 } },
   },

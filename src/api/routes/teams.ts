@@ -18,7 +18,8 @@ const create = defineRoute({
   path: '/v1/teams',
   noun: 'team',
   summary: 'Create a team',
-  description: 'The caller becomes its owner. Needs a session, and the Pro plan or above in a team you own.',
+  description:
+    'The caller becomes its owner. Needs a session, and the Pro plan or above in a team you own; operators of the service need no plan.',
   action: 'team.create',
   kind: 'change',
   rate: 'requests',

@@ -14,7 +14,7 @@ import type { Caller } from '../credentials/caller.ts'
 import { newToken } from '../credentials/token.ts'
 import type { Once } from '../idempotency/once.ts'
 import { postMail } from '../mail/post.ts'
-import { checkMemberSeats } from '../teams/plan-limits.ts'
+import { checkMemberSeats, howPlansChange } from '../teams/plan-limits.ts'
 import { amongPeople } from '../teams/lock.ts'
 import { toInvite } from './to-invite.ts'
 import { inviteMail } from './mail.ts'
@@ -34,7 +34,8 @@ export async function inviteToTeam(
   const { teamId } = caller
   return await amongPeople(app, caller, once, async (db, { team, allowed }) => {
     allowed('invite.create')
-    if (team.plan === 'hobby') throw forbidden('Inviting people needs the Pro plan or above.')
+    if (team.plan === 'hobby')
+      throw forbidden(`Inviting people needs the Pro plan or above; ${howPlansChange}.`)
     if (await isMember(db, { teamId, email })) throw conflict(`${email} is already a member of the team.`)
     const now = app.clock.now()
     const used = (await countMembers(db, teamId)) + (await countOtherInvites(db, { teamId, email, now }))

@@ -27,7 +27,7 @@ export async function changeRoleOfMember(
     if (before === role) return
     if (before === 'owner') await keepAnOwner(db, teamId)
     if (role === 'owner' && team.personal) {
-      throw forbidden('A personal team has exactly one owner; create another team to share.')
+      throw forbidden('A personal team has exactly one owner; make them an admin, or create another team.')
     }
     await changeRole(db, { teamId, userId, role })
     if (isLesser(role, before)) await revokeClientsOf(db, { teamId, createdBy: userId, at: app.clock.now() })

@@ -1,5 +1,5 @@
-// Creates a team that the caller owns. The caller must own a team on the Pro plan or above; the new team gets the
-// best of those plans, so that people can be invited at once (decision 0044).
+// Creates a team that the caller owns. The caller must own a team on the Pro plan or above, or operate the service; the
+// new team gets the best of those plans, so that people can be invited at once (decision 0044).
 
 import type { Kysely } from 'kysely'
 import type { App } from '../../app.ts'
@@ -12,7 +12,7 @@ import { findUser, lockUser } from '../../store/users.ts'
 import type { Caller } from '../credentials/caller.ts'
 import type { Once } from '../idempotency/once.ts'
 import { inTransaction } from '../transactions/transactions.ts'
-import { planOrder, teamsOf } from './plan-limits.ts'
+import { howPlansChange, planOrder, teamsOf } from './plan-limits.ts'
 import { toTeamWithBalance } from './to-team.ts'
 
 /** Throws `forbidden` without such a plan, and `quota_exceeded` if the plan allows no further team. */
@@ -26,7 +26,8 @@ export async function createTeam(
   return await inTransaction(app, async (db) => {
     await once?.claim(db)
     await lockUser(db, userId)
-    const plan = await bestPlanWithRoom(db, userId)
+    const isOperator = (await findUser(db, userId))?.admin ?? false
+    const plan = await bestPlanWithRoom(db, { userId, isOperator })
     const id = newId('team')
     await insertTeam(db, {
       id,
@@ -35,7 +36,7 @@ export async function createTeam(
       personal: false,
       plan,
       // An operator of the service is not billed; everyone else starts with prepaid credits.
-      paysAsItGoes: (await findUser(db, userId))?.admin ?? false,
+      paysAsItGoes: isOperator,
       region,
       currency,
       ownerId: userId,
@@ -49,10 +50,16 @@ export async function createTeam(
   })
 }
 
-async function bestPlanWithRoom(db: Kysely<Database>, userId: string): Promise<Plan> {
+async function bestPlanWithRoom(
+  db: Kysely<Database>,
+  { userId, isOperator }: { userId: string; isOperator: boolean },
+): Promise<Plan> {
   const owned = (await listTeamsOfUser(db, userId)).filter(({ role }) => role === 'owner')
-  const plan = planOrder.findLast((each) => owned.some((team) => team.plan === each)) ?? 'hobby'
-  if (plan === 'hobby') throw forbidden('Making a team needs the Pro plan or above in a team that you own.')
+  // Plans are what the operator allows other people.
+  const best = planOrder.findLast((each) => owned.some((team) => team.plan === each)) ?? 'hobby'
+  const plan = isOperator ? 'team' : best
+  if (plan === 'hobby')
+    throw forbidden(`Making a team needs the Pro plan or above in a team that you own; ${howPlansChange}.`)
   const used = owned.filter(({ personal }) => !personal).length
   const max = teamsOf[plan]
   if (used >= max) {

@@ -6,6 +6,9 @@ import type { Plan } from '../../store/teams.ts'
 /** From the smallest plan to the largest. */
 export const planOrder = ['hobby', 'pro', 'team'] as const satisfies Plan[]
 
+/** What a refusal for want of a plan says to do. */
+export const howPlansChange = 'the operator of the service sets it with "npm run team"'
+
 /** How many teams a person may own besides the personal one. Spec 8 leaves the numbers open. */
 export const teamsOf: Readonly<Record<Plan, number>> = { hobby: 0, pro: 5, team: 50 }
 

@@ -22,8 +22,9 @@ export function EndTeam({ isLast }: { isLast: boolean }) {
       <div className={styles.buttons}>
         <Button
           why={
-            personal ??
-            (team.role === 'owner' ? 'The owner stays: make somebody else the owner first.' : null)
+            team.role === 'owner'
+              ? (personal ?? 'The owner stays: make somebody else the owner first.')
+              : null
           }
           onClick={() => ask('leave')}
         >

@@ -1,13 +1,27 @@
 // Invites a person by mail. The link is in the mail alone, so no member can pass it on. Without a mail server the operator has
-// the mail, as a file.
+// the mail, as a file. A team whose plan has room for one person says how its plan is changed.
 
 import type { Contract } from '@berth/sdk'
 import { useState } from 'react'
 import { useHere } from '../shell/team-context.ts'
 import { Button } from '../ui/button.tsx'
+import { Code } from '../ui/copy.tsx'
 import { Field, inputClass, Select } from '../ui/field.tsx'
 import { callTeam } from './calls.ts'
 import styles from './team.module.css'
+
+export function NeedsPlan() {
+  const { team } = useHere()
+  return (
+    <>
+      <p className={styles.lead}>
+        The hobby plan is for one person. The operator of this Berth gives the team a plan with room for
+        others:
+      </p>
+      <Code text={`npm run team -- set ${team.slug} --plan team`} label="the operator’s command" />
+    </>
+  )
+}
 
 export function Invite() {
   const { team } = useHere()

@@ -78,12 +78,14 @@ export function Members({ members }: { members: readonly Contract.Member[] }) {
 
 function Role({ member }: { member: Contract.Member }) {
   const { team } = useHere()
-  if (team.role !== 'owner' || team.personal) return member.role
+  // A personal team has one owner, its person; everybody else in it is admin or member.
+  const choices = team.personal ? roles.filter((role) => role !== 'owner') : roles
+  if (team.role !== 'owner' || (team.personal && member.role === 'owner')) return member.role
   return (
     <Select
       aria-label={`Role of ${member.name}`}
       value={member.role}
-      options={roles.map((role) => ({ value: role, label: role }))}
+      options={choices.map((role) => ({ value: role, label: role }))}
       onChange={(role) =>
         void callTeam(
           team.id,

@@ -9,7 +9,7 @@ import { LiveMark } from '../shell/live-bar.tsx'
 import { useHere } from '../shell/team-context.ts'
 import { Card, Failure, PageHead, Skeleton } from '../ui/page-parts.tsx'
 import { EndTeam } from './end-team.tsx'
-import { Invite } from './invite.tsx'
+import { Invite, NeedsPlan } from './invite.tsx'
 import { Invites } from './invites.tsx'
 import { Members } from './members.tsx'
 import { Secrets } from './secrets.tsx'
@@ -47,16 +47,11 @@ export function TeamPage() {
             <Card title="Members">
               <Members members={data.members} />
               {data.members.length === 1 && data.invites.length === 0 && (
-                <p className={styles.lead}>
-                  Only you, so far.{' '}
-                  {team.personal && 'A personal team stays yours alone: make another one to share it.'}
-                </p>
+                <p className={styles.lead}>Only you, so far.</p>
               )}
             </Card>
-            {!team.personal && mayLead(team) && (
-              <Card title="Invite somebody">
-                <Invite />
-              </Card>
+            {mayLead(team) && (
+              <Card title="Invite somebody">{team.plan === 'hobby' ? <NeedsPlan /> : <Invitation />}</Card>
             )}
             {data.invites.length > 0 && (
               <Card title="Invitations">
@@ -71,6 +66,18 @@ export function TeamPage() {
         </Card>
         <EndTeam isLast={me.teams.length < 2} />
       </div>
+    </>
+  )
+}
+
+function Invitation() {
+  return (
+    <>
+      <Invite />
+      <p className={styles.lead}>
+        Berth mails them a link. Without a mail server the mail is below <code>mail</code> in the data
+        directory of this Berth, and its operator passes it on.
+      </p>
     </>
   )
 }
