@@ -50,17 +50,24 @@ describe('the CLI', () => {
       stdout: 'out\n',
       stderr: 'err\n',
     })
-    const { stdout } = await berth(['exec', '--json', 'shop/first', '--', 'echo', '-n', 'x'])
-    expect(JSON.parse(stdout)).toMatchObject({
-      exitCode: 0,
-      stdout: 'x',
-    })
+    for (const own of [
+      ['--json', 'shop/first', '--'],
+      ['shop/first', '--json', '--'],
+      ['first', '--timeout', '9s', '--json'],
+    ]) {
+      const { stdout } = await berth(['exec', ...own, 'echo', '-n', 'x', '--json'])
+      expect(JSON.parse(stdout)).toMatchObject({ exitCode: 0, stdout: 'x --json' })
+    }
+    expect((await berth(['exec', 'first', 'echo', 'a', '--', 'b'])).stdout).toBe('a -- b\n')
     expect((await berth(['exec', '-i', 'first', 'cat'], { input: 'größe' })).stdout).toBe('größe')
     expect((await berth(['url', 'first'])).stdout).toMatch(/^https?:\/\/first-/)
     expect((await berth(['sleep', 'first', '2h'])).code).toBe(0)
     expect((await berth(['fork', 'first', '--name', 'second'])).stdout).toBe('second\n')
     expect(await berth(['stop', 'first', 'second'])).toMatchObject({ code: 0, stdout: 'first\nsecond\n' })
     expect((await berth(['start', 'first'])).code).toBe(0)
+    const [id] = (await berth(['ls', '-q'])).stdout.split('\n')
+    expect(id).toMatch(/^unit_[0-9a-z]+$/)
+    expect(await jsonOf(['ls', '-q'])).toMatchObject([{ name: 'second' }, { name: 'first' }])
     expect(await berth(['rm', 'first', 'nobody', 'second'])).toEqual({
       code: 1,
       stdout: 'first\nsecond\n',
@@ -113,6 +120,32 @@ describe('the CLI', () => {
     release()
     expect((await early.end()).code).toBe(130)
     await until(unitsThere).toEqual([])
+  })
+
+  it('says how to remove the unit of a failed create, which --rm removes itself', async () => {
+    setup.service.engine.fail('pull', 'image_not_found')
+    const kept = await berth(['run', 'docker.io/library/no-such:1'])
+    const [unit] = (await setup.service.call<{ units: { id: string }[] }>('GET', '/v1/units', setup.team))
+      .body.units
+    expect(kept).toMatchObject({ code: 125, stdout: '' })
+    expect(kept.stderr).toMatch(/^error: Image "docker\.io\/library\/no-such:1": .*\n/)
+    expect(kept.stderr).toContain(`\ntry: berth rm ${unit?.id}, which removes the unit that failed\n`)
+    expect((await berth(['rm', unit?.id ?? ''])).code).toBe(0)
+    setup.service.engine.fail('pull', 'image_not_found')
+    expect(await berth(['run', '--rm', 'docker.io/library/no-such:1', 'true'])).toMatchObject({ code: 125 })
+    expect(await unitsThere()).toEqual([])
+  })
+
+  it('prints the time of each line with logs -t', async () => {
+    const unit = await makeUnit(setup.service, setup.team, {
+      cmd: ['sh', '-c', 'echo one; echo two >&2; sleep infinity'],
+    })
+    const time = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`
+    await until(async () => (await berth(['logs', '-t', unit.name])).stderr).toMatch(
+      new RegExp(`^${time} two\n$`),
+    )
+    expect((await berth(['logs', '--timestamps', unit.name])).stdout).toMatch(new RegExp(`^${time} one\n$`))
+    await berth(['rm', unit.name])
   })
 
   it('copies files to and from a unit', async () => {
@@ -261,10 +294,14 @@ describe('the commands for stacks, recipes, usage and records', () => {
       'store',
     ])
     expect(made.stdout).toMatch(/^shop-db\nDATABASE_URL=postgres:\/\/.*\/shop\nPOSTGRES_PASSWORD=/)
-    expect(await berth(['db', 'psql', 'shop-db', '-c', 'select 1'])).toEqual({
-      code: 0,
-      stdout: '-c|select 1',
-      stderr: '',
+    for (const own of [[], ['--'], ['--timeout', '1m', '--']])
+      expect(await berth(['db', 'psql', 'shop-db', ...own, '-c', 'select 1'])).toEqual({
+        code: 0,
+        stdout: '-c|select 1',
+        stderr: '',
+      })
+    expect(await jsonOf(['db', 'psql', '--json', 'shop-db', '-c', 'select 1', '--'])).toMatchObject({
+      stdout: '-c|select 1|--|--json',
     })
     expect((await berth(['recipe', 'show', 'postgres'])).stdout).toContain('DATABASE_URL')
     expect((await berth(['stack', 'fork', 'store', '--into', 'store-try'])).stdout).toBe('store-try\n')
@@ -343,7 +380,29 @@ describe('an error is one sentence with a hint', () => {
     ['an unknown command', ['lss'], {}, 2, /^error: There is no command "lss"\.\ntry: berth help\n$/],
     ['an unknown option', ['ls', '--al'], {}, 2, /^error: Unknown option '--al'\ntry: berth ls --help\n$/],
     ['a missing argument', ['exec'], {}, 2, /^error: Something is missing: berth exec UNIT/],
-    ['an invalid timeout', ['exec', '--timeout', 'soon', 'x', 'y'], {}, 125, /./],
+    ['an invalid timeout', ['exec', '--timeout', 'soon', 'x', 'y'], {}, 2, /^error: "soon" is no time/],
+    [
+      'an invalid timeout of a unit to make',
+      ['run', 'node:22', '--timeout', 'soon', 'true'],
+      {},
+      2,
+      /^error: "soon" is no time: .*\ntry: berth run --help\n$/,
+    ],
+    [
+      'an unknown size',
+      ['run', 'node:22', '--size', 'huge'],
+      {},
+      2,
+      /^error: The size is one of nano, small, medium, large; "huge" is none of them\ntry: berth run --help\n$/,
+    ],
+    [
+      'what the service refuses of the arguments',
+      ['run', 'node:22', '--name', 'Not A Name', '--', 'true'],
+      {},
+      2,
+      /^error: .*name.*\ntry: berth run --help\n$/,
+    ],
+    ['an unknown option behind the unit', ['exec', 'nobody', '--jsn', '--', 'true'], {}, 2, /'--jsn'/],
     [
       'an unknown profile',
       ['ls', '--profile', 'none'],
@@ -371,10 +430,22 @@ describe('an error is one sentence with a hint', () => {
     })
   })
 
-  it('in JSON if --json is given', async () => {
-    const { stderr } = await berth(['logs', 'nobody', '--json'])
-    expect(JSON.parse(stderr)).toMatchObject({
-      error: { message: 'There is no unit "nobody".', hint: 'berth ls' },
-    })
+  it.each<[string, string[], string]>([
+    ['an unknown unit', ['logs', 'nobody', '--json'], 'not_found'],
+    ['an unknown unit to run in', ['exec', 'nobody', '--json', '--', 'true'], 'not_found'],
+    ['an unknown unit among several', ['stop', '--json', 'nobody'], 'not_found'],
+    ['an unknown stack', ['stack', 'rm', '--json', 'nothing'], 'not_found'],
+    ['an unknown profile', ['ls', '--json', '--profile', 'none'], 'not_found'],
+    ['an unknown size', ['run', '--json', 'node:22', '--size', 'huge'], 'usage'],
+    ['an unknown command', ['lss', '--json'], 'usage'],
+    ['no service', ['ls', '--json', '--url', 'http://127.0.0.1:9'], 'connection_failed'],
+  ])('in JSON with a code if --json is given: %s', async (_what, args, code) => {
+    const { stderr } = await berth(args)
+    expect(JSON.parse(stderr)).toMatchObject({ error: { message: expect.stringMatching(/./), code } })
+  })
+
+  it('in words if --json is for the command in the unit', async () => {
+    const { stderr } = await berth(['exec', 'nobody', 'curl', '--json', '{}'])
+    expect(stderr).toBe('error: There is no unit "nobody".\ntry: berth ls\n')
   })
 })

@@ -1,5 +1,5 @@
 // Parses the arguments of a command by its description (commands.ts), with node:util's parseArgs. If a command runs
-// something in a unit, everything after its last argument belongs to that: `berth exec web ls -la`.
+// something in a unit, everything from its first word on belongs to that: `berth exec web --json -- ls -la`.
 
 import { parseArgs } from 'node:util'
 
@@ -22,8 +22,8 @@ export type Command = {
   args: [number, number]
   /** After this many arguments, the rest is passed on as a command. */
   restAfter?: number
-  /** Its own options may also stand behind them: `berth run IMAGE --rm -- CMD`. */
-  optionsBehind?: boolean
+  /** Options behind its arguments belong to what it runs, unless a `--` follows them: `berth db psql shop -c …`. */
+  passesOptions?: boolean
   /** What is completed for its arguments. */
   completes?: 'units' | 'stacks' | 'recipes'
   /** Each is a line behind `berth`, with what it does. */
@@ -61,8 +61,8 @@ export function oneOf<const Words extends readonly string[]>(
 
 /** Throws UsageError. */
 export function readArgs(command: Command, words: string[]): Args {
-  const options = { ...command.options, ...globalOptions }
-  const [own, rest] = split(command, options, words)
+  const options = optionsOf(command)
+  const [own, rest] = splitWords(command, words)
   const { values, positionals } = parsed(options, own)
   if (values.help !== true) checkCount(command, positionals)
   return {
@@ -88,27 +88,45 @@ function parsed(options: Record<string, Option>, words: string[]) {
   }
 }
 
+const optionsOf = (command: Command): Record<string, Option> => ({ ...command.options, ...globalOptions })
+
 /** Its own words, and those of the command behind them. */
-function split(command: Command, options: Record<string, Option>, words: string[]): [string[], string[]] {
+export function splitWords(command: Command, words: string[]): [own: string[], rest: string[]] {
   if (command.restAfter === undefined) return [words, []]
+  const options = optionsOf(command)
   let left = command.restAfter
-  for (let at = 0; at < words.length; at += 1) {
+  let at = 0
+  while (at < words.length && words[at] !== '--') {
     const word = words[at] ?? ''
-    if (word === '--') return [words.slice(0, at), words.slice(at + 1)]
-    const isOption = word.startsWith('-') && word !== '-'
-    if (left === 0 && !(isOption && command.optionsBehind)) return [words.slice(0, at), words.slice(at)]
-    if (isOption) at += takesNext(options, word) ? 1 : 0
-    else left -= 1
+    if (left === 0 && (!isOption(word) || (command.passesOptions && !endsOptions(options, words.slice(at)))))
+      return [words.slice(0, at), words.slice(at)]
+    if (!isOption(word)) left -= 1
+    at += takesNext(options, word) ? 2 : 1
   }
-  return [words, []]
+  return [words.slice(0, at), words.slice(at + 1)]
+}
+
+const isOption = (word: string) => word.startsWith('-') && word !== '-'
+
+/** Whether the words begin with options of this program alone, and `--` behind them. */
+function endsOptions(options: Record<string, Option>, words: string[]): boolean {
+  let at = 0
+  while (named(options, words[at] ?? '').length > 0) at += takesNext(options, words[at] ?? '') ? 2 : 1
+  return words[at] === '--'
 }
 
 function takesNext(options: Record<string, Option>, word: string): boolean {
-  if (word.includes('=')) return false
-  const option = word.startsWith('--')
-    ? options[word.slice(2)]
-    : Object.values(options).find(({ short }) => short === word.at(-1))
-  return option?.type === 'string'
+  return !word.includes('=') && named(options, word).at(-1)?.type === 'string'
+}
+
+/** The options that a word names, such as two in `-it`; none where one of them is unknown. */
+function named(options: Record<string, Option>, word: string): Option[] {
+  if (!isOption(word)) return []
+  const [name = ''] = word.slice(word.startsWith('--') ? 2 : 1).split('=')
+  const found = word.startsWith('--')
+    ? [Object.hasOwn(options, name) ? options[name] : undefined]
+    : name.split('').map((letter) => Object.values(options).find(({ short }) => short === letter))
+  return found.every((option) => option !== undefined) ? found : []
 }
 
 function checkCount({ name, usage, args: [least, most] }: Command, positionals: string[]): void {

@@ -41,7 +41,8 @@ function profileOf(url: string | undefined, name: string | undefined): [string, 
   const { current, profiles } = readConfig()
   if (name !== undefined) {
     const profile = profiles[name]
-    if (!profile) throw new Failure(`There is no profile "${name}".`, { hint: 'berth profiles' })
+    if (!profile)
+      throw new Failure(`There is no profile "${name}".`, { hint: 'berth profiles', code: 'not_found' })
     return [name, profile]
   }
   if (url === undefined) return [current, profiles[current] ?? null]
@@ -60,7 +61,7 @@ export async function unitOf(context: Context, word: string): Promise<Unit> {
     if (error instanceof BerthError && error.code === 'not_found') return null
     throw error
   })
-  if (!found) throw new Failure(`There is no unit "${word}".`, { hint: 'berth ls' })
+  if (!found) throw new Failure(`There is no unit "${word}".`, { hint: 'berth ls', code: 'not_found' })
   return found
 }
 

@@ -2,7 +2,7 @@
 
 import { type Command, globalOptions, type Option } from './args.ts'
 import { commands, groups } from './commands.ts'
-import { note, paint, print } from './output.ts'
+import { print } from './output.ts'
 
 export async function helpOrUnknown(words: string[]): Promise<number> {
   const isAsked = words.length === 0 || ['help', '--help', '-h'].includes(words[0] ?? '')
@@ -10,16 +10,19 @@ export async function helpOrUnknown(words: string[]): Promise<number> {
     await print(overview())
     return 0
   }
-  const name = (isAsked ? words.slice(1) : words).join(' ')
+  const name = (isAsked ? words.slice(1) : words).filter((word) => word !== '--json').join(' ')
   const command = commands[name]
   if (command) return await printHelp(command)
   const group = words.find((word) => Object.keys(commands).some((each) => each.startsWith(`${word} `)))
   const verbs = Object.keys(commands).filter((each) => group !== undefined && each.startsWith(`${group} `))
-  note(`${paint('error:', 'red', process.stderr)} There is no command "${name}".`)
-  note(
-    `${paint('try:', 'dim', process.stderr)} ${verbs.length > 0 ? `berth ${verbs.join(', berth ')}` : 'berth help'}`,
-  )
-  return 2
+  const hint = verbs.length > 0 ? `berth ${verbs.join(', berth ')}` : 'berth help'
+  const { exitCodes, Failure, tell } = await import('./failure.ts')
+  const unknown = new Failure(`There is no command "${name}".`, {
+    hint,
+    exitCode: exitCodes.usage,
+    code: 'usage',
+  })
+  return tell(unknown, '', words.includes('--json'))
 }
 
 export async function printHelp(command: Command): Promise<number> {

@@ -13,7 +13,7 @@ for (const stream of [process.stdout, process.stderr])
   stream.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
 
 /** As a shell tells of a program that a signal ended. */
-const signalCodes = { SIGINT: 130, SIGTERM: 143 }
+const signalCodes = { SIGHUP: 129, SIGINT: 130, SIGQUIT: 131, SIGTERM: 143 }
 
 process.exitCode = await main(process.argv.slice(2))
 
@@ -24,7 +24,10 @@ async function main(words: string[]): Promise<number> {
   }
   const [command, rest] = findCommand(words)
   if (!command) return await (await import('./help.ts')).helpOrUnknown(words)
-  const [{ readArgs }, { contextOf }] = await Promise.all([import('./args.ts'), import('./context.ts')])
+  const [{ readArgs, splitWords }, { contextOf }] = await Promise.all([
+    import('./args.ts'),
+    import('./context.ts'),
+  ])
   const interrupted = new AbortController()
   try {
     const args = readArgs(command, rest)
@@ -38,32 +41,9 @@ async function main(words: string[]): Promise<number> {
     const handler = await loadCommand(command.name)
     return (await handler(contextOf(args, interrupted.signal))) ?? 0
   } catch (error) {
-    return await told(error, command.name, interrupted.signal, rest.includes('--json'))
+    if (interrupted.signal.aborted) return Number(interrupted.signal.reason)
+    // The arguments may be what is wrong.
+    const isJson = splitWords(command, rest)[0].includes('--json')
+    return (await import('./failure.ts')).tell(error, command.name, isJson)
   }
-}
-
-async function told(
-  error: unknown,
-  command: string,
-  interrupted: AbortSignal,
-  isJson: boolean,
-): Promise<number> {
-  if (interrupted.aborted) return Number(interrupted.reason)
-  const [{ toldOf, exitCodes }, { clean, paint, note }] = await Promise.all([
-    import('./failure.ts'),
-    import('./output.ts'),
-  ])
-  const { message, hint, exitCode, requestId } = toldOf(error, command)
-  if (isJson)
-    note(
-      JSON.stringify({
-        error: { message, hint, code: (error as { code?: string }).code ?? null, requestId },
-      }),
-    )
-  else
-    note(
-      `${paint('error:', 'red', process.stderr)} ${clean(message)}${hint === null ? '' : `\n${paint('try:', 'dim', process.stderr)} ${hint}`}`,
-    )
-  const ownsCodes = ['exec', 'shell', 'run', 'db'].includes(command)
-  return ownsCodes && exitCode === exitCodes.failed ? exitCodes.ownFailure : exitCode
 }

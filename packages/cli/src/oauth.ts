@@ -104,6 +104,7 @@ async function answerTo(
           new Failure('It was refused in the browser.', {
             hint: 'berth login',
             exitCode: exitCodes.notSignedIn,
+            code: 'unauthorized',
           }),
         )
     })
@@ -162,7 +163,11 @@ async function call<T>(address: string, body?: URLSearchParams | string): Promis
   }
   if (response.ok) return answer
   if (answer.error === 'invalid_grant')
-    throw new Failure('Your sign-in has ended.', { hint: 'berth login', exitCode: exitCodes.notSignedIn })
+    throw new Failure('Your sign-in has ended.', {
+      hint: 'berth login',
+      exitCode: exitCodes.notSignedIn,
+      code: 'unauthorized',
+    })
   const why = answer.error_description ?? answer.error
   throw new Failure(
     why === undefined || typeof why !== 'string'

@@ -104,7 +104,9 @@ export class Unit implements AsyncDisposable {
       await this.refresh({ signal })
     }
     if (this.state === 'error')
-      throw new BerthError('provider_error', this.info.error ?? `Unit "${this.name}" could not be made.`)
+      throw new BerthError('provider_error', this.info.error ?? `Unit "${this.name}" could not be made.`, {
+        details: { unitId: this.id },
+      })
     return this
   }
 

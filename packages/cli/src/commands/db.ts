@@ -2,7 +2,7 @@
 
 import { UsageError } from '../args.ts'
 import { type Context, unitOf } from '../context.ts'
-import { runIn } from './exec.ts'
+import { runIn, spawnOptions } from './exec.ts'
 
 /** Each with what the unit's own environment says; the arguments come as they are. */
 const clients: Record<string, string> = {
@@ -16,6 +16,7 @@ export async function db(context: Context): Promise<number> {
   const [client = '', word = ''] = context.args.args
   const line = Object.hasOwn(clients, client) ? clients[client] : undefined
   if (line === undefined) throw new UsageError(`"${client}" is none of ${Object.keys(clients).join(', ')}`)
+  const asked = spawnOptions(context.args)
   const unit = await unitOf(context, word)
-  return await runIn(context, unit, ['sh', '-c', line, client, ...context.args.rest])
+  return await runIn(context, unit, ['sh', '-c', line, client, ...context.args.rest], asked)
 }

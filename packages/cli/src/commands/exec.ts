@@ -2,7 +2,7 @@
 // unit.
 
 import type { SpawnOptions, Unit } from '@berth/sdk'
-import { milliseconds, pairs, UsageError } from '../args.ts'
+import { type Args, milliseconds, pairs, UsageError } from '../args.ts'
 import { type Context, unitOf } from '../context.ts'
 import { exitCodes, Failure } from '../failure.ts'
 import { readInput } from '../input.ts'
@@ -14,28 +14,33 @@ const MAX_INPUT = 1_048_576
 export async function exec(context: Context): Promise<number> {
   const { args } = context
   if (args.rest.length === 0) throw new UsageError('There is no command: berth exec UNIT -- CMD…')
-  const unit = await unitOf(context, args.args[0] ?? '')
-  if (args.flag('tty')) return await runInTerminal(context, unit, { command: args.rest })
+  if (args.flag('tty')) return await runInTerminal(context, { command: args.rest })
   const workdir = args.text('workdir')
-  return await runIn(context, unit, args.rest, {
+  const asked = {
+    ...spawnOptions(args),
     ...(workdir === undefined ? {} : { cwd: workdir }),
     ...(args.list('env').length === 0 ? {} : { env: pairs(args.list('env')) }),
-  })
+  }
+  return await runIn(context, await unitOf(context, args.args[0] ?? ''), args.rest, asked)
 }
 
-/** Answers the exit code of the command. `--interactive` and `--timeout` are looked at here. */
+/** `--timeout`. Throws UsageError. */
+export function spawnOptions(args: Args): SpawnOptions {
+  const timeout = args.text('timeout')
+  return timeout === undefined ? {} : { timeoutMs: milliseconds(timeout) }
+}
+
+/** Answers the exit code of the command. `--interactive` is looked at here. */
 export async function runIn(
   context: Context,
   unit: Unit,
   cmd: string[],
-  asked: SpawnOptions = {},
+  asked: SpawnOptions,
 ): Promise<number> {
   const { args, signal, isJson } = context
-  const timeout = args.text('timeout')
   const options: SpawnOptions = {
     ...asked,
     signal,
-    ...(timeout === undefined ? {} : { timeoutMs: milliseconds(timeout) }),
     ...(args.flag('interactive') ? { stdin: await standardInput() } : {}),
   }
   if (isJson) {

@@ -1,9 +1,10 @@
-// Commands that change the state of units: fork, sleep, stop, start, rm. With several units all are tried; the first
-// failure decides the exit code.
+// Commands that change the state of units: fork, sleep, stop, start, rm. With several units all are tried, and each
+// failure is printed; the first one decides the exit code.
 
 import type { Unit } from '@berth/sdk'
 import { type Context, unitOf } from '../context.ts'
-import { note, print, printJson, waiting } from '../output.ts'
+import { tell } from '../failure.ts'
+import { print, printJson, waiting } from '../output.ts'
 
 export async function fork(context: Context): Promise<void> {
   const { args, signal, isJson } = context
@@ -23,14 +24,18 @@ export async function sleep(context: Context): Promise<void> {
 }
 
 export const stop = async (context: Context) =>
-  await each(context, 'stopping', async (unit) => await unit.stop({ signal: context.signal }))
+  await each(context, ['stop', 'stopping'], async (unit) => await unit.stop({ signal: context.signal }))
 export const start = async (context: Context) =>
-  await each(context, 'starting', async (unit) => await unit.start({ signal: context.signal }))
+  await each(context, ['start', 'starting'], async (unit) => await unit.start({ signal: context.signal }))
 export const rm = async (context: Context) =>
-  await each(context, 'destroying', async (unit) => await unit.destroy({ signal: context.signal }))
+  await each(context, ['rm', 'destroying'], async (unit) => await unit.destroy({ signal: context.signal }))
 
-async function each(context: Context, doing: string, act: (unit: Unit) => Promise<Unit>): Promise<void> {
-  const failures: unknown[] = []
+async function each(
+  context: Context,
+  [command, doing]: [command: string, doing: string],
+  act: (unit: Unit) => Promise<Unit>,
+): Promise<number> {
+  const codes: number[] = []
   const done: Unit[] = []
   for (const word of context.args.args) {
     try {
@@ -38,11 +43,9 @@ async function each(context: Context, doing: string, act: (unit: Unit) => Promis
       if (!context.isJson) await print(word)
     } catch (error) {
       if (context.signal.aborted) throw error
-      // main prints the first one.
-      if (failures.length > 0) note(`error: ${(error as Error).message}`)
-      failures.push(error)
+      codes.push(tell(error, command, context.isJson))
     }
   }
   if (context.isJson) await printJson(done.map(({ info }) => info))
-  if (failures.length > 0) throw failures[0]
+  return codes[0] ?? 0
 }

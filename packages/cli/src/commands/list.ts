@@ -40,10 +40,10 @@ export async function ls(context: Context): Promise<void> {
     signal,
   })
   const units = await list.all()
-  if (args.flag('quiet')) {
-    for (const { id } of units) await print(id)
-  } else if (isJson) {
+  if (isJson) {
     await printJson(units.map(({ info }) => info))
+  } else if (args.flag('quiet')) {
+    for (const { id } of units) await print(id)
   } else {
     await printTable(
       ['NAME', 'STACK', 'STATE', 'SIZE', 'IMAGE', 'COST', 'SLEEPS', 'LAST USED'],

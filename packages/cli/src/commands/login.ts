@@ -54,7 +54,8 @@ export async function logout(context: Context): Promise<void> {
   const config = readConfig()
   const name = context.args.text('profile') ?? config.current
   const profile = config.profiles[name]
-  if (!profile) throw new Failure(`There is no profile "${name}".`, { hint: 'berth profiles' })
+  if (!profile)
+    throw new Failure(`There is no profile "${name}".`, { hint: 'berth profiles', code: 'not_found' })
   if (profile.oauth) {
     const { revoke } = await import('../oauth.ts')
     // A service that is gone must not keep it here.
@@ -74,7 +75,10 @@ export async function profiles(context: Context): Promise<void> {
   const [name] = context.args.args
   if (name !== undefined) {
     if (!config.profiles[name])
-      throw new Failure(`There is no profile "${name}".`, { hint: `berth login --name ${name}` })
+      throw new Failure(`There is no profile "${name}".`, {
+        hint: `berth login --name ${name}`,
+        code: 'not_found',
+      })
     changeConfig((kept) => void (kept.current = name))
     return context.isJson ? await printJson({ current: name }) : await print(name)
   }

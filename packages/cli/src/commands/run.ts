@@ -1,23 +1,26 @@
 // `berth run`: creates a unit and runs a command in it. With --rm the unit is destroyed, however the command ends.
 
-import { type CreateOptions, nameFor, type Unit } from '@berth/sdk'
-import { endpointMode, pairs, UsageError, wholeNumber } from '../args.ts'
+import { type CreateOptions, isBerthError, nameFor, type Unit } from '@berth/sdk'
+import { endpointMode, oneOf, pairs, UsageError, wholeNumber } from '../args.ts'
 import type { Context } from '../context.ts'
+import { unitLeftBy } from '../failure.ts'
 import { print, printJson, waiting } from '../output.ts'
 import { rulesOf } from './egress.ts'
-import { runIn } from './exec.ts'
+import { runIn, spawnOptions } from './exec.ts'
+
+const sizes = ['nano', 'small', 'medium', 'large'] as const
 
 export async function run(context: Context): Promise<number> {
   const { args, isJson, signal } = context
   const isGoneAfter = args.flag('rm')
   if (isGoneAfter && args.rest.length === 0)
     throw new UsageError('--rm is for a command: berth run --rm IMAGE -- CMD…')
-  const asked = createOptions(context)
+  const [asked, command] = [createOptions(context), spawnOptions(args)]
   const unit = await waiting(`making ${asked.name}`, make(context, asked, isGoneAfter))
   try {
     if (args.rest.length > 0) {
       await unit.ready({ signal })
-      return await runIn(context, unit, args.rest)
+      return await runIn(context, unit, args.rest, command)
     }
     if (isJson) await printJson({ unit: unit.info, outputs: unit.outputs, costLine: unit.costLine })
     else for (const line of linesOf(unit)) await print(line)
@@ -34,22 +37,28 @@ async function make(
   isGoneAfter: boolean,
 ): Promise<Unit> {
   const { units } = context.berth()
+  const { signal } = context
+  const ofThatName = async (call: { signal?: AbortSignal } = {}) =>
+    (await units.list({ stack: asked.stack, ...call }).all()).filter(({ name }) => name === asked.name)
+  // Other stacks may have units of a name that was given.
+  const others = isGoneAfter && context.args.text('name') !== undefined ? await ofThatName({ signal }) : []
   try {
-    return await units.create({ ...asked, signal: context.signal })
+    return await units.create({ ...asked, signal })
   } catch (error) {
+    const failed = isBerthError(error) ? unitLeftBy(error) : null
     // Interrupted, or without an answer: it may have been made all the same.
-    const made =
-      isGoneAfter && context.signal.aborted
-        ? await units.find(asked.name, { stack: asked.stack }).catch(() => null)
-        : null
-    await made?.destroy()
+    const isLeft = ({ id }: Unit) =>
+      failed === null ? signal.aborted && others.every((other) => other.id !== id) : id === failed
+    if (isGoneAfter)
+      for (const unit of (await ofThatName().catch(() => [])).filter(isLeft)) await unit.destroy()
     throw error
   }
 }
 
 function createOptions({ args }: Context): CreateOptions & { name: string } {
   const image = args.args[0] ?? ''
-  const [expose, volume, size] = [endpointMode(args.text('expose')), args.text('volume'), args.text('size')]
+  const [expose, volume] = [endpointMode(args.text('expose')), args.text('volume')]
+  const size = oneOf(args.text('size'), sizes, 'size')
   const [mount, gb] = volume?.split(':') ?? []
   return {
     image,
@@ -61,8 +70,7 @@ function createOptions({ args }: Context): CreateOptions & { name: string } {
     egress: rulesOf(args),
     env: { ...pairs(args.list('env')), ...secretsOf(args.list('secret')) },
     ports: args.list('port').map((port) => wholeNumber(port, 'port')),
-    // What is no size is refused by the service, which says those it has.
-    ...(size === undefined ? {} : { size: size as NonNullable<CreateOptions['size']> }),
+    ...(size === undefined ? {} : { size }),
     ...(mount === undefined
       ? {}
       : { volume: { mount, ...(gb === undefined ? {} : { gb: wholeNumber(gb, 'size in GB') }) } }),

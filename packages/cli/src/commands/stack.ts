@@ -37,6 +37,6 @@ async function stackOf(context: Context): Promise<Stack> {
   const found = word.startsWith('stack_')
     ? await stacks.get(word, { signal: context.signal })
     : await stacks.find(word, { signal: context.signal })
-  if (!found) throw new Failure(`There is no stack "${word}".`, { hint: 'berth stack ls' })
+  if (!found) throw new Failure(`There is no stack "${word}".`, { hint: 'berth stack ls', code: 'not_found' })
   return found
 }

@@ -37,7 +37,6 @@ export const unitCommands: Command[] = [
     },
     args: [1, 1],
     restAfter: 1,
-    optionsBehind: true,
     examples: [
       ['run --rm berth.local/python:3.11 -- python3 -c "print(6 * 7)"', 'Prints 42 and leaves nothing'],
       [
@@ -56,7 +55,7 @@ export const unitCommands: Command[] = [
       state: text('STATE', 'In this state, such as running; again for more', { multiple: true }),
       match: text('TEXT', 'With this in the name, the name of the stack, or the image'),
       sort: text('ORDER', 'name, state, cost, lastUsedAt or createdAt; with - the other way (-createdAt)'),
-      quiet: flag('Ids and nothing else', { short: 'q' }),
+      quiet: flag('Ids and nothing else; --json comes before it', { short: 'q' }),
     },
     args: [0, 0],
     examples: [
@@ -145,7 +144,8 @@ export const unitCommands: Command[] = [
     restAfter: 1,
     completes: 'units',
     examples: [
-      ['exec web -- ls -la /app', 'Everything behind the name is the command'],
+      ['exec web -- ls -la /app', 'Everything behind -- is the command'],
+      ['exec web --json -- ls', 'Options before -- are those of berth'],
       ['exec -i db -- psql -U app < dump.sql', 'Reads a file of this computer'],
       ['exec -it web -- top', 'Until q'],
     ],
@@ -222,10 +222,11 @@ export const unitCommands: Command[] = [
   {
     name: 'db',
     about: 'Run the client of a database in its unit: psql, mariadb, redis-cli or mongosh',
-    usage: 'CLIENT UNIT [ARG…]',
+    usage: 'CLIENT UNIT [--] [ARG…]',
     options: { interactive: flag('Sends standard input, up to 1 MB', { short: 'i' }), timeout },
     args: [2, 2],
     restAfter: 2,
+    passesOptions: true,
     examples: [
       ['db psql shop -c "select count(*) from orders"', 'As the user and in the database of its recipe'],
       ['db -i psql shop < schema.sql', 'Reads a file of this computer'],
