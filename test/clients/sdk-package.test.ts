@@ -4,7 +4,6 @@ import { execFile } from 'node:child_process'
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import { rolldown } from 'rolldown'
@@ -13,9 +12,9 @@ import { openApiDocument } from '../../src/api/openapi.ts'
 import { routes } from '../../src/api/routes.ts'
 import { Berth } from '../../packages/sdk/src/index.ts'
 import { writtenFiles } from '../../scripts/written-files.ts'
+import { project, tsc } from '../support/clients.ts'
 
 const run = promisify(execFile)
-const project = fileURLToPath(new URL('../..', import.meta.url))
 
 let directory: string
 beforeAll(async () => void (directory = await mkdtemp(join(tmpdir(), 'berth-sdk-package-'))))
@@ -46,24 +45,35 @@ it('the SDK package can be installed, imported and type-checked in a fresh direc
   const program = `import { Berth, BerthError, errorCodes, type Contract } from '@berth/sdk'
 const berth: Berth = new Berth({ url: 'http://127.0.0.1:9', apiKey: 'k', retries: 0 })
 const code: string = await berth.quota().then((quota: Contract.Quota) => String(quota.units.max), (error: BerthError) => error.code)
-console.log(code, errorCodes.length, Symbol.asyncDispose in Object.getPrototypeOf(berth.units) || 'none')
+{
+  await using unit = berth.units.of({ state: 'destroyed' } as Contract.Unit)
+  const text = async (signal: AbortSignal): Promise<string> => await unit.files.readText('/x', { signal })
+  const tar = async (): Promise<ReadableStream<Uint8Array>> => await unit.files.archive('/x')
+  console.log(code, errorCodes.length, typeof text, typeof tar)
+}
 `
   await writeFile(join(fresh, 'program.ts'), program)
-  const lib = [
-    '--lib',
-    'es2022,dom,esnext.disposable',
-    '--types',
-    '',
-    '--module',
-    'nodenext',
-    '--target',
-    'es2022',
-  ]
-  await run(join(project, 'node_modules/.bin/tsc'), ['--noEmit', '--strict', ...lib, 'program.ts'], {
-    cwd: fresh,
-  })
-  const { stdout } = await run(process.execPath, ['program.ts'], { cwd: fresh })
-  expect(stdout).toMatch(/^connection_failed \d+ none\n$/)
+  // What is not in the libraries of a program: the types of the SDK need none of it.
+  await writeFile(
+    join(fresh, 'bare.ts'),
+    `${program.replace('AbortSignal', 'any').replace('ReadableStream<Uint8Array>', 'any')}
+declare const console: { log: (...words: unknown[]) => void }`,
+  )
+  const compile = async (file: string, ...options: string[]) =>
+    await run(
+      tsc,
+      ['--strict', '--types', '', '--module', 'nodenext', '--target', 'es2022', ...options, file],
+      { cwd: fresh },
+    )
+  await Promise.all([
+    compile('bare.ts', '--noEmit', '--lib', 'es2022'),
+    compile('program.ts', '--noEmit', '--lib', 'es2022,dom'),
+    compile('program.ts', '--noEmit', '--types', 'node', '--typeRoots', join(project, 'node_modules/@types')),
+    // As it is compiled for versions of Node that do not know `await using`.
+    compile('program.ts', '--outDir', join(fresh, 'old')),
+  ])
+  const { stdout } = await run(process.execPath, ['old/program.js'], { cwd: fresh })
+  expect(stdout).toMatch(/^connection_failed \d+ function function\n$/)
 })
 
 it('the SDK is under 15 kB as one minified and compressed file and imports no runtime module', async () => {

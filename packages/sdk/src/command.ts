@@ -4,6 +4,7 @@ import type { Exec, ExecResult } from './contract.ts'
 import { BerthError, CommandError } from './errors.ts'
 import { argvOf } from './shell.ts'
 import { type Transport, withResolvers } from './transport.ts'
+import type { AbortSignal } from './platform.ts'
 
 type Asked = Omit<Exec, 'cmd' | 'timeoutMs'>
 

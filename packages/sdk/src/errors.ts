@@ -2,6 +2,7 @@
 // library. An aborted call throws the reason of its signal instead.
 
 import type { ErrorCode, ExecResult } from './contract.ts'
+import type { Headers } from './platform.ts'
 
 /** Codes of failures that no answer of the service tells of. */
 export const clientErrorCodes = [

@@ -11,6 +11,7 @@ import type {
 } from './contract.ts'
 import { type List, type ListOptions, listOf } from './list.ts'
 import type { CallOptions, Transport } from './transport.ts'
+import type { Blob, ReadableStream } from './platform.ts'
 
 export type Files = {
   /** Makes the directories on the way. Throws `validation` over 1 MB. */

@@ -2,6 +2,7 @@
 // Berth on this machine writes for its operator.
 
 import { BerthError } from './errors.ts'
+import type { RequestInit, Response, WebSocketClass } from './platform.ts'
 
 /** What a call is sent with: `fetch`, or one that does something besides. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
@@ -22,7 +23,7 @@ export type BerthOptions = {
   /** In place of the runtime's own. */
   fetch?: Fetch | undefined
   /** In place of the runtime's own, which Node has since 22. For terminals. */
-  WebSocket?: typeof globalThis.WebSocket | undefined
+  WebSocket?: WebSocketClass | undefined
 }
 
 export type Settings = {
@@ -33,7 +34,7 @@ export type Settings = {
   maxRetryAfterMs: number
   userAgent: string
   fetch: Fetch
-  WebSocket: typeof globalThis.WebSocket | undefined
+  WebSocket: WebSocketClass | undefined
 }
 
 export const version = '0.1.0'

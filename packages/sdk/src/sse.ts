@@ -1,6 +1,8 @@
 // Parses Server-Sent Events (WHATWG HTML, 9.2). The service sends a comment every 15 s, so a stream without any data
 // for long has lost its connection.
 
+import type { ReadableStream } from './platform.ts'
+
 /** One event of a stream. A call that sends its `id` as `since` goes on behind it. */
 export type StreamEvent = { event: string; data: unknown; id: string | null }
 

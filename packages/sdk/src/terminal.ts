@@ -5,6 +5,7 @@ import type { Exit } from './command.ts'
 import { BerthError, errorOfEnvelope } from './errors.ts'
 import { argvOf } from './shell.ts'
 import { type Transport, withResolvers } from './transport.ts'
+import type { AbortSignal, WebSocket } from './platform.ts'
 
 export type TerminalOptions = {
   /** An array runs as it is, a string through `sh -c`. Default: bash where the unit has it, else sh. */

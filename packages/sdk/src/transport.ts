@@ -5,6 +5,7 @@
 import { BerthError, errorOf, errorOfEnvelope } from './errors.ts'
 import type { Settings } from './settings.ts'
 import { readEvents, type StreamEvent } from './sse.ts'
+import type { AbortSignal, ReadableStream, WebSocket } from './platform.ts'
 
 /** Options that every method takes. */
 export type CallOptions = {

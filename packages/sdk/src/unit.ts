@@ -1,5 +1,8 @@
 // A unit as of the last response, and the operations on it. Methods that change it update `info`.
 
+// `await using` in programs that are compiled for older versions of the language.
+/// <reference lib="esnext.disposable" preserve="true" />
+
 import { type Command, execute, type ExecOptions, type SpawnOptions, startCommand } from './command.ts'
 import type {
   Expose,
