@@ -11,6 +11,7 @@ import { runLoop } from '../lib/loop.ts'
 import type { Certificates } from './certificates/current.ts'
 import { createConnectionLimiter } from './listen/connection-limits.ts'
 import { type Exchange, isTooLarge, type Request, type Response, readExchange } from './http/exchange.ts'
+import { createRawPaths, isAnswering } from './http/raw-paths.ts'
 import { peerOf } from './peer.ts'
 import { createMysqlPort } from './listen/mysql-port.ts'
 import { handleMysqlConnection } from './tcp/mysql/handle-connection.ts'
@@ -52,6 +53,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const http1 = createHttp1(http1Options(limits))
   // A header above a limit would be dropped silently, and the two sides could read different requests.
   http1.maxHeadersCount = 0
+  const rawPaths = createRawPaths(http1, limits)
   const http2 = createHttp2(http2Options(limits))
 
   const session = (exchange: Exchange | null, response: Response) => {
@@ -65,7 +67,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   for (const server of [http1, http2]) {
     // Connections over TLS were counted before their handshake.
     server.on('connection', (socket: Socket) => {
-      if (!(socket instanceof TLSSocket)) connections.enter(socket)
+      if (!(socket instanceof TLSSocket || rawPaths.isTaken(socket))) connections.enter(socket)
     })
     server.on('request', onRequest(false))
     server.on('checkContinue', onRequest(true))
@@ -75,7 +77,9 @@ export function createGateway(options: GatewayOptions): Gateway {
     session(exchange, response)
   })
   http2.on('connect', (request, response) => session(exchangeOfConnect(request, response), response))
-  http1.on('clientError', refuse)
+  http1.on('clientError', (error, socket) => {
+    if (!rawPaths.take(error, socket)) refuse(error, socket)
+  })
   const sessions = watchSessions(http2, limits)
 
   const { tickets, peers } = options
@@ -185,8 +189,8 @@ function watchSessions(http2: Http2Server, { keepAliveMs }: SessionLimits): Set<
 
 /** Answers bytes that are not valid HTTP. */
 function refuse(error: NodeJS.ErrnoException & { rawPacket?: Buffer }, socket: Duplex): void {
-  // Responses to earlier requests may be in progress: the error must not seem to be one of them.
-  if (!socket.writable || error.code === 'ECONNRESET' || Reflect.get(socket, '_httpMessage')) {
+  // The error must not seem to be the response to an earlier request.
+  if (!socket.writable || error.code === 'ECONNRESET' || isAnswering(socket)) {
     socket.destroy()
     return
   }

@@ -85,12 +85,29 @@ describe('no unit receives a request with', () => {
     ['a host with a user', () => `GET / HTTP/1.1\r\nHost: user@${host}\r\n\r\n`],
     ['a host with a path', () => `GET / HTTP/1.1\r\nHost: ${host}/x\r\n\r\n`],
     ['an absolute URL of another unit', () => `GET http://${otherHost}/ HTTP/1.1\r\nHost: ${host}\r\n\r\n`],
-    ['an absolute URL of its own unit', () => `GET http://${host}/ HTTP/1.1\r\nHost: ${host}\r\n\r\n`],
+    [
+      'an absolute URL of another unit, and no HTTP/1.1',
+      () => `GET http://${otherHost}/ HTTP/1.0\r\nHost: ${host}\r\n\r\n`,
+    ],
+    ['an absolute URL and no host', () => `GET http://${host}/ HTTP/1.1\r\n\r\n`],
+    [
+      'an absolute URL and two hosts',
+      () => `GET http://${host}/ HTTP/1.1\r\nHost: ${host}\r\nHost: ${otherHost}\r\n\r\n`,
+    ],
+    ['an absolute URL with a user', () => `GET http://user@${host}/ HTTP/1.1\r\nHost: ${host}\r\n\r\n`],
+    [
+      'an absolute URL whose host ends at a backslash',
+      () => `GET http://${host}\\@${otherHost}/ HTTP/1.1\r\nHost: ${host}\r\n\r\n`,
+    ],
+    ['an absolute URL without a host', () => `GET http:///a HTTP/1.1\r\nHost: ${host}\r\n\r\n`],
+    ['a URL of another scheme', () => `GET ftp://${host}/ HTTP/1.1\r\nHost: ${host}\r\n\r\n`],
     ['a path without a slash', () => `GET smuggled HTTP/1.1\r\nHost: ${host}\r\n\r\n`],
-    ['an asterisk for a path', () => `OPTIONS * HTTP/1.1\r\nHost: ${host}\r\n\r\n`],
+    ['an asterisk for a path', () => `GET * HTTP/1.1\r\nHost: ${host}\r\n\r\n`],
+    ['an asterisk and more', () => `OPTIONS *a HTTP/1.1\r\nHost: ${host}\r\n\r\n`],
     ['a space in its path', () => `GET /a b HTTP/1.1\r\nHost: ${host}\r\n\r\n`],
     ['a control character in its path', () => `GET /a\x01b HTTP/1.1\r\nHost: ${host}\r\n\r\n`],
-    ['a non-ASCII path', () => `GET /\xe4 HTTP/1.1\r\nHost: ${host}\r\n\r\n`],
+    ['a non-ASCII byte for a slash', () => `GET \xe4 HTTP/1.1\r\nHost: ${host}\r\n\r\n`],
+    ['a deletion character in its path', () => `GET /a\x7fb HTTP/1.1\r\nHost: ${host}\r\n\r\n`],
     ['an unknown HTTP version', () => get().replace('HTTP/1.1', 'HTTP/1.2')],
     ['the preface of HTTP/2', () => 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
     ['the method CONNECT', () => `CONNECT ${otherHost}:80 HTTP/1.1\r\nHost: ${host}\r\n\r\n${smuggled()}`],
@@ -156,6 +173,11 @@ describe('exactly one unit receives exactly one request', () => {
     ['with a trailing dot in its host', () => get().replace(host, `${host}.`)],
     ['with an upper-case host and a port', () => get().replace(host, `${host.toUpperCase()}:1234`)],
     ['after empty lines', () => `\r\n\r\n${get()}`],
+    ['for an absolute URL', () => get().replace('GET /', `GET http://${host}/`)],
+    [
+      'for a non-ASCII path that looks like a request when its high bits are dropped',
+      () => get().replace('GET /', `GET /\xa0HTTP/1.1\x8d\x8aHost:\xa0${otherHost}\x8d\x8a\x8d\x8a`),
+    ],
   ])('%s', async (_what, bytes) => {
     const answer = await exchangeRaw(gateway.port, bytes())
     expect(statusesOf(answer)).toEqual(['200'])

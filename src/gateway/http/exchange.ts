@@ -1,6 +1,6 @@
 // A request and its response, in HTTP/1.1 or HTTP/2: Node's own objects, as far as they are alike.
 
-import type { IncomingMessage } from 'node:http'
+import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest } from 'node:http2'
 import type { Duplex, Writable } from 'node:stream'
 import { TLSSocket } from 'node:tls'
@@ -82,6 +82,23 @@ export function abortExchange({ request }: Pick<Exchange, 'request'>): void {
 
 /** RFC 9113, 7. */
 const INTERNAL_ERROR = 2
+
+/**
+ * Begins a response with the status and reason phrase of the unit, which HTTP/2 does not have. A phrase that would be
+ * no text is replaced by the usual one. Throws if there is no such status.
+ */
+export function writeResponseHead(
+  { response }: Pick<Exchange, 'response'>,
+  { status, reason }: { status: number; reason: string },
+  headers: string[],
+): void {
+  if (response instanceof ServerResponse && REASON_PHRASE.test(reason))
+    response.writeHead(status, reason, headers)
+  else response.writeHead(status, headers)
+}
+
+/** RFC 9112, 4. */
+const REASON_PHRASE = /^[\t\x20-\x7e\x80-\xff]*$/
 
 /** Reads and drops the rest of a request's body. Resolves once no more will come. */
 export function discardBody({ request }: Pick<Exchange, 'request'>): Promise<void> {

@@ -20,10 +20,22 @@ afterEach(async () => {
   await expect.poll(() => gateway.gateway.count().visits).toBe(0)
 })
 
-type Got = { status: number; body: string; trailers: object; kept: string | undefined } | 'failed'
+type Got =
+  | {
+      status: number
+      reason: string | undefined
+      /** The status, `Link` and `Content-Length` of each response before the final one. */
+      informed: unknown[][]
+      body: string
+      length: string | undefined
+      trailers: object
+      kept: string | undefined
+    }
+  | 'failed'
 
 function ask(port: number, host: string, method = 'GET'): Promise<Got> {
   return new Promise((resolve) => {
+    const informed: unknown[][] = []
     const asked = request(
       { host: '127.0.0.1', port, agent: false, headers: { host }, method },
       (answer: IncomingMessage) => {
@@ -35,7 +47,10 @@ function ask(port: number, host: string, method = 'GET'): Promise<Got> {
         answer.on('end', () =>
           resolve({
             status: answer.statusCode ?? 0,
+            reason: answer.statusMessage,
+            informed,
             body,
+            length: answer.headers['content-length'],
             trailers: answer.trailers,
             kept: answer.headers['x-kept'] as string | undefined,
           }),
@@ -43,6 +58,10 @@ function ask(port: number, host: string, method = 'GET'): Promise<Got> {
       },
     )
     asked.end()
+    asked.on('information', ({ statusCode, headers }) => {
+      // 100 Continue is only for those who asked for it.
+      if (statusCode !== 100) informed.push([statusCode, headers.link, headers['content-length']])
+    })
     asked.on('error', () => resolve('failed'))
     asked.on('upgrade', (_answer, socket) => {
       socket.destroy()
@@ -92,6 +111,22 @@ describe.each(['GET', 'HEAD', 'OPTIONS'])('a visitor gets what Node’s client r
       [`HTTP/1.1 103 Early\r\nLink: </a>\r\n\r\n`, `${OK}Content-Length: 3\r\n\r\nabc`],
     ],
     ['early hints along with it', [`HTTP/1.1 103 Early\r\n\r\n${OK}Content-Length: 3\r\n\r\nabc`]],
+    [
+      'several responses before it',
+      [
+        'HTTP/1.1 102 Processing\r\n\r\n',
+        'HTTP/1.1 103 Early\r\nLink: </\xe9>\r\nLink: </b>\r\n\r\nHTTP/1.1 199 Other\r\n\r\n',
+        `${OK}Content-Length: 3\r\n\r\nabc`,
+      ],
+    ],
+    [
+      'a header with bytes above 127',
+      ['HTTP/1.1 200 OK\r\nX-Kept: caf\xc3\xa9 \xe9\r\nContent-Length: 0\r\n\r\n'],
+    ],
+    ['a reason phrase of its own', ['HTTP/1.1 200 All  is\twell, \xc3\xa9\r\nContent-Length: 0\r\n\r\n']],
+    ['an empty reason phrase', ['HTTP/1.1 200 \r\nContent-Length: 0\r\n\r\n']],
+    ['a status of no standard', ['HTTP/1.1 599 Busy\r\nContent-Length: 0\r\n\r\n']],
+    ['a status above 599', ['HTTP/1.1 799 Odd\r\nContent-Length: 0\r\n\r\n']],
     [
       '100 Continue that nobody asked for',
       [`HTTP/1.1 100 Continue\r\n\r\n${OK}Content-Length: 3\r\n\r\nabc`],

@@ -8,7 +8,7 @@ import type { Cut, Session } from '../sessions/open-sessions.ts'
 import type { Phase } from '../sessions/session-limits.ts'
 import type { Route } from '../routing/route.ts'
 import { UNSENT_BYTES } from '../tcp/splice.ts'
-import { abortExchange, type Exchange } from './exchange.ts'
+import { abortExchange, type Exchange, writeResponseHead } from './exchange.ts'
 import type { ConnectionUser, PlainConnection, PlainConnections } from './plain-connections.ts'
 import { type BodyReader, createBodyReader, type PlainHead, parsePlainHead } from './plain-response.ts'
 import type { ProxyResult } from './proxy-result.ts'
@@ -106,14 +106,14 @@ class PlainRequest implements ConnectionUser {
     this.#visit.leaveToNode(replayConnection(connection, bytes))
   }
 
-  #begin({ status, rawHeaders, framing, keptMs }: PlainHead, rest: Buffer): void {
+  #begin({ status, reason, rawHeaders, framing, keptMs }: PlainHead, rest: Buffer): void {
     const { exchange, session, route } = this.#visit
     const { headers, isEventStream } = headersForVisitor(rawHeaders, {
       host: exchange.head.host,
       isPrivate: route.secretHash !== null,
     })
     try {
-      exchange.response.writeHead(status, headers)
+      writeResponseHead(exchange, { status, reason }, headers)
     } catch {
       this.#fail({ kind: 'bad-gateway' })
       return

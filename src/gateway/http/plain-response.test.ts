@@ -12,6 +12,7 @@ describe('a head is plain', () => {
   it('with a length, and its headers stay as they came', () => {
     expect(parse('HTTP/1.1 200 OK', 'X-A: \t b c \t', 'x-a:', LENGTH)).toEqual({
       status: 200,
+      reason: 'OK',
       rawHeaders: ['X-A', 'b c', 'x-a', '', 'Content-Length', '3'],
       framing: { kind: 'length', bytes: 3 },
       keptMs: 4000,

@@ -6,6 +6,7 @@ export type Framing = { kind: 'length'; bytes: number } | { kind: 'chunked' }
 
 export type PlainHead = {
   status: number
+  reason: string
   /** Alternating names and values, as received. */
   rawHeaders: string[]
   framing: Framing
@@ -18,7 +19,7 @@ const MAX_CHUNK_LINE = 4096
 const MAX_TRAILER_BYTES = 16 * 1024
 
 // Every pattern takes time in proportion to its text, whatever a unit sends.
-const STATUS_LINE = /^HTTP\/1\.([01]) ([2-5]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?$/
+const STATUS_LINE = /^HTTP\/1\.([01]) ([2-5]\d\d)(?: ([\t\x20-\x7e\x80-\xff]*))?$/
 const FIELD_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const FIELD_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
 const CHUNK_SIZE = /^([0-9a-fA-F]{1,8})(?:;[\t\x20-\x7e\x80-\xff]*)?$/
@@ -32,12 +33,12 @@ export function parsePlainHead(
   { keptMs, isHead }: { keptMs: number; isHead: boolean },
 ): PlainHead | null {
   const lineEnd = text.indexOf('\r\n')
-  const [, minor, code] = STATUS_LINE.exec(text.slice(0, lineEnd)) ?? []
+  const [, minor, code, reason = ''] = STATUS_LINE.exec(text.slice(0, lineEnd)) ?? []
   if (code === undefined) return null
   const status = Number(code)
   const rawHeaders = parseFields(text, lineEnd + 2)
   if (!rawHeaders) return null
-  const head: PlainHead = { status, rawHeaders, framing: { kind: 'length', bytes: -1 }, keptMs }
+  const head: PlainHead = { status, reason, rawHeaders, framing: { kind: 'length', bytes: -1 }, keptMs }
   if (minor === '0') head.keptMs = 0
   let hasLength = false
   for (let at = 0; at < rawHeaders.length; at += 2) {

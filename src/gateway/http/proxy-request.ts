@@ -9,7 +9,8 @@ import {
   ServerResponse,
 } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { abortExchange, discardBody, type Exchange, isHttp2 } from './exchange.ts'
+import { abortExchange, discardBody, type Exchange, isHttp2, writeResponseHead } from './exchange.ts'
+import { createInformationRelay } from './information.ts'
 import type { Cut, Session } from '../sessions/open-sessions.ts'
 import { listenToWebSocket } from '../tcp/pings/web-socket.ts'
 import { splice } from '../tcp/splice.ts'
@@ -22,6 +23,7 @@ import type { Route } from '../routing/route.ts'
 
 /** Idempotent methods (RFC 9110, 9.2.2). */
 const repeatable = new Set(['GET', 'HEAD', 'OPTIONS'])
+const CONTINUE = 100
 const MAX_ANSWER_HEADER_BYTES = 64 * 1024
 
 /** A connection for a request, or one whose request was sent already (replayed-connection.ts). */
@@ -94,6 +96,10 @@ class Forwarding {
     upstream.on('response', (answer) => this.#onAnswer(answer))
     upstream.on('upgrade', (answer, socket, first) => this.#onUpgrade(answer, socket, first))
     upstream.on('continue', () => this.#onContinue())
+    const passInformation = createInformationRelay(this.#exchange, this.#route)
+    upstream.on('information', (informed) => {
+      if (!this.#isSettled && informed.statusCode !== CONTINUE) passInformation(informed)
+    })
     upstream.on('socket', (socket) => {
       if (!socket.connecting) this.#onConnected()
       else socket.once('connect', () => this.#onConnected())
@@ -164,16 +170,16 @@ class Forwarding {
     answer.on('error', () => this.#onError(new Error('the response is incomplete')))
     if (this.#isSettled) return
     this.#answer = answer
-    const { response, head } = this.#exchange
+    const { statusCode: status = 0, statusMessage: reason = '' } = answer
     const { headers, isEventStream } = headersForVisitor(answer.rawHeaders, {
-      host: head.host,
+      host: this.#exchange.head.host,
       isPrivate: this.#route.secretHash !== null,
     })
     if (this.#mustClose()) headers.push('connection', 'close')
     try {
       // A status below 200 is an informational response, and a correct server's never gets here.
-      if ((answer.statusCode ?? 0) < 200) throw new Error('not a status')
-      response.writeHead(answer.statusCode ?? 0, headers)
+      if (status < 200) throw new Error('not a status')
+      writeResponseHead(this.#exchange, { status, reason }, headers)
     } catch {
       this.#fail({ kind: 'bad-gateway' })
       return

@@ -27,11 +27,19 @@ describe('readHead refuses a request', () => {
     ['with two hosts', asked(['Host', HOST, 'host', HOST])],
     ['with another host than :authority', asked([':authority', HOST, 'host', 'other.berth.localhost'], h2)],
     ['with three hosts', asked([':authority', HOST, 'host', HOST, 'host', HOST], h2)],
-    ['for an absolute URL', asked(['Host', HOST], { target: 'http://other.berth.localhost/' })],
-    ['for *', asked(['Host', HOST], { target: '*', method: 'OPTIONS' })],
+    [
+      'for an absolute URL of another host',
+      asked(['Host', HOST], { target: 'http://other.berth.localhost/' }),
+    ],
+    ['for an absolute URL in HTTP/2', asked([':authority', HOST], { ...h2, target: `http://${HOST}/` })],
+    ['for an absolute URL with a fragment only', asked(['Host', HOST], { target: `http://${HOST}#a` })],
+    ['for *, unless it is OPTIONS', asked(['Host', HOST], { target: '*' })],
     ['for a path with a line break', asked([':authority', HOST], { ...h2, target: '/ HTTP/1.1\r\nX: y' })],
     ['for a path with a space', asked([':authority', HOST], { ...h2, target: '/a b' })],
-    ['for a path with non-ASCII characters', asked([':authority', HOST], { ...h2, target: '/\u00e4' })],
+    [
+      'for a path with characters that are no byte',
+      asked([':authority', HOST], { ...h2, target: '/\u0120' }),
+    ],
     ['with a malformed method', asked([':authority', HOST], { ...h2, method: 'GET / HTTP/1.1\r\n' })],
     ['with two lengths', asked(['Host', HOST, 'Content-Length', '3', 'Content-Length', '3'])],
     ['with a list of lengths', asked(['Host', HOST, 'Content-Length', '3, 3'])],
@@ -51,6 +59,24 @@ describe('readHead refuses a request', () => {
     ['with chunks in HTTP/2', asked([':authority', HOST, 'transfer-encoding', 'chunked'], h2)],
   ])('%s', (_what, request) => {
     expect(readHead(request)).toBeNull()
+  })
+})
+
+describe('the request target of the unit is', () => {
+  it.each<[string, Partial<RawHead>, string]>([
+    ['the path, also of an absolute URL', { target: `http://${HOST}/a?b` }, '/a?b'],
+    ['the path of an absolute URL in other cases', { target: `HTTPS://${HOST.toUpperCase()}/a` }, '/a'],
+    ['a slash if an absolute URL has no path', { target: `http://${HOST}` }, '/'],
+    ['a slash before the query of an absolute URL', { target: `http://${HOST}?a=/b` }, '/?a=/b'],
+    [
+      '* if an absolute URL without a path is asked for its options',
+      { target: `http://${HOST}`, method: 'OPTIONS' },
+      '*',
+    ],
+    ['* as it came', { target: '*', method: 'OPTIONS' }, '*'],
+    ['a path with bytes above 127 percent-encoded', { target: '/caf\u00c3\u00a9%20' }, '/caf%C3%A9%20'],
+  ])('%s', (_what, request, target) => {
+    expect(readHead(asked(['Host', HOST], request))?.target).toBe(target)
   })
 })
 

@@ -17,6 +17,7 @@ export type RawHead = {
 
 export type RequestHead = {
   method: string
+  /** A path and query in ASCII; or `*`, with OPTIONS only. */
   target: string
   /** As the visitor wrote it. */
   host: string
@@ -31,7 +32,9 @@ export type RequestHead = {
 /** The visitor's origin, as the unit is told. */
 export type Origin = { address: string; proto: 'http' | 'https' }
 
-const TARGET = /^\/[\x21-\x7e]*$/
+/** As Node shows them: bytes above 127, which many clients send as they are, are a character each. */
+const ORIGIN_FORM = /^\/[\x21-\x7e\x80-\xff]*$/
+const ABSOLUTE_FORM = /^https?:\/\/([^/?#]+)([/?][\x21-\x7e\x80-\xff]*)?$/i
 const METHOD = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,32}$/
 
 /** Hop-by-hop headers (RFC 9110, 7.6.1), and `proxy`, which CGI programs take for the proxy to use. */
@@ -52,11 +55,12 @@ const hopByHop = new Set([
 
 /** Returns null if the request is ambiguous. */
 export function readHead(asked: RawHead): RequestHead | null {
-  const { method, target, rawHeaders } = asked
-  if (!TARGET.test(target) || !METHOD.test(method)) return null
+  const { method, rawHeaders } = asked
+  const target = readTarget(asked)
+  if (!target || !METHOD.test(method)) return null
   const head: RequestHead = {
     method,
-    target,
+    target: percentEncode(target.target),
     host: '',
     headers: [],
     contentLength: null,
@@ -64,7 +68,7 @@ export function readHead(asked: RawHead): RequestHead | null {
     acceptsHtml: false,
   }
   const named = namedByConnection(rawHeaders)
-  const hosts: string[] = []
+  const hosts = target.authority === null ? [] : [target.authority]
   const cookies: string[] = []
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = (rawHeaders[at] ?? '').toLowerCase()
@@ -86,7 +90,7 @@ export function readHead(asked: RawHead): RequestHead | null {
   // HTTP/2 may split a cookie header, which HTTP/1.1 must not.
   if (cookies.length > 0) head.headers.push('cookie', cookies.join('; '))
   if (head.isChunked && head.contentLength !== null) return null
-  const host = oneHost(hosts, asked.httpVersionMajor)
+  const host = oneHost(hosts, { mayBeTwice: target.authority !== null || asked.httpVersionMajor === 2 })
   return host === null ? null : { ...head, host }
 }
 
@@ -123,11 +127,36 @@ export function trailersForOther(rawTrailers: readonly string[]): Record<string,
 const notInTrailers =
   /^(?:host|authorization|cookie|set-cookie|location|alt-svc|cache-control|range|content-.*|if-.*|x-http-method.*|.*[^a-z0-9-].*|__proto__)$/
 
-/** The host on which both versions of HTTP agree: HTTP/2 may send it twice, as `:authority` and `host`. */
-function oneHost([first, second, ...more]: string[], httpVersionMajor: number): string | null {
+/**
+ * Bytes above 127 have no place in a URL, and many servers refuse them. In this form every server reads the same path
+ * (RFC 3987, 3.1). `text` has a character for each byte.
+ */
+export function percentEncode(text: string): string {
+  return text.replace(/[\x80-\xff]/g, (byte) => `%${byte.charCodeAt(0).toString(16).toUpperCase()}`)
+}
+
+/** The forms of RFC 9112, 3.2, without that of CONNECT. The unit gets a path, whichever form the visitor sent. */
+function readTarget({
+  httpVersionMajor,
+  method,
+  target,
+}: RawHead): { target: string; authority: string | null } | null {
+  if (ORIGIN_FORM.test(target)) return { target, authority: null }
+  if (target === '*') return method === 'OPTIONS' ? { target, authority: null } : null
+  const [, authority, path = ''] = ABSOLUTE_FORM.exec(target) ?? []
+  if (authority === undefined || httpVersionMajor !== 1) return null
+  if (path === '' && method === 'OPTIONS') return { target: '*', authority }
+  return { target: path.startsWith('/') ? path : `/${path}`, authority }
+}
+
+/**
+ * The host on which all readers agree. It may be sent twice, if both are the same: HTTP/2 has `:authority` beside
+ * `host`, and an absolute URL names it beside `Host`.
+ */
+function oneHost([first, second, ...more]: string[], { mayBeTwice }: { mayBeTwice: boolean }): string | null {
   if (first === undefined || first === '' || more.length > 0) return null
   if (second === undefined) return first
-  return httpVersionMajor === 2 && second.toLowerCase() === first.toLowerCase() ? first : null
+  return mayBeTwice && second.toLowerCase() === first.toLowerCase() ? first : null
 }
 
 function isForUnit(name: string): boolean {
