@@ -215,6 +215,12 @@ export const fileDeletedSchema = strict(namedPathFields).meta({ id: 'FileDeleted
 
 export const archiveQuerySchema = withDirectory({})
 
+export const archiveWriteQuerySchema = withDirectory({
+  keep: queryFlag.describe(
+    'Files that exist are written in place, as by `cp -r`: they keep their mode and owner, and links are followed.',
+  ),
+})
+
 export const archiveWrittenSchema = strict({
   ...namedPathFields,
   bytes: z.int().describe('The size of the archive.'),

@@ -359,7 +359,8 @@ export interface Engine {
   ): Promise<void>
   /**
    * Unpacks an archive in the format of tar into a directory of a running machine, which is created if it is missing. No
-   * entry leads out of the directory; files belong to root. Throws `not_a_directory`, `not_an_archive`, `disk_full`,
+   * entry leads out of the directory; files belong to root. With `keep`, files that exist are written in place: they keep
+   * their mode and owner, and links that exist are followed, also out of the directory. Throws `not_a_directory`, `not_an_archive`, `disk_full`,
    * `file_refused`, `timeout`: files that were unpacked before stay. Rejects if reading the pieces fails.
    */
   writeArchive(
@@ -367,6 +368,7 @@ export interface Engine {
     path: string,
     pieces: AsyncIterable<Buffer>,
     signal: AbortSignal,
+    keep?: boolean,
   ): Promise<void>
 
   /** Returns stored lines of all runs of the machine, oldest first: up to the limit, or fewer if they are long. */

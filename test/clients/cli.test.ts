@@ -1,7 +1,7 @@
 // The CLI run as a process against the real service.
 
 import { randomBytes } from 'node:crypto'
-import { readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { runCli, startCli, useCli } from '../support/clients.ts'
@@ -164,7 +164,33 @@ describe('the CLI', () => {
     await berth(['rm', unit.name])
   })
 
-  it('copies files above 1 MB and leaves the old file in place when a copy fails', async () => {
+  it('copies folders to and from a unit, into a folder that is there or as a new one', async () => {
+    const unit = await makeUnit(setup.service, setup.team)
+    const [site, back] = [join(setup.directory, 'site'), join(setup.directory, 'back')]
+    await mkdir(join(site, 'deep'), { recursive: true })
+    const long = `${'long-'.repeat(25)}name`
+    await writeFile(join(site, 'index.html'), 'hello')
+    await writeFile(join(site, 'deep', long), 'x'.repeat(1000))
+    expect(await berth(['cp', site, `${unit.name}:/srv`])).toEqual({ code: 0, stdout: '', stderr: '' })
+    expect(await jsonOf(['cp', site, `${unit.name}:/srv/`])).toEqual({ path: '/srv/site', bytes: 1005 })
+    expect((await berth(['cp', `${site}/.`, `${unit.name}:/tmp`])).code).toBe(0)
+    for (const path of ['/srv', '/srv/site', '/tmp'])
+      expect((await berth(['cp', `${unit.name}:${path}/index.html`, '-'])).stdout).toBe('hello')
+    expect((await berth(['cp', `${unit.name}:/srv/site`, back])).code).toBe(0)
+    expect((await berth(['cp', `${unit.name}:/srv/site`, back])).code).toBe(0)
+    expect((await berth(['cp', `${unit.name}:/srv/deep/.`, back])).code).toBe(0)
+    for (const path of [`deep/${long}`, `site/deep/${long}`, long])
+      expect(await readFile(join(back, path), 'utf8')).toBe('x'.repeat(1000))
+    expect(await berth(['cp', `${unit.name}:/srv`, '-'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('/srv is a folder'),
+    })
+    expect(await berth(['cp', '-', `${unit.name}:/srv`], { input: 'x' })).toMatchObject({ code: 2 })
+    expect(await berth(['cp', '--json', `${unit.name}:/srv/index.html`, '-'])).toMatchObject({ code: 2 })
+    await berth(['rm', unit.name])
+  })
+
+  it('copies files above 1 MB and leaves the old file in place when a copy is refused', async () => {
     const unit = await makeUnit(setup.service, setup.team)
     const [local, copy] = [join(setup.directory, 'large file'), join(setup.directory, 'large copy')]
     const content = randomBytes(5_000_001)

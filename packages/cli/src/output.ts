@@ -123,11 +123,12 @@ export function relative(time: string | null): string {
 export type Progress = { add: (bytes: number) => void; end: () => void }
 
 /** Shows the progress of a copy on a terminal; prints nothing otherwise. */
-export function progress(what: string, total: number): Progress {
+export function progress(what: string, total: number | null): Progress {
   const stream: WriteStream = process.stderr
   if (!stream.isTTY || process.env.TERM === 'dumb') return { add: () => {}, end: () => {} }
   let done = 0
-  const show = () => stream.write(`\r${byteSize(done)} of ${byteSize(total)} ${what}\u001b[K`)
+  const of = total === null ? '' : ` of ${byteSize(total)}`
+  const show = () => stream.write(`\r${byteSize(done)}${of} ${what}\u001b[K`)
   const timer = setInterval(show, 120)
   return {
     add: (bytes) => void (done += bytes),

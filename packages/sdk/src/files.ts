@@ -14,8 +14,15 @@ import type { CallOptions, Transport } from './transport.ts'
 import type { Blob, ReadableStream } from './platform.ts'
 
 export type Files = {
-  /** Makes the directories on the way. Throws `validation` over 1 MB. */
-  write: (path: string, content: string | Uint8Array | Blob, options?: CallOptions) => Promise<FileWritten>
+  /**
+   * Makes the directories on the way. Throws `validation` over 1 MB. Without `mode`, such as 0o755, a file that exists
+   * keeps its own.
+   */
+  write: (
+    path: string,
+    content: string | Uint8Array | Blob,
+    options?: CallOptions & { mode?: number | undefined },
+  ) => Promise<FileWritten>
   /** Throws `not_found` where there is none, `validation` over 1 MB. */
   read: (path: string, options?: CallOptions) => Promise<Uint8Array>
   /** As UTF-8. */
@@ -26,8 +33,15 @@ export type Files = {
   delete: (path: string, options?: CallOptions & { recursive?: boolean | undefined }) => Promise<FileDeleted>
   /** A directory or file as a tar archive, as it is made. It is the unit's: unpack it as you would a stranger's. */
   archive: (path: string, options?: CallOptions) => Promise<ReadableStream<Uint8Array>>
-  /** Unpacks a tar archive into a directory, which is made if it is not there. */
-  unpack: (path: string, archive: Uint8Array | Blob, options?: CallOptions) => Promise<ArchiveWritten>
+  /**
+   * Unpacks a tar archive into a directory, which is made if it is not there. With `keep`, files that exist are written
+   * in place, as by `cp -r`: they keep their mode and owner, and links are followed.
+   */
+  unpack: (
+    path: string,
+    archive: Uint8Array | Blob,
+    options?: CallOptions & { keep?: boolean | undefined },
+  ) => Promise<ArchiveWritten>
 }
 
 export function filesOf(transport: Transport, unitId: string): Files {
@@ -44,12 +58,12 @@ export function filesOf(transport: Transport, unitId: string): Files {
     return bytesOfBase64(contentBase64)
   }
   return {
-    write: async (path, content, options = {}) => {
+    write: async (path, content, { mode, ...options } = {}) => {
       const body = typeof content === 'string' ? new TextEncoder().encode(content) : content
       return await transport.json<FileWritten>({
         method: 'PUT',
         path: url,
-        query: { path },
+        query: { path, mode: mode?.toString(8).padStart(4, '0') },
         body,
         ...options,
       })
@@ -76,11 +90,11 @@ export function filesOf(transport: Transport, unitId: string): Files {
       }),
     archive: async (path, options = {}) =>
       await transport.bytes({ method: 'GET', path: archives, query: { path }, ...options }),
-    unpack: async (path, archive, options = {}) =>
+    unpack: async (path, archive, { keep, ...options } = {}) =>
       await transport.json<ArchiveWritten>({
         method: 'PUT',
         path: archives,
-        query: { path },
+        query: { path, keep },
         body: archive,
         headers: { 'content-type': 'application/x-tar' },
         extraMs: 240_000,

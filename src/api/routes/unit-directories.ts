@@ -3,6 +3,7 @@
 import { z } from 'zod'
 import {
   archiveQuerySchema,
+  archiveWriteQuerySchema,
   archiveWrittenSchema,
   directoryListSchema,
   directoryQuerySchema,
@@ -86,18 +87,20 @@ const write = defineRoute({
   summary: 'Unpack a tar archive into a directory',
   description:
     'The body is the archive, uncompressed. A missing directory is created; files with the name of an entry are ' +
-    'replaced, and all others stay. Files belong to root. Files unpacked before a failure stay.',
+    'replaced, or written in place with `keep`, and all others stay. Files belong to root. Files unpacked before a ' +
+    'failure stay.',
   action: 'unit.archive.write',
   kind: 'change',
   rate: 'execs',
-  query: archiveQuerySchema,
+  query: archiveWriteQuerySchema,
   body: archiveBody,
   response: archiveWrittenSchema,
   errors: [402, 404, 409, 413, 415, 502],
   record: ({ query }) => query,
   handle: async (app, { params, query }, { caller, signal, bodyPieces }) => {
     if (!bodyPieces) throw new TypeError('an archive comes in the body of a request')
-    return await writeArchive(app, caller, params.id, pathText(query), bodyPieces(), signal)
+    const into = { path: pathText(query), keep: query.keep }
+    return await writeArchive(app, caller, params.id, into, bodyPieces(), signal)
   },
 })
 

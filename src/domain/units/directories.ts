@@ -86,7 +86,7 @@ export async function writeArchive(
   app: App,
   caller: Caller,
   id: string,
-  path: string,
+  { path, keep }: { path: string; keep: boolean },
   pieces: AsyncIterable<Buffer>,
   signal: AbortSignal,
 ): Promise<ArchiveWritten> {
@@ -100,7 +100,7 @@ export async function writeArchive(
   return await useUnit(app, caller, id, 'no archive can be unpacked in it', async (unit) => {
     await app.fleet
       .engineOf(unit)
-      .writeArchive(machineRef(unit), path, counted(), signal)
+      .writeArchive(machineRef(unit), path, counted(), signal, keep)
       .catch((error: unknown) => refuseArchive(unit, path, error, bytes > 0))
     return { ...namedPath(path), bytes }
   })

@@ -197,8 +197,9 @@ function callOver(transport: EngineTransport, { epoch, onLost }: Omit<Connection
       streamedOperations.readArchive.item.parse(end.said)
     },
 
-    writeArchive: async (ref, path, pieces, signal) => {
-      for await (const { data } of exchange('writeArchive', { ref, path }, inputFrames(pieces), signal))
+    writeArchive: async (ref, path, pieces, signal, keep = false) => {
+      const request = { ref, path, keep }
+      for await (const { data } of exchange('writeArchive', request, inputFrames(pieces), signal))
         return void twoWayOperations.writeArchive.item.parse(JSON.parse(data.toString('utf8')))
       throw new EngineError('engine_away', 'The engine ended before the archive did.')
     },

@@ -117,8 +117,8 @@ type TwoWayHandlers = {
 }
 
 export const twoWayHandlers: TwoWayHandlers = {
-  writeArchive: async (engine, { ref, path }, input, stream) => {
-    await engine.writeArchive(ref, machineDirectory(path), bytesOf(input), stream.gone)
+  writeArchive: async (engine, { ref, path, keep }, input, stream) => {
+    await engine.writeArchive(ref, machineDirectory(path), bytesOf(input), stream.gone, keep)
     await stream.write('message', 'null')
   },
   terminal: async (engine, { ref, request }, input, stream) => {

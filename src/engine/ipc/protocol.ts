@@ -343,7 +343,7 @@ export const streamedOperations = {
 
 /** Operations whose request goes on after it has begun: a message frame, then frames of input to the end of the body. */
 export const twoWayOperations = {
-  writeArchive: { request: z.strictObject({ ref, path }), item: nothing },
+  writeArchive: { request: z.strictObject({ ref, path, keep: z.boolean() }), item: nothing },
   terminal: {
     request: z.strictObject({ ref, request: terminalRequest }),
     item: z.object({ exitCode: z.number(), timedOut: z.boolean() }),

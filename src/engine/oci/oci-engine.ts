@@ -217,7 +217,8 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
     listDirectory: (ref, path) => listDirectoryInMachine(host, ref, path),
     removeFile: (ref, path, recursive) => removeFileInMachine(host, ref, path, recursive),
     readArchive: (ref, path, onData, signal) => readArchiveInMachine(host, ref, path, onData, signal),
-    writeArchive: (ref, path, pieces, signal) => writeArchiveInMachine(host, ref, path, pieces, signal),
+    writeArchive: (ref, path, pieces, signal, keep) =>
+      writeArchiveInMachine(host, ref, path, pieces, signal, keep),
     logs: async (id, query) => {
       // One at a time per team: however many reads one team makes, another waits for at most one of them.
       const { networkGroup } = getMachine(host, id).record.spec

@@ -27,8 +27,8 @@ function toolsOf(suite: Suite, machine: ReturnType<Suite['shared']>) {
       await suite.engine().readArchive(machine(), path, (piece) => void pieces.push(piece), never)
       return Buffer.concat(pieces)
     },
-    unpack: async (path: string, archive: Buffer, signal = never) =>
-      await suite.engine().writeArchive(machine(), path, inPieces(archive), signal),
+    unpack: async (path: string, archive: Buffer, signal = never, keep = false) =>
+      await suite.engine().writeArchive(machine(), path, inPieces(archive), signal, keep),
   }
 }
 
@@ -207,6 +207,23 @@ printf x > "$(printf 'odd\\nname')"; dd if=/dev/zero of=sparse bs=1 count=1 seek
     const { stdout } = await promisify(execFile)('tar', ['-tvf', join(directory, 'a.tar')])
     for (const part of ['-rwxr-x---', './soft -> run', 'sparse', './d/', 'odd\\nname'])
       expect(stdout).toContain(part)
+  })
+
+  test('an archive that keeps what exists writes in place: mode, owner and links stay', async () => {
+    await sh(`mkdir -p /srv/new/d /srv/old; cd /srv/new; echo new | tee run through dangling > d/fresh; chmod 751 run; chmod 600 d/fresh
+cd ../old; echo old | tee run > target; chmod 604 run target; chown 33:44 run; ln -s target through; ln -s nowhere dangling`)
+    await unpack('/srv/old', await pack('/srv/new'), never, true)
+    const { stdout } = await sh(
+      `cd /srv/old; stat -c '%n %F %a %u:%g' run target through nowhere d/fresh; cat target nowhere`,
+    )
+    expect(stdout).toBe(`run regular file 604 33:44
+target regular file 604 0:0
+through symbolic link 777 0:0
+nowhere regular file 644 0:0
+d/fresh regular file 600 0:0
+new
+new
+`)
   })
 
   test('no entry of an archive is written outside its directory, and unpacked files belong to root', async () => {

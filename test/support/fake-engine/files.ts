@@ -91,7 +91,8 @@ export function archiveOf(files: Map<string, Buffer>, read: string): Buffer[] {
           .filter(([file]) => file.startsWith(above))
           .map(([file, content]) => [file.slice(above.length), content])
       : [[path.slice(path.lastIndexOf('/') + 1), single]]
-  const entries = found.flatMap(([name, content]) => [headerOf(`./${name}`, content.length), padded(content)])
+  const entries: Buffer[] = single === undefined ? [headerOf('./', 0, '5')] : []
+  for (const [name, content] of found) entries.push(headerOf(`./${name}`, content.length), padded(content))
   return [...entries, Buffer.alloc(2 * BLOCK)]
 }
 
@@ -117,11 +118,12 @@ export function unpackInto(files: Map<string, Buffer>, written: string, archive:
 
 const BLOCK = 512
 
-function headerOf(name: string, bytes: number): Buffer {
+function headerOf(name: string, bytes: number, type = '0'): Buffer {
   const header = Buffer.alloc(BLOCK)
   header.write(name, 0, 100)
   header.write('0000644\u00000000000\u00000000000\0', 100, 'latin1')
   header.write(`${bytes.toString(8).padStart(11, '0')}\u000000000000000\0        0`, 124, 'latin1')
+  header.write(type, 156)
   header.write('ustar\u000000', 257, 'latin1')
   const sum = header.reduce((total, byte) => total + byte, 0)
   header.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148, 'latin1')

@@ -185,7 +185,7 @@ export const unitCommands: Command[] = [
   },
   {
     name: 'cp',
-    about: 'Copy a file into a unit or out of it, up to 2 GB',
+    about: 'Copy files and folders into a unit or out of it, up to 2 GB, as cp -r does',
     usage: 'FROM TO',
     options: {},
     args: [2, 2],
@@ -193,6 +193,7 @@ export const unitCommands: Command[] = [
     examples: [
       ['cp main.py web:/app/main.py', 'Into it; directories on the way are made'],
       ['cp web:/app/out.json -', 'Out of it, to standard output'],
+      ['cp site web:/srv', 'A folder: to /srv/site where /srv is one, else as /srv; site/. is its content'],
     ],
   },
   {

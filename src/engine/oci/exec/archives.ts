@@ -38,10 +38,13 @@ exec tar -c -f - "$@"`
 // entry, and no name leads out of the directory: the helper sees to both. Of some entries it only complains, such as of a
 // device, and goes on: what is not unpacked whole is no success.
 const WRITE = `${SCRIPT_HEAD}
+keep=$2
 [ -d "$path" ] || ! { [ -e "$path" ] || [ -L "$path" ]; } || exit ${IS_NO_DIRECTORY}
 mkdir -p "$path"
 cd "$path"
-said=$(tar -x -o -f - 2>&1) && case $said in *"can't "*) ;; *) exit 0 ;; esac
+# What is new gets the mode that the archive says, what exists keeps its own.
+[ -z "$keep" ] || umask 0
+said=$(tar -x -o $keep -f - 2>&1) && case $said in *"can't "*) ;; *) exit 0 ;; esac
 case $said in
   *'does not look like a tar'*|*'short read'*|*'invalid tar'*|*'corrupted'*|*'unknown typeflag'*|*'bad'*'checksum'*)
     exit ${IS_NO_ARCHIVE} ;;
@@ -78,11 +81,12 @@ export async function writeArchiveInMachine(
   path: string,
   pieces: AsyncIterable<Buffer>,
   signal: AbortSignal,
+  keep = false,
 ): Promise<void> {
   const failed = new AbortController()
   const helped = {
     script: WRITE,
-    args: [scriptPath(machineDirectory(path))],
+    args: [scriptPath(machineDirectory(path)), keep ? '--overwrite --no-same-permissions' : ''],
     stdin: watched(pieces, failed),
     timeoutMs: limits.archiveMs,
     late,

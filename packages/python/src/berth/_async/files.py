@@ -25,10 +25,15 @@ class AsyncFiles:
         self._unit = f"/v1/units/{unit_id}"
 
     async def write(
-        self, path: RemotePath, content: str | bytes | os.PathLike[str] | IO[bytes], *, timeout: float | None = None
+        self,
+        path: RemotePath,
+        content: str | bytes | os.PathLike[str] | IO[bytes],
+        *,
+        mode: int | None = None,
+        timeout: float | None = None,
     ) -> t.FileWritten:
         """Text, bytes, a file here by its `pathlib.Path`, or an open one. Makes the directories on the way. Raises
-        ValidationError over 1 MB."""
+        ValidationError over 1 MB. Without `mode`, such as 0o755, a file that exists keeps its own."""
         if isinstance(content, str):
             data = content.encode()
         elif isinstance(content, bytes):
@@ -36,7 +41,7 @@ class AsyncFiles:
         else:
             source = content
             data = await async_in_thread(lambda: _whole(source))
-        query = {"path": remote(path)}
+        query = {"path": remote(path), "mode": None if mode is None else f"{mode:04o}"}
         call = Call("PUT", f"{self._unit}/files", query=query, content=data, timeout=timeout)
         written: t.FileWritten = await self._transport.json(call)
         return written
@@ -84,12 +89,14 @@ class AsyncFiles:
         path: RemotePath,
         archive: bytes | os.PathLike[str] | IO[bytes] | Iterable[bytes],
         *,
+        keep: bool = False,
         timeout: float | None = None,
     ) -> t.ArchiveWritten:
-        """Unpacks a tar archive into a directory, which is made if it is not there."""
+        """Unpacks a tar archive into a directory, which is made if it is not there. With `keep`, files that exist are
+        written in place, as by `cp -r`: they keep their mode and owner, and links are followed."""
         file = await async_in_thread(lambda: opened(archive))
         try:
-            return await self._unpack(path, file, timeout)
+            return await self._unpack(path, file, timeout, keep)
         finally:
             if file is not archive:
                 file.close()
@@ -114,11 +121,13 @@ class AsyncFiles:
             file.seek(0)
             return await async_in_thread(lambda: unpacked(file, local))
 
-    async def _unpack(self, path: RemotePath, file: IO[bytes], timeout: float | None) -> t.ArchiveWritten:
+    async def _unpack(
+        self, path: RemotePath, file: IO[bytes], timeout: float | None, keep: bool = False
+    ) -> t.ArchiveWritten:
         call = Call(
             "PUT",
             f"{self._unit}/archive",
-            query={"path": remote(path)},
+            query={"path": remote(path), "keep": keep or None},
             content=file,
             content_type="application/x-tar",
             timeout=timeout,

@@ -26,10 +26,15 @@ class Files:
         self._unit = f"/v1/units/{unit_id}"
 
     def write(
-        self, path: RemotePath, content: str | bytes | os.PathLike[str] | IO[bytes], *, timeout: float | None = None
+        self,
+        path: RemotePath,
+        content: str | bytes | os.PathLike[str] | IO[bytes],
+        *,
+        mode: int | None = None,
+        timeout: float | None = None,
     ) -> t.FileWritten:
         """Text, bytes, a file here by its `pathlib.Path`, or an open one. Makes the directories on the way. Raises
-        ValidationError over 1 MB."""
+        ValidationError over 1 MB. Without `mode`, such as 0o755, a file that exists keeps its own."""
         if isinstance(content, str):
             data = content.encode()
         elif isinstance(content, bytes):
@@ -37,7 +42,7 @@ class Files:
         else:
             source = content
             data = in_thread(lambda: _whole(source))
-        query = {"path": remote(path)}
+        query = {"path": remote(path), "mode": None if mode is None else f"{mode:04o}"}
         call = Call("PUT", f"{self._unit}/files", query=query, content=data, timeout=timeout)
         written: t.FileWritten = self._transport.json(call)
         return written
@@ -85,12 +90,14 @@ class Files:
         path: RemotePath,
         archive: bytes | os.PathLike[str] | IO[bytes] | Iterable[bytes],
         *,
+        keep: bool = False,
         timeout: float | None = None,
     ) -> t.ArchiveWritten:
-        """Unpacks a tar archive into a directory, which is made if it is not there."""
+        """Unpacks a tar archive into a directory, which is made if it is not there. With `keep`, files that exist are
+        written in place, as by `cp -r`: they keep their mode and owner, and links are followed."""
         file = in_thread(lambda: opened(archive))
         try:
-            return self._unpack(path, file, timeout)
+            return self._unpack(path, file, timeout, keep)
         finally:
             if file is not archive:
                 file.close()
@@ -115,11 +122,13 @@ class Files:
             file.seek(0)
             return in_thread(lambda: unpacked(file, local))
 
-    def _unpack(self, path: RemotePath, file: IO[bytes], timeout: float | None) -> t.ArchiveWritten:
+    def _unpack(
+        self, path: RemotePath, file: IO[bytes], timeout: float | None, keep: bool = False
+    ) -> t.ArchiveWritten:
         call = Call(
             "PUT",
             f"{self._unit}/archive",
-            query={"path": remote(path)},
+            query={"path": remote(path), "keep": keep or None},
             content=file,
             content_type="application/x-tar",
             timeout=timeout,
