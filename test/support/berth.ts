@@ -17,7 +17,7 @@ import { forgetDataDir, noteDataDir, PREPARED_VARIABLE } from './instances.ts'
 
 /** Images are built once and used by all tests. */
 export const IMAGES_DIR = '/var/lib/berth-test/images'
-const READY_TIMEOUT_MS = 120_000
+const READY_TIMEOUT_MS = 300_000
 const project = fileURLToPath(new URL('../..', import.meta.url))
 
 export type Answer<T> = { status: number; body: T }
