@@ -38,6 +38,7 @@ const foreign = {
     origin: 'http://unit.berth.test',
     'sec-fetch-site': 'same-site',
   },
+  'a page of this service by another scheme': { origin: 'https://berth.test' },
   'a page on another port of this host': { origin: 'http://127.0.0.1:1', 'sec-fetch-site': 'same-site' },
   'a client that sends no origin': {},
 } satisfies Record<string, Record<string, string>>
@@ -91,6 +92,22 @@ describe.each(unsafe)('%s', (_name, method, path) => {
     }
     expect(await everything()).toEqual(before)
   })
+})
+
+it('an origin counts as ours only if its scheme, host and port are those of this service', async () => {
+  const { protocol, host, hostname, port } = new URL(service.baseUrl)
+  const change = async (origin: string) =>
+    (await service.call('PATCH', '/v1/me', { cookie, body: { name: 'Ada' }, headers: { origin } })).status
+  const foreigners = [`https://${host}`, `${protocol}//${hostname}`, `${protocol}//${hostname}:1`]
+    .concat([
+      `${protocol}//localhost:${port}`,
+      `${service.baseUrl}/`,
+      `${service.baseUrl}, ${service.baseUrl}`,
+    ])
+    .concat([`${protocol}//me@${host}`, 'https://berth.test', 'http://berth.test:80', 'ws://berth.test'])
+  for (const origin of foreigners) expect([origin, await change(origin)]).toEqual([origin, 403])
+  for (const origin of [service.baseUrl, 'http://berth.test'])
+    expect([origin, await change(origin)]).toEqual([origin, 200])
 })
 
 it('JSON with the media type of text is refused to our own pages too', async () => {

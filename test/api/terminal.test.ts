@@ -1,6 +1,8 @@
 // GET /v1/units/{id}/exec over a WebSocket: interactive commands, with the in-memory engine (docs/terminal.md).
 
-import { request } from 'node:http'
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
+import { json } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Unit } from '../../src/contract/unit.ts'
 import { MINUTE } from '../../src/lib/clock.ts'
@@ -183,6 +185,25 @@ describe('opening a terminal is refused', () => {
     await shows(terminal, '$ ')
     terminal.socket.terminate()
   })
+
+  it.each(['8', '7', '13, 8', ''])(
+    'by version "%s" of the WebSocket protocol, with the version that is spoken',
+    async (version) => {
+      const asked = request(urlOf(), {
+        headers: {
+          ...bearer(),
+          connection: 'Upgrade',
+          upgrade: 'websocket',
+          'sec-websocket-version': version,
+          'sec-websocket-key': 'AAAAAAAAAAAAAAAAAAAAAA==',
+        },
+      })
+      asked.end()
+      const [answer] = (await once(asked, 'response')) as [IncomingMessage]
+      expect([answer.statusCode, answer.headers['sec-websocket-version']]).toEqual([426, '13'])
+      expect(await json(answer)).toMatchObject({ error: { code: 'upgrade_required' } })
+    },
+  )
 
   it('without a WebSocket upgrade', async () => {
     const answer = await service.call('GET', `/v1/units/${unit.id}/exec`, { key: team.key })

@@ -16,6 +16,7 @@ export const errorCodes = [
   'payload_too_large',
   'unsupported_media_type',
   'misdirected_request',
+  'upgrade_required',
   'headers_too_large',
   'provider_error',
   'unavailable',

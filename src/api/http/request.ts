@@ -62,10 +62,21 @@ export function isFromOwnPages({ method, headers }: IncomingMessage, publicUrl: 
     return isRead && headers['sec-fetch-mode'] === 'navigate'
   }
   if (headers.origin === undefined) return isRead
-  if (!URL.canParse(headers.origin)) return false
-  const origin = new URL(headers.origin)
-  return origin.origin === new URL(publicUrl).origin || origin.host === headers.host
+  return originsOf(headers.host, publicUrl).includes(headers.origin)
 }
+
+/**
+ * The origins of our own pages, as browsers write them: scheme, host and port. A browser that reaches this server by another of its
+ * names uses the same scheme, except that localhost and addresses lead past the proxy that speaks TLS.
+ */
+function originsOf(host: string | undefined, publicUrl: string): string[] {
+  const { origin, protocol } = new URL(publicUrl)
+  const at = (scheme: string) => (URL.canParse(`${scheme}//${host}`) ? [new URL(`${scheme}//${host}`)] : [])
+  const direct = at('http:').filter(({ hostname }) => hostname === 'localhost' || isIP(bare(hostname)) !== 0)
+  return [origin, ...[...at(protocol), ...direct].map((url) => url.origin)]
+}
+
+const bare = (hostname: string) => hostname.replace(/^\[|\]$/g, '')
 
 function acceptsStream(headers: IncomingHttpHeaders): boolean {
   return (headers.accept ?? '').toLowerCase().includes('text/event-stream')

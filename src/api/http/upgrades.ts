@@ -5,7 +5,7 @@ import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { WebSocket, WebSocketServer } from 'ws'
 import type { App } from '../../app.ts'
-import type { AppError } from '../../contract/errors.ts'
+import { AppError } from '../../contract/errors.ts'
 import { SECOND } from '../../lib/clock.ts'
 import type { Operations } from '../operation.ts'
 import type { Route } from '../route.ts'
@@ -18,6 +18,8 @@ import * as http from './request.ts'
 const PING_EVERY_MS = 30 * SECOND
 /** How long a client has to close the connection after us. */
 const CLOSE_WITHIN_MS = 2 * SECOND
+/** The one of RFC 6455. */
+const VERSION = '13'
 const MESSAGE_BYTES = 1024 * 1024
 /** Spoken where the client offers it, as a client has to that offers its bearer beside it. */
 const PROTOCOL = 'berth.v1'
@@ -94,6 +96,7 @@ async function serve(
   socket.once('close', () => gone.abort(callerGone()))
   try {
     if (!isOurs(request)) throw misdirected(app.config.publicUrl)
+    if (request.headers['sec-websocket-version'] !== VERSION) throw upgradeRequired()
     const query = http.queryOf(request.url ?? '')
     await operations.run(
       {
@@ -228,6 +231,10 @@ function close(client: WebSocket | null, code: number): void {
   client.once('close', () => clearTimeout(late))
 }
 
+function upgradeRequired(): AppError {
+  return new AppError('upgrade_required', 426, `Send \`Sec-WebSocket-Version: ${VERSION}\`.`)
+}
+
 /** In the shape of every other refusal. The connection ends with it. */
 function refuse(socket: Duplex, error: AppError, requestId: string): void {
   if (!socket.writable) return void socket.destroy()
@@ -240,6 +247,7 @@ function refuse(socket: Duplex, error: AppError, requestId: string): void {
     `content-length: ${Buffer.byteLength(body)}`,
     `x-request-id: ${requestId}`,
     ...(error.retryAfterS === null ? [] : [`retry-after: ${error.retryAfterS}`]),
+    ...(error.status === 426 ? [`sec-websocket-version: ${VERSION}`, 'upgrade: websocket'] : []),
     ...(error.status === 401 ? ['www-authenticate: Bearer'] : []),
     'connection: close',
   ]
