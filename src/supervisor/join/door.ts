@@ -11,6 +11,7 @@ import { HOUR, SECOND } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import { type Address, addressText } from '../../lib/setting-values.ts'
 import { loadInstance } from '../instance.ts'
+import { boundConnections } from './connections.ts'
 import { giveBlock, listBlocks, takeBlockBack } from './blocks.ts'
 import {
   type Admitted,
@@ -26,7 +27,6 @@ import {
 const OPEN_MS = HOUR
 const HANDSHAKE_MS = 5 * SECOND
 const REACH_WITHIN_MS = 5 * SECOND
-const MAX_CONNECTIONS = 16
 /** Nobody guesses a secret of 32 bytes, but a door at which this many try is not worth keeping. */
 const MAX_WRONG = 20
 
@@ -114,7 +114,9 @@ export async function openDoor(opened: Opened): Promise<Door> {
   const receive = async (socket: TLSSocket): Promise<void> => {
     const peer = socket.remoteAddress ?? 'unknown'
     try {
-      const admitted = await answer(await readLine(socket))
+      const line = await readLine(socket)
+      connections.asks(socket)
+      const admitted = await answer(line)
       socket.end(`${JSON.stringify(admitted)}\n`)
       log.info({ host: name, peer, subnet: admitted.subnet }, 'host has joined')
       outcome.resolve(peer)
@@ -139,7 +141,7 @@ export async function openDoor(opened: Opened): Promise<Door> {
       void receive(socket)
     },
   )
-  server.maxConnections = MAX_CONNECTIONS
+  const connections = boundConnections(server)
   server.on('tlsClientError', (_error, socket) => socket.destroy())
   server.listen(at.port, at.host)
   await once(server, 'listening').catch((cause: NodeJS.ErrnoException) => {

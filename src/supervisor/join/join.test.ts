@@ -3,7 +3,7 @@
 import { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
-import { type AddressInfo, createServer } from 'node:net'
+import { type AddressInfo, connect as connectTcp, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect } from 'node:tls'
@@ -210,6 +210,34 @@ it('a line that does not end is not read on, and others are served meanwhile', a
   socket.write('x'.repeat(100_000))
   await closed
   await joinFrom(door.token)
+})
+
+describe('a host joins while', () => {
+  const hold = async (token: JoinToken, localAddress: string, count: number, hasGreeted: boolean) => {
+    for (let at = 0; at < count; at += 1) {
+      const to = { host: token.host, port: token.port, localAddress }
+      const socket = hasGreeted ? connect({ ...to, rejectUnauthorized: false }) : connectTcp(to)
+      socket.on('error', () => {})
+      onTestFinished(() => void socket.destroy())
+      await Promise.race([once(socket, hasGreeted ? 'secureConnect' : 'connect'), once(socket, 'close')])
+    }
+  }
+
+  it.each([
+    ['another address holds forty silent connections', ['127.0.0.9'], 40, false],
+    ['its own address holds forty silent connections', ['127.0.0.1'], 40, false],
+    ['forty connections of its own address have shaken hands and say nothing', ['127.0.0.1'], 40, true],
+    [
+      'twelve addresses hold four silent connections each',
+      Array.from({ length: 12 }, (_, at) => `127.0.1.${at + 1}`),
+      4,
+      false,
+    ],
+  ])('%s', async (_what, addresses, count, hasGreeted) => {
+    const door = await open()
+    for (const address of addresses) await hold(door.token, address, count, hasGreeted)
+    await joinFrom(door.token)
+  })
 })
 
 it('a host tells nothing to a machine whose certificate is another one', async () => {
