@@ -207,7 +207,7 @@ function requestOf(route: Route, doc: OperationDoc): NonNullable<RouteConfig['re
       ? { params: describeParameters(route, params) }
       : {}),
     ...(query instanceof z.ZodObject && Object.keys(query.shape).length > 0
-      ? { query: describeParameters(route, query) }
+      ? { query: describeParameters(route, query, doc.query) }
       : {}),
     ...(body.kind === 'none'
       ? {}
@@ -241,7 +241,11 @@ const parameterTexts: Record<string, string> = {
 }
 
 /** Adds a description to each parameter whose schema has none. */
-function describeParameters({ path }: Route, parameters: z.ZodObject): z.ZodObject {
+function describeParameters(
+  { path }: Route,
+  parameters: z.ZodObject,
+  examples: OperationDoc['query'] = {},
+): z.ZodObject {
   const collection = /^\/v1\/(\w+)s\/\{id\}/.exec(path)?.[1] ?? ''
   const id = collection === 'stack' ? 'The id or name of the stack.' : `The id of the ${collection}.`
   return z.strictObject(
@@ -249,10 +253,19 @@ function describeParameters({ path }: Route, parameters: z.ZodObject): z.ZodObje
       Object.entries(parameters.shape).map(([name, schema]) => {
         const text = name === 'id' ? id : parameterTexts[name]
         const isDescribed = (schema as z.ZodType).description !== undefined || text === undefined
-        return [name, isDescribed ? schema : (schema as z.ZodType).meta({ description: text })]
+        const added = {
+          ...(isDescribed ? {} : { description: text }),
+          ...(name in examples ? { example: examples[name] } : {}),
+        }
+        return [name, Object.keys(added).length === 0 ? schema : describedAs(schema as z.ZodType, added)]
       }),
     ),
   )
+}
+
+/** What the schema says of itself stays. */
+function describedAs(schema: z.ZodType, added: Record<string, unknown>): z.ZodType {
+  return schema.meta({ ...schema.meta(), ...added })
 }
 
 function mediaOf(kind: Route['body']['kind']): string {

@@ -32,12 +32,14 @@ export class AppError extends Error {
   readonly status: number
   readonly details: unknown
   readonly retryAfterS: number | null
+  /** What was not found: `unit`, `file`. Not part of an answer. */
+  readonly noun: string | null
 
   constructor(
     code: ErrorCode,
     status: number,
     message: string,
-    options: { details?: unknown; retryAfterS?: number; cause?: unknown } = {},
+    options: { details?: unknown; retryAfterS?: number; noun?: string; cause?: unknown } = {},
   ) {
     super(message, options.cause === undefined ? {} : { cause: options.cause })
     this.name = 'AppError'
@@ -45,6 +47,7 @@ export class AppError extends Error {
     this.status = status
     this.details = options.details
     this.retryAfterS = options.retryAfterS ?? null
+    this.noun = options.noun ?? null
   }
 }
 
@@ -87,7 +90,7 @@ export function rateLimited(message: string, retryAfterS: number): AppError {
 /** `id` is empty if the value sent is a secret that must not be repeated. */
 export function notFound(noun: string, id: string): AppError {
   const which = id === '' ? `such ${noun}` : `${noun} "${id.slice(0, 100)}"`
-  return new AppError('not_found', 404, `There is no ${which}.`)
+  return new AppError('not_found', 404, `There is no ${which}.`, { noun })
 }
 
 /** `details` as in spec 3: `{ machineState, lastExit, providerSaid }`, or `{ lastExit }` once stopped. */

@@ -3,6 +3,7 @@
 
 import type { z } from 'zod'
 import { type Issue, validation } from './errors.ts'
+import { sentenceOf } from './sentences.ts'
 
 /** Limits the refused fields and the path lengths in an answer, because the caller chooses both. */
 const ISSUES = 50
@@ -10,7 +11,7 @@ const PATH_LENGTH = 200
 
 /** Throws `validation`. `at` is prefixed to every path, for a value that is part of a larger one. */
 export function parse<S extends z.ZodType>(schema: S, value: unknown, at = ''): z.output<S> {
-  const result = schema.safeParse(value)
+  const result = schema.safeParse(value, { error: sentenceOf })
   if (result.success) return result.data
   const { issues } = result.error
   throw validation(

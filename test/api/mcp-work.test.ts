@@ -178,6 +178,35 @@ describe('the file tools', () => {
   })
 })
 
+describe('an error of a tool', () => {
+  test.each([
+    ['unit', 'get_unit', { unit: 'gone' }, ['list_units', 'as unit']],
+    ['recipe', 'create_from_recipe', { recipe: 'gone' }, ['list_recipes', 'as recipe']],
+    ['recipe that is looked up', 'list_recipes', { recipe: 'gone' }, ['list_recipes', 'as recipe']],
+    ['file', 'read_file', { unit: 'here', path: '/gone' }, ['run_command', 'ls -la', 'as path']],
+    ['process', 'read_process', { unit: 'here', process: 'proc_gone' }, ['read_process', 'as process']],
+    ['process that is signalled', 'signal_process', { unit: 'here', process: 'proc_gone' }, ['read_process']],
+    ['stack', 'destroy_stack', { stack: 'gone', confirm: 'gone' }, ['list_units', 'as stack']],
+    ['stack to copy', 'fork', { stack: 'gone' }, ['list_units', 'as stack']],
+  ])('about an unknown %s names the tool that shows what there is', async (what, tool, args, words) => {
+    await makeUnit(service, team, { name: 'here' })
+    const { text, isError } = await call(tool, args)
+    const [head = '', advice = ''] = text.split('\n')
+    expect([what, isError, head.split(':')[0]]).toEqual([what, true, 'not_found'])
+    for (const word of words) expect(advice).toContain(word)
+    if (!words.includes('list_units')) expect(advice).not.toContain('list_units')
+  })
+
+  test('about its arguments names each, what it must be and what was sent', async () => {
+    const { text } = await call('create_unit', { name: 5, image: 'node:22', size: 'huge' })
+    expect(text).toMatch(
+      /^validation: name: must be a text, not 5; size: must be one of "nano", .*, not "huge"\n/,
+    )
+    expect(text).toContain('Call create_unit again')
+    expect((await call('get_unit')).text).toContain('unit: is missing: it must be a text')
+  })
+})
+
 describe('a unit in a tool call', () => {
   test('can be given by name, by stack and name, and by id', async () => {
     const { id } = await makeUnit(service, team, { name: 'web' })

@@ -260,7 +260,7 @@ describe('the consent page', () => {
       ['dailySpendCap', '-1', 'amount in euros'],
       ['maxSleep', '90', 'followed by m, h or d'],
       ['expiresAt', '2001-01-01T00:00:00', 'later than now'],
-      ['allowedSizes', 'huge', 'Invalid option'],
+      ['allowedSizes', 'huge', 'must be one of'],
       ['name', '', 'must not be empty'],
     ]
     for (const [field, value, why] of wrong) {

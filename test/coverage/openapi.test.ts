@@ -3,6 +3,7 @@
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
+import type { z } from 'zod'
 import { errorStatusesOf, nouns, openApiDocument, operationId } from '../../src/api/openapi.ts'
 import { operationDocs } from '../../src/api/operation-docs/operation-docs.ts'
 import { routes } from '../../src/api/routes.ts'
@@ -39,6 +40,13 @@ test('a linter finds no error and no warning in openapi.json', async () => {
   expect(totals).toMatchObject({ errors: 0, warnings: 0 })
 }, 60_000)
 
+type Example = { example?: unknown }
+type Body = { content?: Record<string, Example> }
+type Documented = {
+  requestBody?: Body
+  responses: Record<string, Body>
+  parameters?: { schema: Example }[]
+}
 type Parameter = { name: string; description?: string; schema?: { description?: string } }
 const document = openApiDocument(routes) as {
   paths: Record<string, Record<string, { description: string; parameters?: Parameter[] }>>
@@ -60,6 +68,19 @@ describe.each(described)('the operation %s', (id, route) => {
     expect(doc?.events !== undefined).toBe(Object.keys(route.events).length > 0)
     if (route.body.kind === 'json')
       expect(route.body.schema.safeParse(doc?.request).error?.issues).toBeUndefined()
+  })
+
+  test('has an example in the document', () => {
+    const operation = document.paths[route.path]?.[route.method.toLowerCase()]
+    const { requestBody, responses, parameters } = JSON.parse(JSON.stringify(operation)) as Documented
+    const success = Object.entries(responses).filter(([status]) => Number(status) < 400)
+    const media = [requestBody, ...success.map(([, response]) => response)].map((each) => each?.content ?? {})
+    const examples = [...media.flatMap(Object.values), ...(parameters ?? []).map(({ schema }) => schema)]
+    expect(examples.filter((each) => each.example !== undefined)).not.toEqual([])
+    for (const [name, example] of Object.entries(doc?.query ?? {})) {
+      const query = route.query as z.ZodObject
+      expect([name, query.shape[name]?.safeParse(example).error]).toEqual([name, undefined])
+    }
   })
 
   test('says what it costs, and describes each parameter', () => {

@@ -1,6 +1,7 @@
 // Writes an error so that a model can act on it. What to do comes first, because clients cut long errors at the end.
 
 import type { AppError, Issue } from '../../contract/errors.ts'
+import { adviceFor } from './advice.ts'
 import { cleanLine } from './clean.ts'
 import { type Cut, recut, shorten } from './cut.ts'
 import { fence, newMark } from './fence.ts'
@@ -14,10 +15,11 @@ const PRINTED_LENGTH = 3000
 /** `printed`: what a command had said before it came to this. */
 export function errorResult(
   error: AppError,
+  tool: string,
   requestId: string,
   printed: readonly { name: string; cut: Cut }[] = [],
 ): ToolResult {
-  const advice = adviceFor(error)
+  const advice = adviceFor(error, tool)
   const lines = [
     `${error.code}: ${toldMessage(error)}`,
     ...(advice === null ? [] : [advice]),
@@ -57,22 +59,4 @@ function argumentOf(path: string): string {
   if (path.startsWith('spec.')) return path.slice('spec.'.length).replace(/^healthcheck\.cmd/, 'healthcheck')
   const [field = '', ...rest] = path.split('.')
   return [argumentNames[field] ?? field, ...rest].join('.')
-}
-
-function adviceFor({ code, status }: AppError): string | null {
-  if (status === 402) {
-    return 'Your person set this limit, or must pay for more: tell them. get_limits shows the numbers; the same call again changes nothing.'
-  }
-  switch (code) {
-    case 'conflict':
-      return 'If an earlier call of yours made it, it is there: look with get_unit or list_units. Else take another name.'
-    case 'not_found':
-      return 'list_units shows the units there are, and read_process what runs in the background of one.'
-    case 'internal':
-      return 'It is no fault of yours. Look whether it was done before you try again, and tell contact_support the request.'
-    case 'provider_error':
-      return 'What was begun is cleaned up; the call can be sent again, unless the reason lies in the image or its command.'
-    default:
-      return null
-  }
 }

@@ -93,6 +93,7 @@ export async function runTool(
     const known = toAppError(error)
     return errorResult(
       known,
+      tool.name,
       sender.requestId,
       mayBeTold(known) ? ((soFar as SoFar | null)?.printed() ?? []) : [],
     )

@@ -11,6 +11,8 @@ export type OperationDoc = {
   errors?: Partial<Record<ErrorStatus, string>>
   /** An example of a valid body. */
   request?: unknown
+  /** Examples of parameters in the query, for an operation without a body in either direction. */
+  query?: Record<string, unknown>
   /** An example of the success response. */
   response: unknown
   /** An example of the response as a stream of events. */

@@ -11,6 +11,7 @@ export const terminalDocs: Record<string, OperationDoc> = {
       409: 'The state of the unit does not allow it. Start it by POST /v1/units/{id}/start, or wait until its state is `running`.',
       502: 'The unit could not be woken. GET /v1/units/{id} shows its state.',
     },
+    query: { cmd: ['python3', '-i'], cols: '120', rows: '40' },
     response: null,
   },
 }

@@ -47,5 +47,5 @@ async function unknown(app: App, { teamId }: Caller, called: string): Promise<Er
   })
   const names = others.map((unit) => `${unit.stackName}/${unit.name}`).join(', ')
   const hint = names === '' ? 'The team has no units.' : `The newest units here: ${names}.`
-  return new AppError(code, status, `${message} ${hint}`)
+  return new AppError(code, status, `${message} ${hint}`, { noun: 'unit' })
 }
