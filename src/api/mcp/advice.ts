@@ -40,6 +40,7 @@ const ways = {
   provider_error:
     'What was begun is cleaned up; the call can be sent again, unless the reason lies in the image or its command.',
   method_not_allowed: null,
+  upgrade_required: null,
   unsupported_media_type: null,
   misdirected_request: null,
   headers_too_large: null,
