@@ -1,4 +1,4 @@
-// The host, and the doors of the egress process, that brokered.ts measures.
+// The host, and the doors of the egress process, that brokered.ts and egress-beside.ts measure.
 
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:https'
@@ -10,15 +10,19 @@ import { authorityCertificate, hostCertificate } from '../src/certificates/team-
 import { openAuthorities } from '../src/egress/broker/authorities.ts'
 import { createBroker } from '../src/egress/broker/broker.ts'
 import { upstreamContext } from '../src/egress/broker/upstream.ts'
+import { type Client, createShares } from '../src/egress/shares.ts'
 import { createTlsDoor } from '../src/egress/tls-door.ts'
 import { systemClock } from '../src/lib/clock.ts'
+import type { BrokeredSecret } from '../src/lib/egress/secrets.ts'
 import { parseAllowed } from '../src/lib/egress/rules.ts'
+import { attack, BENCH_MACHINES } from './egress-beside.ts'
 import { testDoor } from '../test/support/egress-door.ts'
 
 const HOST = '127.0.0.2'
 const TEAM = 7
 
 if (process.argv[2] === 'host') await serveHost()
+else if (process.argv[2] === 'attack') void attack(JSON.parse(process.argv[3] ?? '{}'))
 else await serveDoors(process.argv[3] ?? '')
 process.on('disconnect', () => process.exit(0))
 
@@ -39,7 +43,9 @@ async function serveHost(): Promise<void> {
 async function serveDoors(roots: string): Promise<void> {
   const stateDir = await mkdtemp(join(tmpdir(), 'bench-brokered-'))
   const authorities = await openAuthorities(stateDir, systemClock)
-  const authority = await authorities.certificateOf(TEAM)
+  const [authority, another] = await Promise.all(
+    [TEAM, TEAM + 1].map((team) => authorities.certificateOf(team)),
+  )
   await rm(stateDir, { recursive: true })
   const egress = { mode: 'listed' as const, allow: ['*.example.com'], siblings: 'none' as const }
   const secret = {
@@ -48,19 +54,34 @@ async function serveDoors(roots: string): Promise<void> {
     value: 'sk-proj-0123456789abcdefghijklmnopqrstuvwxyzABCDEFGH',
     hosts: ['api.example.com'],
   }
-  const rules = {
-    machine: 'unit_1',
-    egress,
-    entries: parseAllowed(egress.allow),
-    team: TEAM,
-    secrets: [secret],
+  const known = { machine: 'unit_1', egress, entries: parseAllowed(egress.allow) }
+  const rules = { ...known, team: TEAM, secrets: [secret] }
+  const many = { ...known, team: TEAM + 1, secrets: manySecrets() }
+  const one = { ...known, team: TEAM + 1, secrets: [secret] }
+  const rulesOf = (machine: string) =>
+    machine === BENCH_MACHINES.manySecrets ? many : machine === BENCH_MACHINES.oneSecret ? one : rules
+  const shares = createShares(systemClock, () => performance.eventLoopUtilization().active)
+  const door = {
+    ...testDoor(rulesOf, []),
+    note: (_machine: string, line: object) => line as never,
+    turn: (machine: string, units: number, client?: Client) =>
+      shares.turn({ team: String(rulesOf(machine).team), machine }, units, client),
   }
-  const door = { ...testDoor(() => rules, []), note: (_machine: string, line: object) => line as never }
   door.resolve = async () => ({ kind: 'addresses', addresses: [HOST] })
   const broker = createBroker(door, { authorities, trusted: upstreamContext(async () => roots) })
   const server = createTlsDoor(door, broker).listen(0, '127.0.0.1', () =>
-    process.send?.({ port: (server.address() as AddressInfo).port, authority }),
+    process.send?.({ port: (server.address() as AddressInfo).port, authority, another }),
   )
+}
+
+/** 32 secrets of 8,192 characters that programs escape. */
+function manySecrets(): BrokeredSecret[] {
+  return Array.from({ length: 32 }, (_, at) => ({
+    name: `KEY_${at}`,
+    placeholder: `berth_secret_of_many_${at}_`,
+    value: `${at}`.padEnd(8192, '"<&>/=+%'),
+    hosts: ['api.example.com'],
+  }))
 }
 
 const block = Buffer.alloc(256 * 1024)

@@ -7,6 +7,7 @@ import { parseArgs } from 'node:util'
 import type { MachineEgress } from '../src/engine/egress.ts'
 import { PUBLIC } from '../test/support/network-lab/lab.ts'
 import { actionsOf, clientOf, destroyAll } from './berth.ts'
+import { measureBeside } from './egress-beside.ts'
 import { type EgressLab, manyRules, openEgressLab } from './egress-lab.ts'
 import { egressPeers } from './egress-peers.ts'
 import { type Figures, formatTable, percentile, timed } from './figures.ts'
@@ -26,35 +27,46 @@ const parts = {
 const { values: options } = parseArgs({
   options: {
     rounds: { type: 'string', default: '10' },
-    only: { type: 'string', default: 'connects,throughput,change,many,create' },
+    only: { type: 'string', default: 'connects,throughput,change,many,create,beside' },
     help: { type: 'boolean', default: false },
   },
 })
 
 if (options.help) {
-  console.log(`npm run bench:egress -- [--rounds 10] [--only connects,throughput,change,many,create]
+  console.log(`npm run bench:egress -- [--rounds 10] [--only connects,throughput,change,many,create,beside]
 
 connects    a TLS connection until its first byte, with 128 rules and without any
 throughput  256 MB over one TLS connection, likewise, and through a pipe of Node and haproxy (Debian: haproxy)
 change      rules that take a host away: until they are in force and 100 open connections to it are cut
 many        restricted machines, 128 rules each, as many as are made in a minute, and what they cost
-create      a unit with rules beside one without, and PUT of its rules, through the API`)
+create      a unit with rules beside one without, and PUT of its rules, through the API
+beside      requests of a unit beside one of another team that attacks the process that decides by name, on loopback`)
 } else {
   await runBenchmarks(new Set(options.only.split(',')), Number(options.rounds))
 }
 
 async function runBenchmarks(only: Set<string>, rounds: number): Promise<void> {
   console.log(`load ${loadavg()[0]?.toFixed(1)} at the beginning`)
+  if (only.has('beside')) await measureBeside(rounds)
+  const inLab = Object.entries(parts).filter(([name]) => only.has(name))
+  if (inLab.length > 0)
+    await measureInLab(
+      inLab.map(([, part]) => part),
+      rounds,
+    )
+  if (only.has('create')) await measureCreates(rounds)
+  console.log(`load ${loadavg()[0]?.toFixed(1)} at the end`)
+}
+
+async function measureInLab(wanted: (typeof parts)[keyof typeof parts][], rounds: number): Promise<void> {
   const lab = await openEgressLab()
   try {
     for (const machine of ['open', 'listed']) await lab.attach(machine)
     await lab.network.restrict('listed', manyRules)
-    for (const [name, part] of Object.entries(parts)) if (only.has(name)) await part(lab, rounds)
+    for (const part of wanted) await part(lab, rounds)
   } finally {
     await lab.close()
   }
-  if (only.has('create')) await measureCreates(rounds)
-  console.log(`load ${loadavg()[0]?.toFixed(1)} at the end`)
 }
 
 async function measureConnects(lab: EgressLab, rounds: number): Promise<void> {

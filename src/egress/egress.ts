@@ -19,9 +19,10 @@ import type { Door } from './door.ts'
 import { createHttpDoor } from './http-door.ts'
 import type { ResolveName } from './names.ts'
 import { createOpenConnections, type OpenConnection } from './open-connections.ts'
+import { createShares } from './shares.ts'
 import { createTlsDoor } from './tls-door.ts'
 
-const LIMITS = { connections: 8192, connectionsPerMachine: 512 } as const
+const LIMITS = { connections: 8192, connectionsPerTeam: 2048, connectionsPerMachine: 512 } as const
 /** How long open connections go on while the engine is away: longer than it takes to start again. */
 const AWAY_MS = 20_000
 
@@ -45,9 +46,14 @@ export type Egress = { close(): Promise<void> }
 export async function startEgress(options: EgressOptions): Promise<Egress> {
   const { log, clock } = options
   const open = createOpenConnections()
-  const share = createConcurrencyLimit(LIMITS.connections, LIMITS.connectionsPerMachine)
+  const ofMachines = createConcurrencyLimit(LIMITS.connections, LIMITS.connectionsPerMachine)
+  const ofTeams = createConcurrencyLimit(LIMITS.connections, LIMITS.connectionsPerTeam)
+  const shares = createShares(clock, () => performance.eventLoopUtilization().active)
   let away: NodeJS.Timeout | undefined
   const telling = createTelling(() => door.link)
+
+  /** A machine whose team is not known is one by itself. */
+  const teamOf = (machine: string) => String(door.link.rulesOf(machine)?.team ?? machine)
 
   const door: Door = {
     link: notYet,
@@ -60,12 +66,23 @@ export async function startEgress(options: EgressOptions): Promise<Egress> {
         socket.resetAndDestroy()
         return null
       }
-      if (share.tryAcquire(machine)) return () => share.release(machine)
-      const by = share.count(machine) >= LIMITS.connectionsPerMachine ? machine : null
-      tellBoundMet({ log, clock }, { bound: 'connections by name', by })
+      const team = teamOf(machine)
+      if (ofMachines.tryAcquire(machine)) {
+        if (ofTeams.tryAcquire(team))
+          return () => {
+            ofMachines.release(machine)
+            ofTeams.release(team)
+          }
+        ofMachines.release(machine)
+      }
+      const isOwn =
+        ofMachines.count(machine) >= LIMITS.connectionsPerMachine ||
+        ofTeams.count(team) >= LIMITS.connectionsPerTeam
+      tellBoundMet({ log, clock }, { bound: 'connections by name', by: isOwn ? machine : null })
       socket.resetAndDestroy()
       return null
     },
+    turn: (machine, units, client) => shares.turn({ team: teamOf(machine), machine }, units, client),
   }
   const authorities = await openAuthorities(options.stateDir, clock)
   const broker = createBroker(door, { authorities, trusted: upstreamContext(options.roots) })
@@ -79,6 +96,7 @@ export async function startEgress(options: EgressOptions): Promise<Egress> {
 
   door.link = followEgressLink(options.socketPath, {
     onRules: (machine, rules) => {
+      broker.forget(machine)
       // One that is not restricted any more keeps what passes unread.
       if (rules === null) open.sift(machine, ({ used }) => used === undefined)
       else if (door.link.isWhole()) sift(machine)

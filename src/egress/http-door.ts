@@ -14,10 +14,12 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { decide, isAllowed, notAllowed } from './decide.ts'
 import { dialName } from './dial.ts'
-import type { Door } from './door.ts'
+import { type Door, turnsOf } from './door.ts'
 import { noteAllowed, noteRefused } from './noting.ts'
 import { refuse, refuseUpgrade, type Refused, unreachable } from './refused.ts'
 import { pairs, passedHeaders, passAnswer } from './request-headers.ts'
+import { work } from './shares.ts'
+import { through } from './through.ts'
 import { isUpgrade, passUpgrade } from './upgrade.ts'
 
 const PORT = 80
@@ -54,6 +56,7 @@ async function pass(door: Door, request: IncomingMessage, response: ServerRespon
   const went = await begin(door, request)
   if ('status' in went) return refuse(response, went)
   const { outgoing, forget, name } = went
+  const turn = turnsOf(door, socket.remoteAddress ?? '')
   response.once('close', () => {
     forget()
     outgoing.destroy()
@@ -62,8 +65,8 @@ async function pass(door: Door, request: IncomingMessage, response: ServerRespon
     if (response.headersSent) socket.destroy()
     else refuse(response, unreachable(name))
   })
-  outgoing.on('response', (answered) => passAnswer(answered, response, { client: socket }))
-  request.pipe(outgoing)
+  outgoing.on('response', (answered) => passAnswer(answered, response, { client: socket, turn }))
+  through(null, request, turn).pipe(outgoing)
 }
 
 async function upgrade(door: Door, request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
@@ -71,11 +74,12 @@ async function upgrade(door: Door, request: IncomingMessage, socket: Duplex, hea
   const went = await begin(door, request)
   if ('status' in went) return refuseUpgrade(socket, went)
   const { outgoing, forget, name } = went
+  const turn = turnsOf(door, request.socket.remoteAddress ?? '')
   socket.once('close', () => {
     forget()
     outgoing.destroy()
   })
-  passUpgrade(outgoing, { socket, head, refusalFor: () => unreachable(name) })
+  passUpgrade(outgoing, { socket, head, turn, refusalFor: () => unreachable(name) })
 }
 
 /** Decides a request, connects, and returns the request to the host with its head. */
@@ -86,6 +90,7 @@ async function begin(
   const { socket } = request
   const machine = socket.remoteAddress ?? ''
   const host = hostOf(request)
+  await door.turn(machine, work.name, socket)
   const decision = await decide(door, machine, host, PORT)
   const noting = { door, machine, protocol: 'http', port: PORT } as const
   if (decision.kind === 'refused') {

@@ -8,6 +8,7 @@ import { splice } from './splice.ts'
 
 const servers: Server[] = []
 const sockets: Socket[] = []
+const atOnce = () => null
 
 afterEach(() => {
   for (const socket of sockets.splice(0)) socket.destroy()
@@ -78,13 +79,13 @@ async function relayTo(port: number, hosts: Socket[] = []): Promise<number> {
 }
 
 async function relay(client: Socket, port: number, hosts: Socket[]): Promise<void> {
-  const reads = createReads(client)
+  const reads = createReads(client, atOnce)
   const host = await dialName(['127.0.0.1'], port, new AbortController().signal, reads)
   if (host === null) return void client.destroy()
   sockets.push(host)
   peers.set(host, client)
   hosts.push(host)
-  splice(client, host, { reads })
+  splice(client, host, { turn: atOnce, reads })
 }
 
 async function listen(onSocket: (socket: Socket) => void): Promise<number> {

@@ -6,6 +6,7 @@
 // in it was sent, and nothing is read meanwhile; a client that takes nothing costs one large buffer.
 
 import type { OnReadOpts, Socket } from 'node:net'
+import type { Turn } from './shares.ts'
 
 const SMALL_BYTES = 8 * 1024
 const LARGE_BYTES = 64 * 1024
@@ -21,20 +22,21 @@ export type Reads = {
   begin(from: Socket): void
 }
 
-/** `to`: where everything is sent. */
-export function createReads(to: Socket): Reads {
+/** `to`: where everything is sent. `turn`: when the next bytes are read after some. */
+export function createReads(to: Socket, turn: Turn): Reads {
   const small = Buffer.allocUnsafeSlow(SMALL_BYTES)
   let large: Buffer | null = null
   let next: Buffer = small
   let reading: Socket | null = null
   let isWaiting = false
+  let hasTurn = true
 
   const giveBack = () => {
     if (large !== null && spare.length < MAX_SPARE) spare.push(large)
     large = null
   }
   const onSent = () => {
-    if (!isWaiting || to.writableLength > 0 || to.destroyed) return
+    if (!isWaiting || !hasTurn || to.writableLength > 0 || to.destroyed) return
     isWaiting = false
     if (next === small) giveBack()
     reading?.resume()
@@ -46,7 +48,13 @@ export function createReads(to: Socket): Reads {
         if (length < buffer.length) next = small
         else next = large ??= spare.pop() ?? Buffer.allocUnsafeSlow(LARGE_BYTES)
         to.write(buffer.subarray(0, length), onSent)
-        isWaiting = to.writableLength > 0
+        const wait = turn(length)
+        hasTurn = wait === null
+        void wait?.then(() => {
+          hasTurn = true
+          onSent()
+        })
+        isWaiting = to.writableLength > 0 || !hasTurn
         if (!isWaiting && next === small) giveBack()
         return !isWaiting
       },

@@ -2,7 +2,9 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { type Mask, masked, maskedText, through } from './broker/mask.ts'
+import { type Mask, masked, maskedText } from './broker/mask.ts'
+import type { Turn } from './shares.ts'
+import { through } from './through.ts'
 
 /** Headers of one connection, which are not forwarded (RFC 9110 7.6.1). */
 const hopByHop = new Set([
@@ -18,11 +20,11 @@ const hopByHop = new Set([
 export function passAnswer(
   answered: IncomingMessage,
   response: ServerResponse,
-  { client, mask = null }: { client: Socket; mask?: Mask | null },
+  { client, turn, mask = null }: { client: Socket; turn: Turn; mask?: Mask | null },
 ): void {
   if (!passHead(answered, response, mask)) return void client.destroy()
   answered.on('error', () => client.destroy())
-  through(mask, answered).pipe(response)
+  through(mask, answered, turn).pipe(response)
   // With the first bytes of the body if they are there, and without them if the host says them later.
   setImmediate(() => response.flushHeaders())
 }

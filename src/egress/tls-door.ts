@@ -6,9 +6,10 @@ import { HELLO_MAX_BYTES, readHello } from './client-hello.ts'
 import type { Broker } from './broker/broker.ts'
 import { decide, isAllowed, secretsFor } from './decide.ts'
 import { dialName } from './dial.ts'
-import type { Door } from './door.ts'
+import { type Door, turnsOf } from './door.ts'
 import { noteAllowed, noteRefused } from './noting.ts'
 import { createReads } from './reads.ts'
+import { work } from './shares.ts'
 import { splice } from './splice.ts'
 
 const PORT = 443
@@ -35,6 +36,7 @@ async function serve(door: Door, broker: Broker, machine: Socket): Promise<void>
   const address = machine.remoteAddress ?? ''
   const first = await readFirst(machine)
   if (first === null) return void machine.destroy()
+  await door.turn(address, work.name, machine)
   const decision = await decide(door, address, first.name, PORT)
   const noting = { door, machine: address, protocol: 'tls', port: PORT } as const
   if (decision.kind === 'refused') noteRefused(noting, decision)
@@ -48,7 +50,8 @@ async function serve(door: Door, broker: Broker, machine: Socket): Promise<void>
   }
   const gone = new AbortController()
   machine.once('close', () => gone.abort())
-  const reads = createReads(machine)
+  const turn = turnsOf(door, address)
+  const reads = createReads(machine, turn)
   const host = await dialName(decision.addresses, PORT, gone.signal, reads)
   noteAllowed(noting, decision, host)
   if (host === null) return end(machine, alerts.unreachable)
@@ -63,7 +66,7 @@ async function serve(door: Door, broker: Broker, machine: Socket): Promise<void>
   const forget = door.open.add(address, { name: decision.name, port: PORT, cut })
   machine.once('close', forget)
   host.write(first.bytes)
-  splice(machine, host, { reads })
+  splice(machine, host, { turn, reads })
 }
 
 /** Returns the first bytes and the name in them, null for none; or null for a client that says nothing in time. */

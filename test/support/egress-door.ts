@@ -21,5 +21,6 @@ export function testDoor(rulesOf: Door['link']['rulesOf'], noted: MachineSeen[])
       return { ...line, bytesIn: 0, bytesOut: 0, count: 0 }
     },
     enter: () => () => {},
+    turn: () => null,
   }
 }

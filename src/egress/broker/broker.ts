@@ -6,12 +6,15 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { type SecureContext, TLSSocket } from 'node:tls'
-import type { Door } from '../door.ts'
+import { type Door, turnsOf } from '../door.ts'
 import { refuse, refuseUpgrade } from '../refused.ts'
 import { passAnswer } from '../request-headers.ts'
+import { work } from '../shares.ts'
+import { through } from '../through.ts'
 import { isUpgrade, passUpgrade } from '../upgrade.ts'
 import type { Authorities } from './authorities.ts'
 import { beginRequest } from './requests.ts'
+import { prepareSecrets } from './prepared.ts'
 import { openSession, type Session } from './session.ts'
 import { type Protocol, protocols } from './upstream.ts'
 import { openHttp2 } from './http2.ts'
@@ -23,6 +26,8 @@ const HEAD_BYTES = 16 * 1024
 export type Broker = {
   /** Serves a connection whose first bytes are yet to be read. `team`: whose authority vouches for the host. */
   serve(machine: Socket, to: { team: number; host: string }): Promise<void>
+  /** The rules of a machine have changed. */
+  forget(machine: string): void
 }
 
 export type BrokerOptions = { authorities: Authorities; trusted: () => Promise<SecureContext> }
@@ -36,10 +41,15 @@ export function createBroker(door: Door, { authorities, trusted }: BrokerOptions
     shouldUpgradeCallback: isUpgrade,
   })
   serveRequests(door, server, sessions)
+  const prepared = prepareSecrets(() => door.link)
 
   return {
+    forget: prepared.forget,
+
     async serve(machine, { team, host }) {
-      const to = { machine: machine.remoteAddress ?? '', host, trusted }
+      const address = machine.remoteAddress ?? ''
+      const to = { machine: address, host, secrets: () => prepared.of(address, host), trusted }
+      await door.turn(address, work.connection, machine)
       const secureContext = await authorities.contextFor(team, host)
       if (machine.destroyed) return
       /** What begins once the machine's handshake is over; the one with the host takes place at the same time. */
@@ -87,7 +97,7 @@ function serveRequests(door: Door, server: Server, sessions: WeakMap<Duplex, Ses
     const session = sessions.get(socket)
     if (!session) return void socket.destroy()
     request.socket.setTimeout(0)
-    upgrade(door, session, request, { socket, head })
+    upgrade(door, session, request, { socket, head }).catch(() => socket.destroy())
   })
   server.on('connect', (_request, socket) => socket.destroy())
   server.on('clientError', (_error, socket) => socket.destroy())
@@ -100,6 +110,9 @@ async function pass(
   response: ServerResponse,
 ): Promise<void> {
   const { socket } = request
+  const turn = turnsOf(door, session.machine)
+  await door.turn(session.machine, work.request, socket)
+  if (socket.destroyed) return
   const begun = beginRequest(door, session, request)
   if ('status' in begun) return refuse(response, begun)
   const { outgoing, mask } = begun
@@ -113,21 +126,24 @@ async function pass(
     if (response.headersSent) socket.destroy()
     else refuse(response, session.refusalFor(error))
   })
-  outgoing.on('response', (answered) => passAnswer(answered, response, { client: socket, mask }))
-  request.pipe(outgoing)
+  outgoing.on('response', (answered) => passAnswer(answered, response, { client: socket, turn, mask }))
+  through(null, request, turn).pipe(outgoing)
 }
 
-function upgrade(
+async function upgrade(
   door: Door,
   session: Session,
   request: IncomingMessage,
   { socket, head }: { socket: Duplex; head: Buffer },
-): void {
+): Promise<void> {
   socket.on('error', () => socket.destroy())
+  await door.turn(session.machine, work.request, socket)
+  if (socket.destroyed) return
   const begun = beginRequest(door, session, request)
   if ('status' in begun) return refuseUpgrade(socket, begun)
   const { outgoing, mask } = begun
+  const turn = turnsOf(door, session.machine)
   session.begin()
   socket.once('close', () => outgoing.destroy())
-  passUpgrade(outgoing, { socket, head, mask, refusalFor: (error) => session.refusalFor(error) })
+  passUpgrade(outgoing, { socket, head, turn, mask, refusalFor: (error) => session.refusalFor(error) })
 }

@@ -12,16 +12,24 @@ import {
 } from 'node:http2'
 import type { SecureContext, TLSSocket } from 'node:tls'
 import { canonicalHostName } from '../../lib/egress/entry.ts'
-import type { Door } from '../door.ts'
+import { type Door, turnsOf } from '../door.ts'
 import { noteBrokeredEnd } from '../noting.ts'
 import { bodyOf, misdirected, type Refused } from '../refused.ts'
-import { masked, through } from './mask.ts'
+import { work } from '../shares.ts'
+import { through } from '../through.ts'
+import { masked } from './mask.ts'
 import type { Place } from './place.ts'
+import type { Prepared } from './prepared.ts'
 import type { Header } from './put-secrets.ts'
 import { putInto } from './requests.ts'
 import { connectUpstream, refusalOf, UpstreamError } from './upstream.ts'
 
-type To = { machine: string; host: string; trusted: () => Promise<SecureContext> }
+type To = {
+  machine: string
+  host: string
+  secrets: () => Prepared
+  trusted: () => Promise<SecureContext>
+}
 
 const PORT = 443
 const HEAD_BYTES = 16 * 1024
@@ -32,9 +40,13 @@ const SETTINGS = { enablePush: false, maxConcurrentStreams: STREAMS, maxHeaderLi
  * Connects to the host for a machine whose TLS ends at `inside`. Returns a function that serves the machine, once its
  * handshake is over.
  */
-export function openHttp2(door: Door, inside: TLSSocket, { machine, host, trusted }: To): () => void {
+export function openHttp2(
+  door: Door,
+  inside: TLSSocket,
+  { machine, host, secrets, trusted }: To,
+): () => void {
   const gone = new AbortController()
-  const place: Place = { machine, host, used: new Set(), counted: null }
+  const place: Place = { machine, host, secrets, used: new Set(), counted: null }
   const cut = () => void inside.destroy()
   const forget = door.open.add(machine, { name: host, port: PORT, cut, used: place.used })
   inside.once('close', () => {
@@ -71,8 +83,14 @@ function join(door: Door, place: Place, inside: TLSSocket, upstream: TLSSocket):
   machine.once('close', () => host.destroy())
   machine.on('stream', (stream, headers) => {
     stream.on('error', () => {})
-    if (host.closed || host.destroyed) stream.close(constants.NGHTTP2_REFUSED_STREAM)
-    else orClose(stream, () => pass(door, place, { host, stream, headers }))
+    const begin = () => {
+      if (stream.destroyed) return
+      if (host.closed || host.destroyed) stream.close(constants.NGHTTP2_REFUSED_STREAM)
+      else orClose(stream, () => pass(door, place, { host, stream, headers }))
+    }
+    const wait = door.turn(place.machine, work.request, stream)
+    if (wait === null) begin()
+    else void wait.then(begin)
   })
 }
 
@@ -102,6 +120,7 @@ function pass(door: Door, place: Place, { host, stream, headers }: Asked): void 
   )
   if ('status' in put) return refuse(stream, put)
   put.note()
+  const turn = turnsOf(door, place.machine)
   const given = named([...all.filter(isPseudo), ...put.headers])
   const outgoing = host.request(given, { endStream: stream.endAfterHeaders })
   outgoing.on('error', () => {})
@@ -119,9 +138,9 @@ function pass(door: Door, place: Place, { host, stream, headers }: Asked): void 
       const head = named(masked(listed(answered), put.mask))
       stream.respond(head, { waitForTrailers: true })
     })
-    through(put.mask, outgoing).pipe(stream)
+    through(put.mask, outgoing, turn).pipe(stream)
   })
-  if (!stream.endAfterHeaders) stream.pipe(outgoing)
+  if (!stream.endAfterHeaders) through(null, stream, turn).pipe(outgoing)
 }
 
 /** What either side sends may be what Node does not send on: that ends the stream, and not this process. */

@@ -2,13 +2,13 @@
 
 import { type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http'
 import { canonicalHostName } from '../../lib/egress/entry.ts'
-import { isAllowed, notAllowed, secretsFor } from '../decide.ts'
+import { isAllowed, notAllowed } from '../decide.ts'
 import type { Door } from '../door.ts'
 import { noteBrokered } from '../noting.ts'
 import { misdirected, type Refused } from '../refused.ts'
 import { pairs, passedHeaders } from '../request-headers.ts'
 import { isUpgrade } from '../upgrade.ts'
-import { type Mask, maskOf } from './mask.ts'
+import { type Mask, maskBy } from './mask.ts'
 import { type Header, putSecrets } from './put-secrets.ts'
 import type { Place } from './place.ts'
 import type { Session } from './session.ts'
@@ -40,19 +40,16 @@ export function putInto(
   headers: Header[],
 ): ({ headers: Header[] } & Put) | Refused {
   const { machine, host } = place
-  const secrets = secretsFor(door.link, machine, host)
+  const prepared = place.secrets()
   // The rules as they are now: values change, and secrets are taken away.
-  if (!isAllowed(door.link, machine, host, PORT) || secrets.length === 0)
+  if (!isAllowed(door.link, machine, host, PORT) || prepared.secrets.size === 0)
     return notAllowed('not_listed', host, PORT)
-  const put = putSecrets(headers, secrets)
+  const put = putSecrets(headers, prepared)
   if (put.kind === 'too_large')
     return { status: 431, code: 'egress_refused', message: 'The headers of this request are too large.' }
   for (const placeholder of put.used) place.used.add(placeholder)
-  const names = secrets.filter(({ placeholder }) => put.used.includes(placeholder)).map(({ name }) => name)
-  const mask = maskOf(
-    secrets.map(({ value }) => value),
-    put.sent,
-  )
+  const names = put.used.flatMap((placeholder) => prepared.secrets.get(placeholder)?.name ?? [])
+  const mask = maskBy(prepared.index, put.sent)
   const note = () => noteBrokered(door, place, names)
   return { headers: put.used.length > 0 ? put.headers.map(uncompressed) : put.headers, mask, note }
 }

@@ -9,6 +9,7 @@ import type { Door } from '../door.ts'
 import { noteBrokeredEnd } from '../noting.ts'
 import type { Refused } from '../refused.ts'
 import type { Place } from './place.ts'
+import type { Prepared } from './prepared.ts'
 import { connectUpstream, refusalOf } from './upstream.ts'
 
 export type Session = Place & {
@@ -18,13 +19,22 @@ export type Session = Place & {
   refusalFor(error: Error): Refused
 }
 
-type Options = { machine: string; host: string; trusted: () => Promise<SecureContext> }
+type Options = {
+  machine: string
+  host: string
+  secrets: () => Prepared
+  trusted: () => Promise<SecureContext>
+}
 
 type Settled = { value?: TLSSocket; reason?: Error }
 
 const PORT = 443
 
-export function openSession(door: Door, inside: TLSSocket, { machine, host, trusted }: Options): Session {
+export function openSession(
+  door: Door,
+  inside: TLSSocket,
+  { machine, host, secrets, trusted }: Options,
+): Session {
   const gone = new AbortController()
   const used = new Set<string>()
   let requests = 0
@@ -70,6 +80,7 @@ export function openSession(door: Door, inside: TLSSocket, { machine, host, trus
   const session: Session = {
     machine,
     host,
+    secrets,
     agent,
     used,
     counted: null,
