@@ -258,7 +258,9 @@ describe('a request to the host of a secret', () => {
     expect(await ask(get(key, 'Accept-Encoding: gzip'))).toContain(`hello ${stars}`)
     expect(seen.at(-1)?.headers['accept-encoding']).toBe('identity')
     const credentials = Buffer.from('xyz:sk-the-real-one-0123456789').toString('base64')
-    const asBasic = await ask(get(`X-Key: ${basic(`xyz:${secret.placeholder}`)}`))
+    const said = await ask(get(`X-Key: ${basic(`xyz:${secret.placeholder}`)}`))
+    // Its last character may come in a piece of its own.
+    const asBasic = said.replaceAll(/(?<=\*)\r\n[0-9a-f]+\r\n(?=\*)/g, '')
     expect(asBasic).toContain(`hello Basic ${'*'.repeat(credentials.length)}`)
     expect(asBasic).toContain(`x-repeats: Basic ${'*'.repeat(credentials.length)}`)
     expect(seen.at(-1)?.headers['x-key']).toBe(`Basic ${credentials}`)

@@ -4,7 +4,7 @@
 
 import { Transform } from 'node:stream'
 import type { Turn } from '../shares.ts'
-import { Index, isLong, patternsOf, textOf } from './patterns.ts'
+import { Index, indexOf, isLong, textOf } from './patterns.ts'
 import type { Header } from './put-secrets.ts'
 import { Budget, type Place, Search } from './search.ts'
 
@@ -26,12 +26,6 @@ const HOLD_MS = 20
 /** Returns null if there is nothing to look for. `values`: visible ASCII. `sent`: other texts that a value was sent in. */
 export function maskOf(values: readonly string[], sent: readonly string[] = []): Mask | null {
   return maskBy(indexOf(values), sent)
-}
-
-/** What is looked for is the same in all answers to a machine until its rules change. Null: nothing. */
-export function indexOf(values: readonly string[]): Index | null {
-  const patterns = patternsOf(values)
-  return patterns.length === 0 ? null : new Index(patterns)
 }
 
 /** For one answer. */

@@ -10,7 +10,7 @@ type Kind = 'text' | 'base64' | 'hex'
 export type Pattern = { kind: Kind; length: number; at: (index: number) => number }
 
 /** Shorter ones are words that answers may have for other reasons. */
-export const PATTERN_MIN_LENGTH = 16
+const PATTERN_MIN_LENGTH = 16
 
 /** `values`: visible ASCII, of which short ones are not looked for. */
 export function patternsOf(values: readonly string[]): Pattern[] {
@@ -20,6 +20,12 @@ export function patternsOf(values: readonly string[]): Pattern[] {
     const broken = [hexOf(text), ...once]
     return [text, ...broken, ...broken.map(behindItsBeginning), ...once.flatMap(encodingsOf)]
   })
+}
+
+/** What is looked for is the same in all answers to a machine until its rules change. Null: nothing. */
+export function indexOf(values: readonly string[]): Index | null {
+  const patterns = patternsOf(values)
+  return patterns.length === 0 ? null : new Index(patterns)
 }
 
 export function isLong({ length }: string): boolean {
@@ -69,8 +75,8 @@ export function accepts(kind: Kind, wanted: number, code: number): boolean {
 
 /** Whether a character may stand between those of a pattern. */
 export function isBetween(kind: Kind, index: number, code: number): boolean {
-  if (kind === 'text' || index < UNBROKEN) return false
-  return breaks.includes(code) || (kind === 'hex' && code === 0x3a && index % 2 === 0)
+  if (kind === 'hex' && code === 0x3a) return index > 0 && index % 2 === 0
+  return kind !== 'text' && index >= UNBROKEN && breaks.includes(code)
 }
 
 const breaks = [0x09, 0x0a, 0x0d, 0x20]

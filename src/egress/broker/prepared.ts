@@ -3,8 +3,7 @@
 import type { EgressLink, KnownRules } from '../../lib/egress/link-client.ts'
 import type { BrokeredSecret } from '../../lib/egress/secrets.ts'
 import { secretsFor } from '../decide.ts'
-import { indexOf } from './mask.ts'
-import type { Index } from './patterns.ts'
+import { type Index, indexOf } from './patterns.ts'
 
 export type Prepared = {
   /** By their placeholders; none if the machine has no secret for the host. */
