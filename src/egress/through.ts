@@ -12,9 +12,10 @@ export function through(mask: Mask | null, body: Readable, turn: Turn): Readable
 function pacedStream(turn: Turn): Transform {
   return new Transform({
     transform(chunk: Buffer, _encoding, done) {
+      const goOn = () => done(null, chunk)
       const wait = turn(chunk.length)
-      if (wait === null) done(null, chunk)
-      else void wait.then(() => done(null, chunk))
+      if (wait === null) goOn()
+      else void wait.then(goOn)
     },
   })
 }

@@ -91,11 +91,12 @@ function maskStream(search: Search, turn: Turn): Transform {
   const stream = new Transform({
     transform(chunk: Buffer, _encoding, done) {
       clearTimeout(timer)
-      const wait = turn(chunk.length)
-      if (wait === null) return done(null, take(chunk))
-      void wait.then(() => {
+      const goOn = () => {
         if (!stream.destroyed) done(null, take(chunk))
-      })
+      }
+      const wait = turn(chunk.length)
+      if (wait === null) goOn()
+      else void wait.then(goOn)
     },
     flush(done) {
       clearTimeout(timer)
