@@ -74,6 +74,8 @@ it('berth cp keeps modes, and the owner, mode and links of what is there, whatev
   await mkdir(join(local, 'private'), { recursive: true })
   await chmod(join(local, 'private'), 0o700)
   await symlink('small', join(local, 'link'))
+  const long = `${'long-'.repeat(40)}name`
+  await writeFile(join(local, 'private', long), 'far')
   for (const [name, bytes] of [
     ['small', 1000],
     ['large', 2_000_000],
@@ -116,6 +118,7 @@ it('berth cp keeps modes, and the owner, mode and links of what is there, whatev
     ])
   expect(await readlink(join(out, 'link'))).toBe('small')
   expect((await stat(join(out, 'private'))).mode & 0o777).toBe(0o700)
+  expect(await readFile(join(out, 'private', long), 'utf8')).toBe('far')
   // A link that an earlier copy brought here is no way out of the folder.
   await sh('cd /opt/tree; rm link; echo planted > link')
   expect(await cli('cp', 'copies:/opt/tree/.', out)).toMatchObject({ code: 1 })

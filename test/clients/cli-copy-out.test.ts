@@ -1,10 +1,12 @@
+// Folders of a hostile unit, copied to this computer by `berth cp`.
+
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Context } from './context.ts'
-import { copyOut } from './copy-out.ts'
-import { ending, type Entry, headerOf, paddingOf } from './tar.ts'
+import type { Context } from '../../packages/cli/src/context.ts'
+import { copyOut } from '../../packages/cli/src/copy-out.ts'
+import { ending, type Entry, headerOf, paddingOf } from '../../packages/cli/src/tar.ts'
 
 let directory: string
 beforeAll(async () => void (directory = await mkdtemp(join(tmpdir(), 'berth-copy-out-'))))
