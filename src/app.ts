@@ -4,6 +4,7 @@ import { EventEmitter } from 'node:events'
 import type { Kysely } from 'kysely'
 import type { Config } from './config.ts'
 import type { GatewayFacts } from './contract/gateway-facts.ts'
+import type { UnitProgress } from './contract/unit.ts'
 import { createUnitActivity, type UnitActivity } from './domain/units/activity/unit-activity.ts'
 import type { Capabilities, Capacity } from './engine/engine.ts'
 import type { Fleet } from './engine/fleet.ts'
@@ -64,6 +65,8 @@ export type App = AppParts & {
   gateways: Map<string, GatewayFacts>
   /** Hosts of other machines whose gateway is connected (gateway/server-link/far-server.ts). */
   connectedGateways: Set<string>
+  /** How far units are that this process creates (domain/units/lifecycle/creation-progress.ts). */
+  creations: Map<string, { teamId: string; progress: UnitProgress }>
   /** Reads of logs in progress, by team (domain/units/logs.ts). */
   logReads: ConcurrencyLimit
   /** Of a host, at most a moment old; null if it does not answer soon. */
@@ -90,6 +93,7 @@ export function createApp(parts: AppParts): App {
     capabilities: new Map(),
     gateways: new Map(),
     connectedGateways: new Set(),
+    creations: new Map(),
     logReads: createConcurrencyLimit(Infinity, LOG_READS),
     capacityOf,
     coldStarts: keptByKey((hostId) => createColdStarts(parts, capacityOf(hostId))),

@@ -18,6 +18,7 @@ import { forgetSignIns } from './domain/providers/forget.ts'
 import { adoptClockJump } from './domain/time/clock-jumps.ts'
 import { noteFailure } from './domain/time/heartbeat.ts'
 import { destroyErroredUnits } from './domain/units/destroy.ts'
+import { watchPulls } from './domain/units/lifecycle/creation-progress.ts'
 import { watchExits } from './domain/units/lifecycle/exits.ts'
 import { cleanUpFailedCreates } from './domain/units/lifecycle/create-group.ts'
 import { reconcileMachines, resumeOperations } from './domain/units/lifecycle/reconcile.ts'
@@ -67,6 +68,7 @@ export function startJobs(app: App): { stop(): Promise<void> } {
     watchExits(app, stopped.signal),
     watchTraffic(app, stopped.signal),
     watchEgress(app, stopped.signal),
+    watchPulls(app, stopped.signal),
     ...jobs.map(({ name, everyMs, run }) => {
       const loop = { name, everyMs, timeoutMs: JOB_TIMEOUT_MS, run: () => runJob(app, name, run) }
       return runLoop(loop, { clock, log, signal: stopped.signal })

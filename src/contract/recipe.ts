@@ -31,7 +31,15 @@ export const recipeSchema = strict({
   ...recipeItemSchema.shape,
   params: z.array(recipeParameterSchema),
   outputs: z
-    .array(strict({ name: z.string(), description: z.string() }))
+    .array(
+      strict({
+        name: z.string(),
+        description: z.string(),
+        secret: z
+          .boolean()
+          .describe('Whether it contains a generated secret, which only the answer to the create shows.'),
+      }),
+    )
     .describe('The names of the outputs in the answer to a create, besides `URL` for a published unit.'),
   units: z
     .array(

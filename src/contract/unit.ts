@@ -34,6 +34,34 @@ const memorySchema = strict({
     ),
 })
 
+/** In the order in which they come; a unit has some of them. */
+export const creationStages = [
+  'waiting',
+  'downloading',
+  'unpacking',
+  'building',
+  'copying',
+  'preparing',
+  'starting',
+  'checking',
+] as const
+export type CreationStage = (typeof creationStages)[number]
+
+/** Not in the spec: the first unit of an image takes minutes. */
+const unitProgressSchema = strict({
+  stage: z
+    .enum(creationStages)
+    .describe(
+      '`waiting`: other images, or units that it starts after, come first. `downloading`, `unpacking`, `building`: its image, which only the first unit waits for. `copying`: it is a fork. `preparing`: its disk and network. `starting`: its process. `checking`: until its healthcheck passes.',
+    ),
+  startedAt: timestamp.describe('When this stage began.'),
+  bytes: strict({ done: z.int(), total: z.int() })
+    .nullable()
+    .describe('Of a download that has begun; null for everything else.'),
+  log: z.array(z.string()).describe('The newest lines of the build of its image, oldest first.'),
+})
+export type UnitProgress = z.infer<typeof unitProgressSchema>
+
 export const unitSchema = strict({
   id: z.string(),
   teamId: z.string(),
@@ -79,6 +107,9 @@ export const unitSchema = strict({
     .nullable()
     .describe('The creator; null for a unit of an older release.'),
   memory: memorySchema,
+  progress: unitProgressSchema
+    .nullable()
+    .describe('How far a unit in `creating` is; null in every other state.'),
   host: strict({
     id: z.string().describe('Units with the same id run on the same host.'),
     region: z.string().nullable().describe('Null where the operator named none.'),

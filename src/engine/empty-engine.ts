@@ -19,6 +19,7 @@ const answers: Partial<Engine> = {
   watchExits: async (_onExit, signal) => await untilAborted(signal),
   watchTraffic: async (_onTraffic, signal) => await untilAborted(signal),
   watchEgress: async (_onSeen, signal) => await untilAborted(signal),
+  watchPulls: async (_onPulls, signal) => await untilAborted(signal),
   followLogs: async function* () {
     yield await unknown()
   },

@@ -9,9 +9,12 @@
 import type { MachineEgress, OnSeen } from './egress.ts'
 import type { MachineMetrics } from './metrics.ts'
 import type { ExecExit, ExecOutput, ExecRequest, TerminalRequest } from './exec.ts'
+import type { OnPulls } from './pull-progress.ts'
 import type { MachineProcess, ProcessOutput, ProcessRequest, ProcessSignal } from './process.ts'
 import type { Renewal, RenewalOutcome } from './renewal.ts'
 import type { TerminalInput } from './terminal.ts'
+
+export type { PullProgress, PullStage } from './pull-progress.ts'
 
 export const isolationClasses = ['gvisor', 'runc'] as const
 export type IsolationClass = (typeof isolationClasses)[number]
@@ -392,6 +395,9 @@ export interface Engine {
    * to the newest watcher, and is lost if that one fails; counts that no watcher has taken yet are added up.
    */
   watchEgress(onSeen: OnSeen, signal: AbortSignal): Promise<void>
+
+  /** Calls back with the pulls that machines wait for: as one begins a stage, then each second in which they change. */
+  watchPulls(onPulls: OnPulls, signal: AbortSignal): Promise<void>
 
   /**
    * Keeps the named machines, including those put aside, and removes every other one of this instance with all

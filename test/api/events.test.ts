@@ -186,3 +186,38 @@ test('the event stream has one audit row, and ends when its key is revoked', asy
       .execute()
   await expect.poll(rows).toEqual([{ action: 'event.follow', status: 401 }])
 })
+
+test('a unit that waits for its image is told with stage, bytes and log, to its team alone, until it runs', async () => {
+  const { engine } = service
+  const goOn = engine.hang('pull')
+  const made = await call<{ units: [Unit] }>('POST', '/v1/units', {
+    spec: { name: 'first', image: 'berth.local/python:3.11' },
+    wait: false,
+  })
+  const [{ id }] = made.body.units
+  const stream = await follow()
+  const stranger = await makeTeam(service)
+  const theirs = await follow(undefined, stranger.key)
+  await theirs.next()
+  const pull = { machines: [id, 'unit_of_another_team'], ageMs: 5000, bytes: null, lines: [] }
+  const read = async () => (await call<Unit>('GET', `/v1/units/${id}`)).body.progress
+  expect(await read()).toMatchObject({ stage: 'preparing', bytes: null, log: [] })
+  const bytes = { done: 12_000_000, total: 80_000_000 }
+  await stream.next()
+  engine.tellPulls([{ ...pull, stage: 'downloading', bytes }])
+  const [event] = await stream.until(({ data }) => data['id'] === id)
+  expect(event?.data['progress']).toMatchObject({ stage: 'downloading', bytes })
+  engine.tellPulls([{ ...pull, stage: 'building', lines: ['Setting up libc6 2.36'] }])
+  const [building] = await stream.until(({ data }) => data['id'] === id)
+  expect(building?.data['progress']).toMatchObject({ stage: 'building', log: ['Setting up libc6 2.36'] })
+  expect(await read()).toEqual(building?.data['progress'])
+  goOn()
+  const events = await stream.until(ofUnit(id, 'running'))
+  expect(events.at(-1)?.data['progress']).toBeNull()
+  // What the engine still says of it changes nothing.
+  engine.tellPulls([{ ...pull, stage: 'unpacking' }])
+  expect(await read()).toBeNull()
+  const their = await makeUnit(service, stranger, { name: 'theirs' })
+  const seen = await theirs.until(ofUnit(their.id, 'running'))
+  expect(JSON.stringify(seen)).not.toContain(id)
+})

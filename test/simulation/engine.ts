@@ -193,6 +193,9 @@ export function createSimulatedEngine(
           AbortSignal.any([signal, life.end.signal]),
         )
       },
+      // What only says how far something is changes nothing, and is no step of a schedule.
+      watchPulls: async (onPulls, signal) =>
+        await fake.watchPulls(onPulls, AbortSignal.any([signal, life.end.signal])),
       watchEgress: async (onSeen, signal) => {
         await arrive(life, 'watchEgress', null)
         await fake.watchEgress(onSeen, AbortSignal.any([signal, life.end.signal]))

@@ -139,16 +139,29 @@ export function progress(what: string, total: number | null): Progress {
   }
 }
 
-/** Shows a spinner on a terminal; prints nothing otherwise. */
-export async function waiting<T>(what: string, work: Promise<T>): Promise<T> {
+/** Says how far it is, until the signal aborts. */
+export type Follow = (say: (text: string) => void, signal: AbortSignal) => Promise<void>
+
+/** Shows a spinner on a terminal, with the seconds and with what `follow` says; prints nothing otherwise. */
+export async function waiting<T>(what: string, work: Promise<T>, follow?: Follow): Promise<T> {
   const stream: WriteStream = process.stderr
   if (!stream.isTTY || process.env.TERM === 'dumb') return await work
   const frames = ['◐', '◓', '◑', '◒']
   let frame = 0
-  const timer = setInterval(() => stream.write(`\r${frames[frame++ % 4]} ${what}`), 120)
+  let stage = ''
+  const beganMs = Date.now()
+  const over = new AbortController()
+  follow?.((text) => (stage = `: ${clean(text)}`), over.signal).catch(() => {})
+  const timer = setInterval(() => {
+    const seconds = Math.floor((Date.now() - beganMs) / 1000)
+    const line = `${frames[frame++ % 4]} ${seconds < 2 ? '' : `${seconds}s `}${what}${stage}`
+    // A line that is wider than the terminal would stay behind.
+    stream.write(`\r${line.slice(0, Math.max(0, stream.columns - 1))}\u001b[K`)
+  }, 120)
   try {
     return await work
   } finally {
+    over.abort()
     clearInterval(timer)
     stream.write('\r\u001b[K')
   }

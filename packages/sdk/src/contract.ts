@@ -742,6 +742,8 @@ export type Recipe = {
   outputs: {
     name: string
     description: string
+    /** Whether it contains a generated secret, which only the answer to the create shows. */
+    secret: boolean
   }[]
   /** The units with default parameters, in the order in which they start. */
   units: ({
@@ -1040,6 +1042,20 @@ export type Unit = {
     /** Whether the memory survives the second tier of sleep and is copied by a fork. `tried`: the host attempts it. `lost`: only the disk is kept, because this host cannot keep memory or failed to the last time. */
     longSleep: 'tried' | 'lost'
   }
+  /** How far a unit in `creating` is; null in every other state. */
+  progress: {
+    /** `waiting`: other images, or units that it starts after, come first. `downloading`, `unpacking`, `building`: its image, which only the first unit waits for. `copying`: it is a fork. `preparing`: its disk and network. `starting`: its process. `checking`: until its healthcheck passes. */
+    stage: 'waiting' | 'downloading' | 'unpacking' | 'building' | 'copying' | 'preparing' | 'starting' | 'checking'
+    /** When this stage began. */
+    startedAt: string
+    /** Of a download that has begun; null for everything else. */
+    bytes: {
+      done: number
+      total: number
+    } | null
+    /** The newest lines of the build of its image, oldest first. */
+    log: string[]
+  } | null
   /** The host that it runs on. */
   host: {
     /** Units with the same id run on the same host. */

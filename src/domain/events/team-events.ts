@@ -167,9 +167,15 @@ type Seen = { marks: Map<string, Mark>; money: Money | null }
 async function look(app: App, teamId: string, withMoney: boolean): Promise<Seen> {
   const marks = await listMarks(app.db, teamId)
   return {
-    marks: new Map(marks.map((mark) => [mark.id, mark])),
+    marks: new Map(marks.map((mark) => [mark.id, withProgress(app, mark)])),
     money: withMoney ? await moneyOf(app, teamId) : null,
   }
+}
+
+/** How far a creation is stands in no row. */
+function withProgress({ creations }: App, mark: Mark): Mark {
+  const creation = creations.get(mark.id)
+  return creation ? { ...mark, mark: `${mark.mark}|${JSON.stringify(creation.progress)}` } : mark
 }
 
 async function moneyOf(app: App, teamId: string): Promise<Money> {

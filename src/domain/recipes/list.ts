@@ -8,10 +8,13 @@ export function listRecipes(): RecipeList {
   return { recipes: recipes.map(showItem) }
 }
 
+/** Stands for each generated secret, so that the outputs that contain one are known. */
+const GENERATED = 'a-generated-secret'
+
 /** Throws `not_found`. */
 export function getRecipe(name: string): ShownRecipe {
   const recipe = findRecipe(name)
-  const secrets = Object.fromEntries(recipe.secrets.map((secret) => [secret, 'generated']))
+  const secrets = Object.fromEntries(recipe.secrets.map((secret) => [secret, GENERATED]))
   const params = recipe.parse(exampleOf(recipe))
   const made = recipe.make({ name, stackName: name, params, secrets, sleep: undefined })
   return {
@@ -22,7 +25,10 @@ export function getRecipe(name: string): ShownRecipe {
       defaultValue: 'fallback' in param ? JSON.stringify(param.fallback) : null,
       required: !('fallback' in param),
     })),
-    outputs: recipe.outputs,
+    outputs: recipe.outputs.map((output) => ({
+      ...output,
+      secret: made.outputs[output.name]?.includes(GENERATED) ?? false,
+    })),
     units: made.units.map(({ spec, databasePorts }) => ({
       name: spec.name,
       image: spec.image,

@@ -125,7 +125,7 @@ function callOver(transport: EngineTransport, { epoch, onLost }: Omit<Connection
 
   /** Reconnects across restarts of the engine, until the signal aborts. */
   async function watch(
-    operation: 'watchExits' | 'watchTraffic' | 'watchEgress',
+    operation: 'watchExits' | 'watchTraffic' | 'watchEgress' | 'watchPulls',
     onItem: (item: unknown) => void | Promise<void>,
     signal: AbortSignal,
   ): Promise<void> {
@@ -216,6 +216,9 @@ function callOver(transport: EngineTransport, { epoch, onLost }: Omit<Connection
 
     watchEgress: async (onSeen, signal) =>
       await watch('watchEgress', (item) => onSeen(streamedOperations.watchEgress.item.parse(item)), signal),
+
+    watchPulls: async (onPulls, signal) =>
+      await watch('watchPulls', (item) => onPulls(streamedOperations.watchPulls.item.parse(item)), signal),
   }
 }
 

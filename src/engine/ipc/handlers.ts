@@ -105,6 +105,9 @@ export const streamedHandlers: StreamedHandlers = {
       stream.gone,
     )
   },
+  watchPulls: async (engine, _request, stream) => {
+    await engine.watchPulls((pulls) => stream.push('message', JSON.stringify(pulls)), stream.gone)
+  },
 }
 
 type TwoWayHandlers = {

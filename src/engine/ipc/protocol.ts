@@ -28,6 +28,7 @@ import {
   processEnv,
   processOutput,
   processRequest,
+  pullProgress,
   renewal,
   renewalOutcome,
   terminalRequest,
@@ -339,6 +340,7 @@ export const streamedOperations = {
   watchExits: { request: nobody, item: status, maxBodyBytes: SMALL },
   watchTraffic: { request: nobody, item: z.array(z.string()), maxBodyBytes: SMALL },
   watchEgress: { request: nobody, item: machineSeen, maxBodyBytes: SMALL },
+  watchPulls: { request: nobody, item: z.array(pullProgress), maxBodyBytes: SMALL },
 } satisfies Record<Exclude<keyof Engine, UnaryOperation | TwoWayOperation>, Streamed>
 
 /** Operations whose request goes on after it has begun: a message frame, then frames of input to the end of the body. */

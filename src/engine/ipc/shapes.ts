@@ -6,6 +6,7 @@ import { canonicalEgressEntry } from '../../lib/egress/entry.ts'
 import { egressModes, siblingScopes } from '../../lib/egress/rules.ts'
 import { brokeredLimits, isBrokeredHost, isBrokeredValue, isPlaceholder } from '../../lib/egress/secrets.ts'
 import { SEEN_AT_ONCE, seenLine } from '../../lib/egress/seen.ts'
+import { PULL_LINE_LENGTH, PULL_LINES, pullStages } from '../pull-progress.ts'
 import { MAX_CERTIFICATE_BYTES, MAX_REFUSAL_LENGTH, MAX_RENEWAL_REQUEST_BYTES } from '../renewal.ts'
 import { terminalSignals } from '../terminal.ts'
 import { bytes, date, env, id, noNul } from './fields.ts'
@@ -113,6 +114,14 @@ export const directory = z.object({
 })
 
 export const machineSeen = z.array(z.object({ ...seenLine.shape, machine: id })).max(SEEN_AT_ONCE)
+
+export const pullProgress = z.object({
+  machines: z.array(id),
+  stage: z.enum(pullStages),
+  ageMs: z.number().min(0),
+  bytes: z.object({ done: z.number(), total: z.number() }).nullable(),
+  lines: z.array(z.string().max(PULL_LINE_LENGTH)).max(PULL_LINES),
+})
 
 export const hostFacts = z.object({
   instance: z.string(),

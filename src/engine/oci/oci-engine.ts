@@ -231,6 +231,7 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
     watchExits: (onExit, signal) => watchExits(host, onExit, signal),
     watchTraffic: (onTraffic, signal) => watchTraffic(host, onTraffic, signal),
     watchEgress: (onSeen, signal) => network.watchSeen(onSeen, signal),
+    watchPulls: (onPulls, signal) => images.watchPulls(onPulls, signal),
     recover: (wanted) => recoverMachines(host, wanted),
     close: async () => {
       await removing.stop()

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto'
 import type { Clock } from '../../../src/lib/clock.ts'
 import type { MachineEgress, OnSeen } from '../../../src/engine/egress.ts'
 import type { MachineSeen } from '../../../src/lib/egress/seen.ts'
-import type { Capacity, Engine, Image, ImageConfig } from '../../../src/engine/engine.ts'
+import type { Capacity, Engine, Image, ImageConfig, PullProgress } from '../../../src/engine/engine.ts'
 import type { ExecOutput, ExecRequest } from '../../../src/engine/exec.ts'
 import type { MachineRef, MachineSpec, MachineStatus } from '../../../src/engine/engine.ts'
 import { EngineError, type EngineErrorKind } from '../../../src/engine/errors.ts'
@@ -47,6 +47,7 @@ import {
   startBackground,
   statusesOf,
 } from './processes.ts'
+import { createWatchers } from './watchers.ts'
 
 /** Answers a command instead of the built-in programs; null leaves it to them. */
 export type ExecHandler = (command: { id: string; argv: string[]; stdin: Buffer | null }) => ExecAnswer | null
@@ -80,6 +81,7 @@ export type FakeControls = {
   sendPackets(ids: string[]): void
   /** Machines reached hosts, or were refused. */
   seeEgress(lines: MachineSeen[]): void
+  tellPulls(pulls: PullProgress[]): void
   /** What the host has from now on. */
   setCapacity(capacity: Partial<Capacity>): void
   /** Whether what machines have in memory can be kept and copied from now on; if not, what was kept is lost. */
@@ -115,9 +117,10 @@ export function createFakeEngine({ clock, subnet = 99, instance = null }: FakeHo
   const aside = new Map<string, FakeMachine>()
   const images = new Map<string, Image>()
   const configs = new Map<string, Partial<ImageConfig>>()
-  const watchers = new Set<(status: MachineStatus) => void>()
-  const trafficWatchers = new Set<(ids: string[]) => void>()
+  const exits = createWatchers<MachineStatus>()
+  const traffic = createWatchers<string[]>()
   const egressWatchers = new Set<OnSeen>()
+  const pulls = createWatchers<PullProgress[]>()
   const seenByNobody: MachineSeen[] = []
   const capacity: Capacity = { cpus: 2, memoryMb: 65_536, availableMemoryMb: 65_536, teamDiskGb: 10_000 }
   const execHandlers: ExecHandler[] = []
@@ -147,7 +150,7 @@ export function createFakeEngine({ clock, subnet = 99, instance = null }: FakeHo
     if (!machine.run) return
     endBackground(machine, losing || change.state === 'lost' ? null : KILLED_CODE, clock)
     endRun(machine, change, { asked })
-    for (const tell of watchers) tell(machine.status)
+    exits.tell(machine.status)
   }
   const exited = (code: number, { oomKilled = false, byHost = false } = {}): Partial<MachineStatus> => ({
     state: 'exited',
@@ -380,10 +383,7 @@ export function createFakeEngine({ clock, subnet = 99, instance = null }: FakeHo
     },
 
     watchTraffic: (onTraffic, signal) =>
-      watching('watchTraffic', signal, (gone) => {
-        trafficWatchers.add(onTraffic)
-        gone.addEventListener('abort', () => trafficWatchers.delete(onTraffic), { once: true })
-      }),
+      watching('watchTraffic', signal, (gone) => traffic.add(onTraffic, gone)),
 
     watchEgress: (onSeen, signal) =>
       watching('watchEgress', signal, (gone) => {
@@ -392,11 +392,12 @@ export function createFakeEngine({ clock, subnet = 99, instance = null }: FakeHo
         if (seenByNobody.length > 0) void onSeen(seenByNobody.splice(0))
       }),
 
+    watchPulls: (onPulls, signal) => watching('watchPulls', signal, (gone) => pulls.add(onPulls, gone)),
+
     watchExits: (onExit, signal) =>
       watching('watchExits', signal, (gone) => {
         if (gone.aborted) return
-        watchers.add(onExit)
-        gone.addEventListener('abort', () => watchers.delete(onExit), { once: true })
+        exits.add(onExit, gone)
         for (const status of snapshot()) {
           if (status.state === 'exited' || status.state === 'lost') onExit(status)
         }
@@ -474,10 +475,9 @@ export function createFakeEngine({ clock, subnet = 99, instance = null }: FakeHo
     setImage: (reference, config) => void configs.set(reference, config),
     endProcess: (id, { code = 0, oomKilled = false } = {}) => end(find(id), exited(code, { oomKilled })),
     killMachine: (id) => end(find(id), exited(KILLED_CODE, { byHost: true })),
-    sendPackets: (ids) => {
-      for (const tell of trafficWatchers) tell(ids)
-    },
+    sendPackets: traffic.tell,
     print: (id, line) => printLine(find(id), clock, line),
+    tellPulls: pulls.tell,
     seeEgress: (lines) => {
       const newest = [...egressWatchers].at(-1)
       if (newest) void newest(lines)

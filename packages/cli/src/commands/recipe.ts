@@ -2,6 +2,7 @@
 
 import { endpointMode, pairs } from '../args.ts'
 import type { Context } from '../context.ts'
+import { followCreation } from '../creation.ts'
 import { print, printJson, printTable, waiting } from '../output.ts'
 
 export async function ls(context: Context): Promise<void> {
@@ -47,7 +48,8 @@ export async function run(context: Context): Promise<void> {
     expose,
     signal,
   }
-  const made = await waiting(`making ${recipe}`, context.berth().recipes.run<string>(recipe, asked))
+  const making = context.berth().recipes.run<string>(recipe, asked)
+  const made = await waiting(`making ${recipe}`, making, followCreation(context, asked.name ?? recipe))
   const { units, outputs, costLine } = made
   if (isJson) return await printJson({ units: units.map(({ info }) => info), outputs, costLine })
   for (const { name } of units) await print(name)

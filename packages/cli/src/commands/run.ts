@@ -3,6 +3,7 @@
 import { type CreateOptions, isBerthError, nameFor, type Unit } from '@berth/sdk'
 import { endpointMode, oneOf, pairs, UsageError, wholeNumber } from '../args.ts'
 import type { Context } from '../context.ts'
+import { followCreation } from '../creation.ts'
 import { unitLeftBy } from '../failure.ts'
 import { print, printJson, waiting } from '../output.ts'
 import { rulesOf } from './egress.ts'
@@ -16,7 +17,8 @@ export async function run(context: Context): Promise<number> {
   if (isGoneAfter && args.rest.length === 0)
     throw new UsageError('--rm is for a command: berth run --rm IMAGE -- CMD…')
   const [asked, command] = [createOptions(context), spawnOptions(args)]
-  const unit = await waiting(`making ${asked.name}`, make(context, asked, isGoneAfter))
+  const making = make(context, asked, isGoneAfter)
+  const unit = await waiting(`making ${asked.name}`, making, followCreation(context, asked.name))
   try {
     if (args.rest.length > 0) {
       await unit.ready({ signal })

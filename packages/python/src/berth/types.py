@@ -845,6 +845,8 @@ class Quota(TypedDict):
 class RecipeOutput(TypedDict):
     name: str
     description: str
+    #: Whether it contains a generated secret, which only the answer to the create shows.
+    secret: bool
 
 
 class RecipeUnitDatabasePort(TypedDict):
@@ -1163,6 +1165,26 @@ class UnitMemory(TypedDict):
     longSleep: Literal["tried", "lost"]
 
 
+class UnitProgressBytes(TypedDict):
+    """Of a download that has begun; null for everything else."""
+
+    done: int
+    total: int
+
+
+class UnitProgress(TypedDict):
+    """How far a unit in `creating` is; null in every other state."""
+
+    #: `waiting`: other images, or units that it starts after, come first. `downloading`, `unpacking`, `building`: its image, which only the first unit waits for. `copying`: it is a fork. `preparing`: its disk and network. `starting`: its process. `checking`: until its healthcheck passes.
+    stage: Literal["waiting", "downloading", "unpacking", "building", "copying", "preparing", "starting", "checking"]
+    #: When this stage began.
+    startedAt: str
+    #: Of a download that has begun; null for everything else.
+    bytes: UnitProgressBytes | None
+    #: The newest lines of the build of its image, oldest first.
+    log: List[str]
+
+
 class UnitHost(TypedDict):
     """The host that it runs on."""
 
@@ -1228,6 +1250,8 @@ class Unit(TypedDict):
     #: The creator; null for a unit of an older release.
     createdBy: UnitCreatedBy | None
     memory: UnitMemory
+    #: How far a unit in `creating` is; null in every other state.
+    progress: UnitProgress | None
     #: The host that it runs on.
     host: UnitHost
     #: What it may reach.

@@ -13,6 +13,7 @@ import { type StepTimes, timeSteps } from '../../../lib/slow-steps.ts'
 import { isOutage } from '../../../store/outage.ts'
 import type { MemoryOutcome, UnitRecord } from '../../../store/unit-record.ts'
 import { saveProgress } from '../../../store/units.ts'
+import { forgetCreation, noteStep } from './creation-progress.ts'
 
 export type OperationContext = {
   app: App
@@ -98,7 +99,10 @@ export async function runOperationHere(
   const { name } = operation.saga
   const failed = await retryWhileEngineAway<OperationContext>(app, () =>
     runSaga(operation.saga, context, { journal, failpoints: timed(app, context) }),
-  ).finally(() => reportIfSlow(context, name))
+  ).finally(() => {
+    forgetCreation(app, context.unit)
+    reportIfSlow(context, name)
+  })
   if (!failed) {
     await operation.onSuccess(context)
     return reportOperation(context, name, 'success')
@@ -111,9 +115,14 @@ export async function runOperationHere(
   await operation.onFailure(context, failed)
 }
 
-/** Every step goes through the failpoints, so its time is taken there. */
-function timed(app: App, { times }: OperationContext): Failpoints {
-  return { effect: (name, work) => times.measure(name, () => app.failpoints.effect(name, work)) }
+/** Every step goes through the failpoints, so its beginning is told and its time is taken there. */
+function timed(app: App, context: OperationContext): Failpoints {
+  return {
+    effect: (name, work) => {
+      noteStep(app, context.unit, name)
+      return context.times.measure(name, () => app.failpoints.effect(name, work))
+    },
+  }
 }
 
 /** A stop may wait for a process that does not end, and says nothing of this host. */

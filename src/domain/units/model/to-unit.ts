@@ -7,9 +7,10 @@ import type { UnitRecord } from '../../../store/unit-record.ts'
 import { portWithoutSni, urlOf } from '../../endpoints/address.ts'
 import { showMemory } from './memory.ts'
 import { internalHost } from './names.ts'
+import { progressOf } from './progress.ts'
 
 export function toUnit(
-  app: Pick<App, 'config' | 'gateways' | 'secretKey' | 'capabilities' | 'fleet'>,
+  app: Pick<App, 'config' | 'gateways' | 'secretKey' | 'capabilities' | 'fleet' | 'creations'>,
   unit: UnitRecord,
 ): Unit {
   return {
@@ -52,6 +53,7 @@ export function toUnit(
     copied: unit.copied,
     createdBy: unit.createdBy,
     memory: showMemory(app, unit),
+    progress: progressOf(app, unit),
     host: { id: unit.hostId, region: app.fleet.find(unit.hostId)?.region ?? null },
     egress: { ...unit.egress, version: unit.egressVersion },
   }

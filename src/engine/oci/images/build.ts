@@ -17,6 +17,7 @@ import {
 } from './builtin.ts'
 import type { ImageLimits } from './image-limits.ts'
 import { hostAptOptions, hostSources, publicSources, SUITE } from './debian.ts'
+import { buildLogLine } from './build-log.ts'
 import { imageError } from './failures.ts'
 import { runJailed } from './jail.ts'
 import { buildDigest, readPackages } from './packages.ts'
@@ -24,6 +25,8 @@ import type { NewImage, BuildDirectory } from './store.ts'
 
 export type BuildOptions = {
   onProgress: (line: string) => void
+  /** Called with each line that callers may read (build-log.ts). */
+  onLine?: (line: string) => void
   limits: ImageLimits
   /** No caller waits for it: it yields to everything else on this host. */
   background: boolean
@@ -126,7 +129,7 @@ function buildCommand(
     ...(background ? ['nice', '-n', '19', 'ionice', '-c', '3'] : []),
     'setpriv', '--pdeathsig', 'KILL', '--',
     'unshare', '--pid', '--fork', '--kill-child', '--mount-proc', '--',
-    'mmdebstrap', '--mode=root', '--format=directory', '--variant=minbase',
+    'mmdebstrap', '--verbose', '--mode=root', '--format=directory', '--variant=minbase',
     `--include=${['dumb-init', ...definition.packages].join(',')}`,
     ...dpkgOptions.map((option) => `--dpkgopt=${option}`),
     ...aptOptions.map((option) => `--aptopt=${option}`),
@@ -145,7 +148,7 @@ function buildCommand(
 async function runBuild(
   [command = '', ...args]: string[],
   { reference, releases, temporary }: { reference: string; releases: string; temporary: string },
-  { onProgress, limits, signal }: BuildOptions,
+  { onProgress, onLine, limits, signal }: BuildOptions,
 ): Promise<Error | null> {
   signal.throwIfAborted()
   const child = spawn(command, args, {
@@ -166,6 +169,8 @@ async function runBuild(
   createInterface({ input: child.stderr }).on('line', (line) => {
     lastLines.push(line.slice(0, 500))
     if (lastLines.length > 20) lastLines.shift()
+    const told = onLine && buildLogLine(line)
+    if (told) onLine(told)
     if (line.startsWith('I: ') && !line.includes('-hook')) onProgress(`${reference}: ${line.slice(3)}`)
   })
   const stop = () => {

@@ -13,6 +13,7 @@ import { type Clock, MINUTE } from '../../../lib/clock.ts'
 import type { Log } from '../../../lib/log.ts'
 import type { Image, PullWaiter } from '../../engine.ts'
 import { isEngineError } from '../../errors.ts'
+import type { OnPulls } from '../../pull-progress.ts'
 import { buildImage } from './build.ts'
 import { type Builds, openBuilds } from './builds.ts'
 import { builtIns, findBuiltIn } from './builtin.ts'
@@ -22,6 +23,7 @@ import { imageError } from './failures.ts'
 import { removeTree } from './files.ts'
 import { type Charge, unchanged } from '../kernel/team-groups.ts'
 import { pullImage } from './pull.ts'
+import { createPullBoard } from './progress.ts'
 import { createPullQueue, type Pull } from './pull-queue.ts'
 import { openReferences, type References } from './references.ts'
 import type { RegistryOptions } from './registry.ts'
@@ -57,6 +59,8 @@ export type ImagesOptions = {
 export type Images = {
   /** Makes an image present; `reference` is canonical. Concurrent pulls of one image are one (pull-queue.ts). */
   pull(reference: string, waiter?: PullWaiter): Promise<Image>
+  /** Tells how far the images are that machines wait for, until the signal aborts. */
+  watchPulls(onPulls: OnPulls, signal: AbortSignal): Promise<void>
   /** Ends the waits of a machine that will not be created any more. */
   giveUp(id: string): void
   /** Returns an image that is present, by digest, and its root directory. */
@@ -106,7 +110,8 @@ export async function openImages(options: ImagesOptions): Promise<Images> {
     options,
     closing: closing.signal,
   }
-  const pulls = createPullQueue({ ...options, closing: closing.signal })
+  const board = createPullBoard(clock)
+  const pulls = createPullQueue({ ...options, board, closing: closing.signal })
   const maintenance = startMaintenance(parts)
 
   return {
@@ -120,6 +125,7 @@ export async function openImages(options: ImagesOptions): Promise<Images> {
       )
       return { ...image, reference: reference.canonical }
     },
+    watchPulls: (onPulls, signal) => board.watch(onPulls, signal),
     giveUp: (id) => pulls.giveUp(id),
     close: async ({ isEmpty } = { isEmpty: false }) => {
       closing.abort(new Error('images are closing'))
@@ -162,7 +168,7 @@ async function holdAll<T>(
 }
 
 async function getImage(parts: Parts, reference: ImageReference, pull: Pull): Promise<Image> {
-  if (reference.registry === builtInRegistry) return await getBuiltIn(parts, reference)
+  if (reference.registry === builtInRegistry) return await getBuiltIn(parts, reference, pull)
   const { store, references, options } = parts
   const known = await references.find(reference.canonical)
   const cached = known && (await use(store, known.digest))
@@ -184,7 +190,8 @@ async function getRemote(parts: Parts, reference: ImageReference, pull: Pull): P
   const { store, references, registry, options } = parts
   const reserveBytes = options.reserveGb * GB
   const charge = pull.group === null ? unchanged : (options.chargeTo?.(pull.group) ?? unchanged)
-  const image = await pullImage(reference, { store, registry, reserveBytes, charge, signal: pull.signal })
+  const { progress, signal } = pull
+  const image = await pullImage(reference, { store, registry, reserveBytes, charge, progress, signal })
   // It may have been removed since it was found.
   if (!(await use(store, image.digest))) return await getRemote(parts, reference, pull)
   const resolvedAt = options.clock.now()
@@ -193,20 +200,22 @@ async function getRemote(parts: Parts, reference: ImageReference, pull: Pull): P
 }
 
 /** Returns the existing build, however old: a start of a unit never waits for Debian. */
-async function getBuiltIn(parts: Parts, reference: ImageReference): Promise<Image> {
+async function getBuiltIn(parts: Parts, reference: ImageReference, pull: Pull): Promise<Image> {
   const { builds, store, registry, options, closing } = parts
   const definition = findBuiltIn(reference.repository, reference.tag)
   if (!definition) throw imageError('image_not_found', reference.canonical)
   const there = await builds.use(definition)
   if (there) return there.image
+  pull.progress.begin('building')
   const building = {
     onProgress: options.onProgress,
+    onLine: (line: string) => pull.progress.line(line),
     limits: registry.limits,
     background: false,
     signal: closing,
   }
   const { image } = await builds.build(definition, null, building)
-  return (await use(store, image.digest)) ? image : await getBuiltIn(parts, reference)
+  return (await use(store, image.digest)) ? image : await getBuiltIn(parts, reference, pull)
 }
 
 /** Records the use, which keeps it until a machine is made of it (garbage-collection.ts). */

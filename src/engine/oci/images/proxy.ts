@@ -20,7 +20,7 @@ export type ProxyOptions = {
 /** The first error, if there was one. */
 export type ProxyVerdict = 'refused' | 'unreachable' | 'too-large' | 'stalled'
 
-export type Proxy = { verdict(): ProxyVerdict | null; close(): Promise<void> }
+export type Proxy = { verdict(): ProxyVerdict | null; received(): number; close(): Promise<void> }
 
 /** The traffic of one pull: its open connections, the bytes received, and the first error. */
 type Traffic = { connections: Set<Duplex>; bytes: number; verdict: ProxyVerdict | null }
@@ -37,6 +37,7 @@ export async function openProxy(options: ProxyOptions): Promise<Proxy> {
 
   return {
     verdict: () => traffic.verdict,
+    received: () => traffic.bytes,
     close: async () => {
       cutOff(traffic)
       const closed = once(server, 'close')

@@ -4,6 +4,7 @@ import { BOUND_MET } from '../../../lib/bound-met.ts'
 import { type Log, silentLog } from '../../../lib/log.ts'
 import type { Image } from '../../engine.ts'
 import { isEngineError } from '../../errors.ts'
+import { createPullBoard } from './progress.ts'
 import { createPullQueue, type PullQueue } from './pull-queue.ts'
 
 const config = { env: [], entrypoint: [], cmd: [], workingDir: '/', user: '', exposedPorts: [] }
@@ -14,7 +15,7 @@ function open() {
   const warnings: unknown[] = []
   const log = { ...silentLog, warn: (fields: unknown) => void warnings.push(fields) } as unknown as Log
   const closing = new AbortController()
-  const queue = createPullQueue({ clock, log, closing: closing.signal })
+  const queue = createPullQueue({ clock, log, board: createPullBoard(clock), closing: closing.signal })
   const begun: string[] = []
   const ended = new Map<string, PromiseWithResolvers<void>>()
   const pull = (reference: string, teamId: string, id = `unit_${teamId}_${reference}`) => {

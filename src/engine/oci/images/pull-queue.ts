@@ -8,6 +8,7 @@ import { tellBoundMet } from '../../../lib/bound-met.ts'
 import type { Log } from '../../../lib/log.ts'
 import type { Image, PullWaiter } from '../../engine.ts'
 import { EngineError } from '../../errors.ts'
+import type { ProgressOfPull, PullBoard } from './progress.ts'
 
 export type PullQueue = {
   /**
@@ -24,6 +25,8 @@ export type PullQueue = {
 export type Pull = {
   /** Aborts when no caller waits any more. */
   signal: AbortSignal
+  /** What callers that wait are told of it. */
+  progress: ProgressOfPull
   /** The network group of the team that asked first; null where no team did. */
   group: number | null
   /** Runs work that uses a registry, when it is this pull's turn. Throws EngineError `host_full` if too many wait. */
@@ -61,9 +64,11 @@ type Flight = {
 export function createPullQueue({
   clock,
   log,
+  board,
   closing,
 }: {
   clock: Clock
+  board: PullBoard
   log: Log
   closing: AbortSignal
 }): PullQueue {
@@ -73,9 +78,10 @@ export function createPullQueue({
 
   function begin(reference: string, group: number | null, work: (pull: Pull) => Promise<Image>): Flight {
     const ending = new AbortController()
+    const progress = board.open(() => [...flight.waiters].flatMap(({ id }) => id ?? []))
     const flight: Flight = {
       image: Promise.resolve().then(() =>
-        work({ signal: flight.signal, group, inTurn: (asked) => inTurn(flight, asked) }),
+        work({ signal: flight.signal, progress, group, inTurn: (asked) => inTurn(flight, asked, progress) }),
       ),
       waiters: new Set(),
       ending,
@@ -87,6 +93,7 @@ export function createPullQueue({
     running.add(flight.image)
     const end = () => {
       running.delete(flight.image)
+      progress.end()
       forget(reference, flight)
     }
     flight.image.then(end, end)
@@ -97,7 +104,11 @@ export function createPullQueue({
     if (flights.get(reference) === flight) flights.delete(reference)
   }
 
-  async function inTurn(flight: Flight, work: () => Promise<Image>): Promise<Image> {
+  async function inTurn(
+    flight: Flight,
+    work: () => Promise<Image>,
+    progress: ProgressOfPull,
+  ): Promise<Image> {
     const { signal } = flight
     signal.throwIfAborted()
     const turn: Turn = { tickets: new Map(), admitted: null, begin: Promise.withResolvers() }
@@ -107,6 +118,7 @@ export function createPullQueue({
     const giveUpWait = () => turn.begin.reject(signal.reason)
     signal.addEventListener('abort', giveUpWait, { once: true })
     admit()
+    progress.begin('waiting')
     try {
       await turn.begin.promise
       const { admitted } = turn

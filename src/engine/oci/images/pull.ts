@@ -8,6 +8,7 @@ import { imageError } from './failures.ts'
 import { readImageConfig } from './image-config.ts'
 import { makeLayout } from './layout.ts'
 import { type ImageManifest, ManifestRefused } from './manifest.ts'
+import type { ProgressOfPull } from './progress.ts'
 import { openRegistry, type RegistryOptions, type RegistrySession } from './registry.ts'
 import { download, resolveManifest } from './remote.ts'
 import type { ImageStore, BuildDirectory } from './store.ts'
@@ -17,6 +18,7 @@ export type PullOptions = {
   store: ImageStore
   registry: RegistryOptions
   reserveBytes: number
+  progress: ProgressOfPull
   /** Whose expense the downloading and unpacking runs at. */
   charge: Charge
   signal: AbortSignal
@@ -24,6 +26,7 @@ export type PullOptions = {
 
 /** Throws EngineError `image_…` or `host_full`. */
 export async function pullImage(reference: ImageReference, options: PullOptions): Promise<Image> {
+  options.progress.begin('downloading')
   const session = await openRegistry(options.registry, reference, options)
   try {
     const manifest = await resolveManifest(session, reference, options.registry.limits)
@@ -50,10 +53,15 @@ async function fill(
   { scratch, rootfs }: BuildDirectory,
   { registry, ...options }: PullOptions,
 ): Promise<Omit<Image, 'digest'>> {
+  const { progress } = options
+  const total = [manifest.config, ...manifest.layers].reduce((sum, { size }) => sum + size, 0)
+  const before = session.received()
+  progress.begin('downloading', () => ({ done: Math.min(total, session.received() - before), total }))
   const blobs = join(scratch, 'download')
   const layout = join(scratch, 'layout')
   await download(session, reference, manifest, blobs, registry)
   const config = readImageConfig(await makeLayout(manifest, blobs, layout))
+  progress.begin('unpacking')
   await unpack(reference.canonical, { layout, rootfs }, { limits: registry.limits, ...options })
   return { reference: reference.canonical, config }
 }

@@ -28,6 +28,8 @@ export type RegistryOptions = {
 export type RegistrySession = {
   /** Returns skopeo's output. `writable` as in jail.ts. */
   skopeo(args: string[], timeoutMs: number, writable?: Record<string, string>): Promise<string>
+  /** Bytes so far, with what is beside the image's own. */
+  received(): number
   close(): Promise<void>
 }
 
@@ -81,6 +83,7 @@ export async function openRegistry(
         if (result.exitCode !== 0) throw fetchFailed(reference, result, proxy.verdict())
         return result.stdout
       },
+      received: () => proxy.received(),
       close: async () => {
         await proxy.close()
         await cleanUp()
