@@ -62,7 +62,8 @@ it('a database is made from its recipe, forked, and compared with its copy in tw
     (await service.call<{ units: Unit[] }>('GET', '/v1/units', { key: team.key })).body.units
   await expect.poll(async () => (await find())[0]?.state).toBe('running')
   const [source] = await find()
-  const base = page.url().replace(/\/recipes.*/, '/units')
+  await page.waitForURL(/\/units\/unit_\w+$/)
+  const base = page.url().replace(/\/[^/]+$/, '')
   await page.goto(`${base}/${source?.id}`)
   await page.getByRole('button', { name: 'Fork' }).click()
   await page.getByText('is copied as').first().waitFor()

@@ -5,19 +5,29 @@ import { readAuditSearch } from './audit/search.ts'
 import { readRecipesSearch } from './recipes/search.ts'
 import { readSpendSearch } from './spend/search.ts'
 import { lazyPage } from './shell/lazy-page.ts'
-import { PageError } from './shell/page-error.tsx'
-import { NotHere } from './shell/not-here.tsx'
+import { PageError, PageErrorAlone } from './shell/page-error.tsx'
+import { NotHere, NotHereAlone } from './shell/not-here.tsx'
 import { Shell } from './shell/shell.tsx'
 import { ToTeam } from './start/to-team.tsx'
 import { readFilesSearch } from './unit/search.ts'
 import { readUnitsSearch } from './units/search.ts'
 import { UnitsPage } from './units/units-page.tsx'
 
-const root = createRootRoute({ component: Outlet, notFoundComponent: NotHere, errorComponent: PageError })
+const root = createRootRoute({
+  component: Outlet,
+  notFoundComponent: NotHereAlone,
+  errorComponent: PageErrorAlone,
+})
 
 const start = createRoute({ getParentRoute: () => root, path: '/t', component: ToTeam })
 
-export const team = createRoute({ getParentRoute: () => root, path: '/t/$team', component: Shell })
+export const team = createRoute({
+  getParentRoute: () => root,
+  path: '/t/$team',
+  component: Shell,
+  notFoundComponent: NotHere,
+  errorComponent: PageErrorAlone,
+})
 
 const teamStart = createRoute({ getParentRoute: () => team, path: '/', component: ToTeam })
 

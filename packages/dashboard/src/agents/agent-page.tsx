@@ -29,12 +29,18 @@ export function AgentPage() {
   // While it ends the page stays as it was: it is left for the list, and nothing on it jumps meanwhile.
   const [ending, setEnding] = useState<Contract.Agent | null>(null)
   const agent = ending !== null && ending.id === id ? ending : data?.agents.find((each) => each.id === id)
-  if (error !== null) return <Failure {...explain(error)} onRetry={() => void refetch()} />
   // One that was made a moment ago is in the list that is being read.
-  if (data === undefined || (agent === undefined && isFetching)) return <Skeleton />
+  const isRead = data !== undefined && (agent !== undefined || !isFetching)
+  if (error !== null || !isRead)
+    return (
+      <>
+        <PageHead title="Agent" />
+        {error === null ? <Skeleton /> : <Failure {...explain(error)} onRetry={() => void refetch()} />}
+      </>
+    )
   if (agent === undefined)
     return (
-      <Empty title="There is no such agent in this team">
+      <Empty title="There is no such agent in this team" isPage>
         <Link to="/t/$team/agents" params={{ team: team.slug }} className={buttonClass()}>
           All agents
         </Link>

@@ -8,6 +8,7 @@ import {
   egressText,
   egressTextsOf,
   isOpen,
+  linesOf,
 } from '../egress/egress-text.ts'
 import { euros } from '../../../../src/lib/money.ts'
 
@@ -88,10 +89,10 @@ export function policyOf(texts: PolicyTexts, base: Policy): Read {
     else policy.dailySpendCapCents = cents
   }
   policy.allowedSizes = texts.allowedSizes
-  policy.allowedRegistries = texts.allowedRegistries.split(/\s+/).filter(Boolean)
+  policy.allowedRegistries = linesOf(texts.allowedRegistries)
   policy.maxSleep = texts.maxSleep.trim()
   policy.egress = egressOf(texts.egress)
-  policy.allowedSecrets = texts.allowedSecrets.split(/\s+/).filter(Boolean)
+  policy.allowedSecrets = linesOf(texts.allowedSecrets)
   if (texts.expiresAt !== before.expiresAt) {
     const at = new Date(texts.expiresAt)
     if (texts.expiresAt === '') policy.expiresAt = null

@@ -35,18 +35,32 @@ export function explain(error: unknown): Explained {
   if (!(error instanceof BerthError))
     return {
       title: 'This page failed',
-      text: error instanceof Error ? error.message : String(error),
+      text: sentences(error instanceof Error ? error.message : String(error)),
       fields: [],
       link: null,
       requestId: null,
     }
   return {
     title: error.status === 429 ? 'Too many calls at once' : (titles[error.code] ?? 'This did not work'),
-    text: [error.message, wayOut(error)].filter(Boolean).join(' '),
+    text: sentences(saidBy(error), wayOut(error)),
     fields: fieldsOf(error.details),
     link: linkOf(error),
     requestId: error.requestId,
   }
+}
+
+/** Without the browser's own words for a call that got no answer, such as `Failed to fetch`: the title says it. */
+function saidBy({ code, message }: BerthError): string {
+  return code === 'connection_failed' && message.includes('cannot be reached: ') ? '' : message
+}
+
+/** One after another, each with its end. */
+function sentences(...parts: string[]): string {
+  return parts
+    .map((part) => part.trim())
+    .filter(Boolean)
+    .map((part) => (/[.!?…]$/.test(part) ? part : `${part}.`))
+    .join(' ')
 }
 
 function wayOut(error: BerthError): string {

@@ -3,6 +3,7 @@
 import type { Contract } from '@berth/sdk'
 import { queryOptions } from '@tanstack/react-query'
 import { cache, keys, type Money, type UnitRows } from './cache.ts'
+import { eventsSoFar, isToldSince } from './apply-event.ts'
 import { berth, berthOf } from './client.ts'
 import { liveOf } from './live.ts'
 
@@ -35,9 +36,10 @@ export const unitQuery = (team: string, id: string) =>
     queryKey: keys.unit(team, id),
     queryFn: async ({ signal }) => {
       await liveOf(team).begun()
-      return await berthOf(team).request<Contract.Unit>('GET', `/v1/units/${encodeURIComponent(id)}`, {
-        signal,
-      })
+      const asOf = eventsSoFar()
+      const path = `/v1/units/${encodeURIComponent(id)}`
+      const unit = await berthOf(team).request<Contract.Unit>('GET', path, { signal })
+      return (isToldSince(id, asOf) && cache.getQueryData<Contract.Unit>(keys.unit(team, id))) || unit
     },
   })
 

@@ -7,7 +7,7 @@ export type Egress = {
   allow: string[]
   siblings: (typeof scopes)[number]
 }
-/** `allow`: one entry a line. */
+/** `allow`: one entry a line. A line that is none is refused as one entry, and not as each of its words. */
 export type EgressTexts = { mode: Egress['mode']; allow: string; siblings: Egress['siblings'] }
 
 export const modeTexts = {
@@ -27,7 +27,28 @@ export function egressTextsOf({ mode, allow, siblings }: Egress): EgressTexts {
 }
 
 export function egressOf({ mode, allow, siblings }: EgressTexts): Egress {
-  return { mode, allow: mode === 'listed' ? allow.split(/\s+/).filter(Boolean) : [], siblings }
+  return { mode, allow: mode === 'listed' ? linesOf(allow) : [], siblings }
+}
+
+/** The lines of a field that takes one entry a line. */
+export const linesOf = (text: string) =>
+  text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter(Boolean)
+
+/** What the service said of entries of `allow`, each with the line that it is about. */
+export function allowFault(
+  refused: readonly { path: string; message: string }[],
+  allow: readonly string[],
+): string | undefined {
+  const said = refused
+    .filter(({ path }) => path === 'allow' || path.startsWith('allow.'))
+    .map(({ path, message }) => {
+      const entry = allow[Number(path.slice('allow.'.length))]
+      return entry === undefined ? message : `“${entry}” ${message}.`
+    })
+  return said.length === 0 ? undefined : said.join(' ')
 }
 
 export function isOpen({ mode, siblings }: Egress): boolean {

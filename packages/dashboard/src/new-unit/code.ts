@@ -65,5 +65,6 @@ function python(value: unknown): string {
     return `{${Object.entries(value)
       .map(([name, each]) => `${JSON.stringify(name)}: ${python(each)}`)
       .join(', ')}}`
+  if (value === null) return 'None'
   return typeof value === 'boolean' ? (value ? 'True' : 'False') : JSON.stringify(value)
 }

@@ -44,14 +44,15 @@ export function askedOf(fields: Fields): Asked {
   if (text('image') === '') faults.image = 'It has to be given.'
   if (text('name') !== '' && !/^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(text('name')))
     faults.name = 'Small letters, digits and hyphens.'
-  const ports = fields.ports.split(/[\s,]+/).filter(Boolean)
-  if (!ports.every((port) => /^[1-9]\d{0,4}$/.test(port) && Number(port) < 65_536))
-    faults.ports = 'Numbers up to 65535.'
-  if (fields.expose !== 'no' && ports.length === 0) faults.ports = 'Which port shall be published?'
+  // What is no number has no place in the call, which is also shown as code.
+  const typed = fields.ports.split(/[\s,]+/).filter(Boolean)
+  const ports = typed.filter((port) => /^[1-9]\d{0,4}$/.test(port) && Number(port) < 65_536)
+  if (ports.length < typed.length) faults.ports = 'Numbers up to 65535.'
+  else if (fields.expose !== 'no' && ports.length === 0) faults.ports = 'Which port shall be published?'
   if (text('sleep') !== '' && !/^(?:never|[1-9][0-9]{0,4}[mhd])$/.test(text('sleep')))
     faults.sleep = 'A number with m, h or d, or never.'
-  const gb = fields.volumeGb.trim()
-  if (gb !== '' && !/^[1-9]\d{0,2}$/.test(gb)) faults.volumeGb = 'A number of GB.'
+  const isVolume = /^[1-9]\d{0,2}$/.test(fields.volumeGb.trim())
+  if (fields.volumeGb.trim() !== '' && !isVolume) faults.volumeGb = 'A number of GB.'
   const unchosen = envFault(fields.env)
   if (unchosen !== undefined) faults.env = unchosen
   const env = envOf(fields.env)
@@ -63,7 +64,9 @@ export function askedOf(fields: Fields): Asked {
     ...(fields.expose !== 'no' && ports.length > 1 && { expose: Number(ports[0]) }),
     ...(text('sleep') !== '' && { sleep: text('sleep') }),
     ...(text('command') !== '' && { cmd: ['sh', '-c', text('command')] }),
-    ...(gb !== '' && { volume: { mount: fields.volumeAt.trim() || '/data', gb: Number(gb) } }),
+    ...(isVolume && {
+      volume: { mount: fields.volumeAt.trim() || '/data', gb: Number(fields.volumeGb) },
+    }),
     ...(Object.keys(env).length > 0 && { env }),
   }
   const body = {

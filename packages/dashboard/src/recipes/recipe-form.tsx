@@ -139,7 +139,7 @@ function Makes({ recipe }: { recipe: Contract.Recipe }) {
           </li>
         ))}
       </ul>
-      <p className={styles.note}>
+      <p className={styles.price}>
         {pricing &&
           `${rate(cents)} while it runs${gb > 0 ? `, and ${amount(aDay)} a day for its volume` : ''}. `}
         {recipe.outputs.length > 0 && `It tells ${recipe.outputs.map((output) => output.name).join(', ')}.`}

@@ -27,16 +27,21 @@ export function KeyHelpBox({ onClose }: { onClose: () => void }) {
         <p className={styles.row}>
           <span>Search, and what can be done here</span> <kbd>{paletteKey}</kbd>
         </p>
-        {groups.map(({ title, bindings }) => (
-          <section key={title}>
-            <h2>{title}</h2>
-            {bindings.map(({ keys, label }) => (
-              <p key={keys} className={styles.row}>
-                <span>{label}</span> <kbd>{keys}</kbd>
-              </p>
-            ))}
-          </section>
-        ))}
+        {groups.map(({ title, bindings }) => {
+          const withKeys = bindings.filter(({ keys }) => keys !== null)
+          return (
+            withKeys.length > 0 && (
+              <section key={title}>
+                <h2>{title}</h2>
+                {withKeys.map(({ keys, label }) => (
+                  <p key={keys} className={styles.row}>
+                    <span>{label}</span> <kbd>{keys}</kbd>
+                  </p>
+                ))}
+              </section>
+            )
+          )
+        })}
       </div>
     </Dialog>
   )

@@ -1,15 +1,14 @@
 // Keys of the page: one listener, and a list that `?` shows. Single keys rest while a field, a menu, a dialog or a
-// terminal has the focus, and can be switched off.
+// terminal has the focus, and can be switched off. No key by itself changes a unit or a stack: a slip would stop a server.
+// Such an action has no key, and is found in the palette.
 
 import { useEffect, useRef, useSyncExternalStore } from 'react'
 
 export type Binding = {
-  /** `n`, or a sequence such as `g u`. */
-  keys: string
+  /** `n`, or a sequence such as `g u`; null for what the palette alone offers. */
+  keys: string | null
   label: string
   run: () => void
-  /** The same with a modifier, which works everywhere. */
-  everywhere?: boolean
 }
 
 export type KeyGroup = { title: string; bindings: Binding[] }
@@ -23,11 +22,11 @@ function changed(): void {
   for (const watcher of watchers) watcher()
 }
 
-/** Binds keys as long as the component is there. */
+/** Binds keys, and offers in the palette, as long as the component is there. */
 export function useKeys(title: string, bindings: Binding[]): void {
   const latest = useRef(bindings)
   latest.current = bindings
-  const shape = bindings.map(({ keys, label }) => `${keys}\t${label}`).join('\n')
+  const shape = bindings.map(({ keys, label }) => `${keys ?? ''}\t${label}`).join('\n')
   useEffect(() => {
     const name = Symbol(title)
     const bound = shape
@@ -35,7 +34,7 @@ export function useKeys(title: string, bindings: Binding[]): void {
       .filter(Boolean)
       .map((line, at): Binding => {
         const [keys = '', label = ''] = line.split('\t')
-        return { keys, label, run: () => latest.current[at]?.run() }
+        return { keys: keys || null, label, run: () => latest.current[at]?.run() }
       })
     groups.set(name, { title, bindings: bound })
     changed()
@@ -77,15 +76,21 @@ addEventListener('keydown', (event) => {
   if (found) {
     event.preventDefault()
     found.run()
-  } else if (all.some(({ keys }) => keys.startsWith(`${event.key} `))) {
+  } else if (all.some(({ keys }) => keys?.startsWith(`${event.key} `))) {
     begun = event.key
     begunAt = Date.now()
   }
 })
 
+/** A dialog or a menu has the page until it is closed. Messages have the role of a dialog, and leave the page usable. */
+export const isPopupOpen = () =>
+  [...document.querySelectorAll('[role=dialog], [role=alertdialog], [role=menu]')].some(
+    (popup) => popup.closest('[data-messages]') === null,
+  )
+
 /** Whether the keys belong to what has the focus. */
 function isTaken(target: EventTarget | null): boolean {
-  if (document.querySelector('[role=dialog], [role=alertdialog], [role=menu]')) return true
+  if (isPopupOpen()) return true
   return (
     target instanceof Element &&
     target.closest('input, textarea, select, [contenteditable], [data-own-keys]') !== null

@@ -7,6 +7,15 @@ import { explain } from '../api/explain.ts'
 import { Failure } from '../ui/page-parts.tsx'
 import { NotHere } from './not-here.tsx'
 
+/** Where the frame of the pages is what failed. */
+export function PageErrorAlone(failed: { error: unknown; reset: () => void }) {
+  return (
+    <main>
+      <PageError {...failed} />
+    </main>
+  )
+}
+
 export function PageError({ error, reset }: { error: unknown; reset: () => void }) {
   const { reset: resetQueries } = useQueryErrorResetBoundary()
   const router = useRouter()
@@ -17,5 +26,5 @@ export function PageError({ error, reset }: { error: unknown; reset: () => void 
     reset()
     void router.invalidate()
   }
-  return <Failure title={title} text={text} requestId={requestId} onRetry={again} />
+  return <Failure title={title} text={text} requestId={requestId} onRetry={again} isPage />
 }

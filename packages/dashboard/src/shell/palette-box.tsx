@@ -3,7 +3,7 @@
 import { Dialog as Base } from '@base-ui/react/dialog'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { type KeyboardEvent, type ReactNode, useId, useState } from 'react'
+import { type KeyboardEvent, type ReactNode, useId, useRef, useState } from 'react'
 import { unitsQuery } from '../api/queries.ts'
 import { popupRoot } from '../ui/popup-root.ts'
 import { StateShape } from '../ui/state.tsx'
@@ -23,8 +23,10 @@ export function PaletteBox() {
   const id = useId()
   const choices = useChoices(text)
   const chosen = choices[Math.min(at, choices.length - 1)]
+  const isDone = useRef(false)
   const run = (choice: Choice | undefined) => {
     if (!choice) return
+    isDone.current = true
     closePalette()
     choice.run()
   }
@@ -40,7 +42,12 @@ export function PaletteBox() {
     <Base.Root open onOpenChange={(open) => !open && closePalette()}>
       <Base.Portal container={popupRoot()}>
         <Base.Backdrop className={styles.veil ?? ''} />
-        <Base.Popup className={styles.box ?? ''} aria-label="Search and commands">
+        <Base.Popup
+          className={styles.box ?? ''}
+          aria-label="Search and commands"
+          // What was chosen may open a dialog, which has the focus then.
+          finalFocus={() => !isDone.current}
+        >
           <input
             className={styles.input}
             role="combobox"
@@ -93,7 +100,12 @@ function useChoices(text: string): Choice[] {
     .filter(({ title }) => title !== 'Go to' && title !== 'List')
     .flatMap(({ title, bindings }) =>
       bindings.map(
-        ({ keys, label, run }): Choice => ({ id: `do-${keys}`, label, note: `${title} · ${keys}`, run }),
+        ({ keys, label, run }): Choice => ({
+          id: `do-${title}-${label}`.replaceAll(' ', '-'),
+          label,
+          note: keys === null ? title : `${title} · ${keys}`,
+          run,
+        }),
       ),
     )
   const pages = nav.map(

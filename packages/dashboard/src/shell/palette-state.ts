@@ -1,6 +1,7 @@
 // Whether the command palette is open, and the key that opens it.
 
 import { useSyncExternalStore } from 'react'
+import { isPopupOpen } from './keys.ts'
 
 const isMac = navigator.userAgent.includes('Mac')
 export const paletteKey = isMac ? '⌘K' : 'Ctrl K'
@@ -32,5 +33,6 @@ addEventListener('keydown', (event) => {
   const inTerminal = event.target instanceof Element && event.target.closest('[data-own-keys]') !== null
   if (inTerminal && !event.shiftKey && !event.metaKey) return
   event.preventDefault()
-  set(!isOpen)
+  // Another dialog asks something first: what is behind it must not be reached.
+  if (isOpen || !isPopupOpen()) set(!isOpen)
 })

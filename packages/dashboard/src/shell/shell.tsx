@@ -5,13 +5,13 @@ import { useQuery } from '@tanstack/react-query'
 import { Outlet, useParams } from '@tanstack/react-router'
 import { Suspense, useEffect, useMemo } from 'react'
 import { liveOf } from '../api/live.ts'
-import { keepTeam } from '../api/place.ts'
+import { keepTeam, readTeam } from '../api/place.ts'
 import { meQuery } from '../api/queries.ts'
 import { Skeleton } from '../ui/page-parts.tsx'
 import { Toasts } from '../ui/toast.tsx'
 import { KeyHelp } from './key-help.tsx'
 import { LiveBar } from './live-bar.tsx'
-import { NotHere } from './not-here.tsx'
+import { NotHere, NotHereAlone } from './not-here.tsx'
 import { Palette } from './palette.tsx'
 import { Sidebar } from './sidebar.tsx'
 import { HereContext } from './team-context.ts'
@@ -29,7 +29,7 @@ function Frame() {
     <div className={styles.shell}>
       <div className={styles.frame} />
       <main className={styles.main}>
-        <Skeleton />
+        <Skeleton isPage />
       </main>
     </div>
   )
@@ -37,14 +37,15 @@ function Frame() {
 
 function Signed({ me }: { me: Contract.Me }) {
   const { team: slug } = useParams({ strict: false })
-  const team = me.teams.find((each) => each.slug === slug)
+  const asked = me.teams.find((each) => each.slug === slug)
+  // For an address of no team of theirs: what is not there is said in the frame of one that is.
+  const team = asked ?? me.teams.find((each) => each.slug === readTeam()) ?? me.teams[0]
   const here = useMemo(() => team && { team, me }, [team, me])
   useEffect(() => {
-    if (!team) return
-    keepTeam(team.slug)
-    liveOf(team.id)
-  }, [team])
-  if (!here) return <NotHere />
+    if (asked) keepTeam(asked.slug)
+    if (team) liveOf(team.id)
+  }, [asked, team])
+  if (!here) return <NotHereAlone />
   return (
     <HereContext value={here}>
       <a className={styles.skip} href="#page">
@@ -54,9 +55,7 @@ function Signed({ me }: { me: Contract.Me }) {
         <Sidebar />
         <main id="page" className={styles.main} tabIndex={-1}>
           <LiveBar />
-          <Suspense fallback={<Skeleton />}>
-            <Outlet />
-          </Suspense>
+          <Suspense fallback={<Skeleton isPage />}>{asked ? <Outlet /> : <NotHere />}</Suspense>
           <Palette />
           <KeyHelp />
           <Toasts />

@@ -11,7 +11,6 @@ import { Button, buttonClass } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { Field, inputClass } from '../ui/field.tsx'
 import { tellError } from '../ui/toast.tsx'
-import { Outputs } from '../recipes/outputs.tsx'
 import styles from './stacks.module.css'
 
 export function ForkStack({
@@ -90,7 +89,6 @@ export function ForkStack({
             ))}
           </ul>
           <p>{forked.costLine}</p>
-          <Outputs outputs={forked.outputs} />
           <div className={styles.buttons}>
             <Link
               to="/t/$team/stacks/$name"

@@ -46,15 +46,15 @@ export function StackActions({ stack, units }: { stack: Contract.Stack; units: r
     await go({ to: '/t/$team/stacks', params: { team: team.slug } })
   }
   useKeys('Stack', [
-    { keys: 'f', label: 'Fork the stack', run: () => ask('fork') },
-    { keys: 'z', label: 'Sleep together', run: () => void sleep() },
+    { keys: null, label: 'Fork the stack…', run: () => ask('fork') },
+    { keys: null, label: 'Sleep together', run: () => void sleep() },
   ])
   return (
     <>
-      <Button hint="f" why={units.length === 0 ? 'It has no units.' : null} onClick={() => ask('fork')}>
+      <Button why={units.length === 0 ? 'It has no units.' : null} onClick={() => ask('fork')}>
         Fork…
       </Button>
-      <Button hint="z" busy={isBusy} why={asleep} onClick={() => void sleep()}>
+      <Button busy={isBusy} why={asleep} onClick={() => void sleep()}>
         Sleep together
       </Button>
       <Button kind="danger" onClick={() => ask('destroy')}>

@@ -14,7 +14,7 @@ export function StackGraph({
 }: {
   units: readonly Contract.Unit[]
   arrows: readonly Arrow[]
-  onOpen: (name: string) => void
+  onOpen: (id: string) => void
 }) {
   const id = useId()
   if (units.length < 2 || units.length > MAX_BOXES) return null
@@ -73,11 +73,11 @@ function UnitBox({
 }: {
   unit: Contract.Unit
   at: Box | undefined
-  onOpen: (name: string) => void
+  onOpen: (id: string) => void
 }) {
   if (!at) return null
   return (
-    <g transform={`translate(${at.x} ${at.y})`} className={styles.box} onClick={() => onOpen(unit.name)}>
+    <g transform={`translate(${at.x} ${at.y})`} className={styles.box} onClick={() => onOpen(unit.id)}>
       <rect width={box.width} height={box.height} rx="8" />
       <text x="12" y="23" className={styles.boxName}>
         {shortened(unit.name, 20)}

@@ -10,6 +10,7 @@ import { stacksQuery } from '../api/team-queries.ts'
 import { NotHere } from '../shell/not-here.tsx'
 import { useTeam } from '../shell/team-context.ts'
 import { centsAnHour } from '../units/select.ts'
+import { ToldOnceCard } from '../units/told-once-card.tsx'
 import { DataTable } from '../ui/data-table.tsx'
 import { Money, rate } from '../ui/format.tsx'
 import { Card, Failure, PageHead, Skeleton } from '../ui/page-parts.tsx'
@@ -25,17 +26,24 @@ export function StackPage() {
   const team = useTeam()
   const { name } = useParams({ strict: false })
   const go = useNavigate()
-  const { data: stacks, error, refetch } = useQuery(stacksQuery(team.id))
+  const { data: stacks, error, refetch, isFetching } = useQuery(stacksQuery(team.id))
   const { data: rows } = useQuery(unitsQuery(team.id))
   const { data: pricing } = useQuery(pricingQuery)
   const stack = stacks?.find((each) => each.name === name)
   const all = rows?.units ?? none
   const units = useMemo(() => all.filter(({ stackId }) => stackId === stack?.id), [all, stack])
   const arrows = useMemo(() => arrowsOf(units), [units])
-  if (error !== null) return <Failure {...explain(error)} onRetry={() => void refetch()} />
-  if (stacks === undefined || rows === undefined) return <Skeleton />
+  // One that was made a moment ago is in the list that is being read.
+  const isRead = stacks !== undefined && rows !== undefined && (stack !== undefined || !isFetching)
+  if (error !== null || !isRead)
+    return (
+      <>
+        <PageHead title={<bdi>{name}</bdi>} />
+        {error === null ? <Skeleton /> : <Failure {...explain(error)} onRetry={() => void refetch()} />}
+      </>
+    )
   if (stack === undefined) return <NotHere />
-  const open = (q: string) => void go({ to: '/t/$team/units', params: { team: team.slug }, search: { q } })
+  const open = (id: string) => void go({ to: '/t/$team/units/$id', params: { team: team.slug, id } })
   return (
     <>
       <PageHead
@@ -44,6 +52,7 @@ export function StackPage() {
       >
         <StackActions stack={stack} units={units} />
       </PageHead>
+      <ToldOnceCard of={stack.id} />
       <div className={styles.page}>
         <StackGraph units={units} arrows={arrows} onOpen={open} />
         <Card title="Its units">
@@ -55,7 +64,7 @@ export function StackPage() {
               {
                 head: 'Unit',
                 cell: (unit) => (
-                  <Link to="/t/$team/units" params={{ team: team.slug }} search={{ q: unit.name }}>
+                  <Link to="/t/$team/units/$id" params={{ team: team.slug, id: unit.id }}>
                     <bdi>{unit.name}</bdi>
                   </Link>
                 ),

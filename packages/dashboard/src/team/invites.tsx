@@ -1,48 +1,66 @@
 // Invitations that have not been accepted yet.
 
 import type { Contract } from '@berth/sdk'
+import { useState } from 'react'
 import { useHere } from '../shell/team-context.ts'
 import { Button } from '../ui/button.tsx'
 import { DataTable } from '../ui/data-table.tsx'
+import { Confirm } from '../ui/dialog.tsx'
 import { Time, useNow } from '../ui/format.tsx'
 import { callTeam } from './calls.ts'
 
 export function Invites({ invites }: { invites: readonly Contract.Invite[] }) {
   const { team } = useHere()
   const now = useNow()
-  const revoke = ({ id, email }: Contract.Invite) =>
-    void callTeam(
+  const [asked, ask] = useState<Contract.Invite | null>(null)
+  const revoke = async ({ id, email }: Contract.Invite) =>
+    await callTeam(
       team.id,
       { method: 'DELETE', path: `/invites/${encodeURIComponent(id)}` },
       `The invitation of ${email} is taken back`,
     )
   return (
-    <DataTable
-      label="Invitations"
-      rows={invites}
-      keyOf={({ id }) => id}
-      columns={[
-        { head: 'Address', cell: ({ email }) => email },
-        { head: 'As', cell: ({ role }) => role },
-        {
-          head: 'Good until',
-          cell: ({ expiresAt }) => (Date.parse(expiresAt) < now ? 'expired' : <Time at={expiresAt} />),
-          isExtra: true,
-        },
-        {
-          head: 'Change',
-          kind: 'number',
-          cell: (invite) =>
-            team.role === 'member' ? null : (
-              <Button
-                onClick={() => revoke(invite)}
-                aria-label={`Take back the invitation of ${invite.email}`}
-              >
-                Take back
-              </Button>
-            ),
-        },
-      ]}
-    />
+    <>
+      <DataTable
+        label="Invitations"
+        rows={invites}
+        keyOf={({ id }) => id}
+        columns={[
+          { head: 'Address', cell: ({ email }) => email },
+          { head: 'As', cell: ({ role }) => role },
+          {
+            head: 'Good until',
+            cell: ({ expiresAt }) => (Date.parse(expiresAt) < now ? 'expired' : <Time at={expiresAt} />),
+            isExtra: true,
+          },
+          {
+            head: 'Change',
+            kind: 'number',
+            cell: (invite) =>
+              team.role === 'member' ? null : (
+                <Button
+                  onClick={() => ask(invite)}
+                  aria-label={`Take back the invitation of ${invite.email}`}
+                >
+                  Take back…
+                </Button>
+              ),
+          },
+        ]}
+      />
+      <Confirm
+        title="Take back the invitation?"
+        action="Take it back"
+        isOpen={asked !== null}
+        onClose={() => ask(null)}
+        onConfirm={async () => {
+          if (asked) await revoke(asked)
+        }}
+      >
+        <p>
+          The link in the mail to <bdi>{asked?.email}</bdi> ends.
+        </p>
+      </Confirm>
+    </>
   )
 }

@@ -99,6 +99,7 @@ function Role({ member }: { member: Contract.Member }) {
 
 function Review({ keys, onDone }: { keys: Keys; onDone: (id: string) => void }) {
   const { team } = useHere()
+  const [asked, ask] = useState<Keys[number] | null>(null)
   const revoke = async ({ id, name }: Keys[number]) => {
     try {
       await berthOf(team.id).request('DELETE', `/v1/agents/${encodeURIComponent(id)}`)
@@ -117,12 +118,23 @@ function Review({ keys, onDone }: { keys: Keys; onDone: (id: string) => void }) 
             <span>
               <bdi>{key.name}</bdi> <code>{key.prefix}…</code>
             </span>
-            <Button kind="danger" onClick={() => void revoke(key)} aria-label={`Revoke ${key.name}`}>
-              Revoke
+            <Button kind="danger" onClick={() => ask(key)} aria-label={`Revoke ${key.name}…`}>
+              Revoke…
             </Button>
           </li>
         ))}
       </ul>
+      <Confirm
+        title={`Revoke ${asked?.name}?`}
+        action="Revoke"
+        isOpen={asked !== null}
+        onClose={() => ask(null)}
+        onConfirm={async () => {
+          if (asked) await revoke(asked)
+        }}
+      >
+        <p>Its calls are refused from now on, and what it has open ends. This cannot be undone.</p>
+      </Confirm>
     </div>
   )
 }

@@ -23,17 +23,30 @@ export function PageHead({
   )
 }
 
-export function Empty({ title, children }: { title: string; children?: ReactNode }) {
+export function Empty({
+  title,
+  isPage = false,
+  children,
+}: {
+  title: string
+  /** It is all that is on the page, which has no other heading. */
+  isPage?: boolean
+  children?: ReactNode
+}) {
+  const Heading = isPage ? 'h1' : 'h2'
   return (
     <div className={styles.empty}>
-      <h2>{title}</h2>
+      <Heading>{title}</Heading>
       <div className={styles.emptyText}>{children}</div>
     </div>
   )
 }
 
-/** Placeholder rows of the height of real ones. They appear after a moment, so that fast pages do not flicker. */
-export function Skeleton({ rows = 8 }: { rows?: number }) {
+/**
+ * Placeholder rows of the height of real ones. They appear after a moment, so that fast pages do not flicker. `isPage`: it
+ * is all that is on the page.
+ */
+export function Skeleton({ rows = 8, isPage = false }: { rows?: number; isPage?: boolean }) {
   const [isShown, show] = useState(false)
   useEffect(() => {
     const timer = setTimeout(() => show(true), 150)
@@ -41,6 +54,7 @@ export function Skeleton({ rows = 8 }: { rows?: number }) {
   }, [])
   return (
     <div role="status" className={styles.skeleton}>
+      {isPage && <h1 className="visually-hidden">Berth</h1>}
       <span className="visually-hidden">Loading</span>
       {isShown && Array.from({ length: rows }, (_, row) => <div key={row} className={styles.bar} />)}
     </div>
@@ -54,6 +68,7 @@ export function Failure({
   requestId,
   onRetry,
   isFound = false,
+  isPage = false,
   children,
 }: {
   title: string
@@ -62,12 +77,15 @@ export function Failure({
   onRetry?: () => void
   /** It is brought into sight: a long form may be scrolled away from it. */
   isFound?: boolean
+  /** It is all that is on the page, which has no other heading. */
+  isPage?: boolean
   children?: ReactNode
 }) {
+  const Heading = isPage ? 'h1' : 'h2'
   return (
     <div role="alert" ref={isFound ? bringIntoSight : null} className={styles.failure}>
-      <h2>{title}</h2>
-      <p>{text}</p>
+      <Heading>{title}</Heading>
+      {text !== '' && <p>{text}</p>}
       {children}
       {requestId && (
         <p className={styles.request}>

@@ -17,7 +17,7 @@ export function ToastBox() {
   return (
     <Toast.Provider toastManager={manager}>
       <Toast.Portal container={popupRoot()}>
-        <Toast.Viewport className={styles.viewport ?? ''}>
+        <Toast.Viewport className={styles.viewport ?? ''} data-messages>
           <List />
         </Toast.Viewport>
       </Toast.Portal>
@@ -26,7 +26,7 @@ export function ToastBox() {
 }
 
 function List() {
-  const { toasts } = Toast.useToastManager<NonNullable<Queued['data']>>()
+  const { toasts, close } = Toast.useToastManager<NonNullable<Queued['data']>>()
   const { slug } = useTeam()
   return toasts.map((toast) => (
     <Toast.Root
@@ -38,18 +38,32 @@ function List() {
       <div className={styles.words}>
         <Toast.Title className={styles.title ?? ''} render={<div />} />
         <Toast.Description render={<div />} />
-        {toast.data && (
-          <Toast.Close
-            render={<Link to={`/t/$team${toast.data.to}`} params={{ team: slug }} />}
-            nativeButton={false}
-          >
-            {toast.data.text}
-          </Toast.Close>
-        )}
+        {toast.data && <Way to={toast.data} slug={slug} onFollow={() => close(toast.id)} />}
       </div>
       <Toast.Close className={styles.close ?? ''} aria-label="Close this message">
         <X aria-hidden="true" />
       </Toast.Close>
     </Toast.Root>
   ))
+}
+
+/** A link as any other: the parts of a message are hidden from screen readers until it has the focus. */
+function Way({
+  to,
+  slug,
+  onFollow,
+}: {
+  to: NonNullable<Queued['data']>
+  slug: string
+  onFollow: () => void
+}) {
+  return 'unit' in to ? (
+    <Link to="/t/$team/units/$id" params={{ team: slug, id: to.unit }} onClick={onFollow}>
+      {to.text}
+    </Link>
+  ) : (
+    <Link to={`/t/$team${to.to}`} params={{ team: slug }} onClick={onFollow}>
+      {to.text}
+    </Link>
+  )
 }

@@ -8,8 +8,8 @@ export type Toast = {
   type?: 'error'
   timeout: number
   priority?: 'high'
-  /** Where the way out is: a page below the team's address. */
-  data?: NonNullable<Explained['link']>
+  /** Where the way out is, or what was made: a page below the team's address, or the page of a unit. */
+  data?: NonNullable<Explained['link']> | { unit: string; text: string }
 }
 
 const waiting: Toast[] = []

@@ -5,8 +5,9 @@ import { addToast, type Toast, areToastsWanted, onToastsWanted } from './toast-q
 
 const Box = lazy(async () => ({ default: (await import('./toast-box.tsx')).ToastBox }))
 
-export function tell(title: string): void {
-  addToast({ title, timeout: 5000 })
+/** One with a link stays long enough to be read and followed. */
+export function tell(title: string, link?: Toast['data']): void {
+  addToast({ title, timeout: link ? 15_000 : 5000, ...(link && { data: link }) })
 }
 
 export function tellError({

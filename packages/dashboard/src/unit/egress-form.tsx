@@ -3,10 +3,11 @@
 import type { Contract } from '@berth/sdk'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
-import { putUnit } from '../api/apply-event.ts'
+import { putEgress } from '../api/apply-event.ts'
 import { berthOf } from '../api/client.ts'
+import { explain } from '../api/explain.ts'
 import { EgressFields } from '../egress/egress-fields.tsx'
-import { egressOf, egressText, egressTextsOf } from '../egress/egress-text.ts'
+import { allowFault, type Egress, egressOf, egressText, egressTextsOf } from '../egress/egress-text.ts'
 import { useHere } from '../shell/team-context.ts'
 import { Button } from '../ui/button.tsx'
 import { tell } from '../ui/toast.tsx'
@@ -16,18 +17,25 @@ import styles from './unit.module.css'
 export function EgressForm({ unit }: { unit: Contract.Unit }) {
   const { team } = useHere()
   const [texts, setTexts] = useState(egressTextsOf(unit.egress))
-  const { mutate, error, isPending } = useMutation({
-    mutationFn: async () =>
+  const {
+    mutate,
+    error,
+    isPending,
+    variables: sent,
+  } = useMutation({
+    mutationFn: async (body: Egress) =>
       await berthOf(team.id).request<Contract.EgressSet>(
         'PUT',
         `/v1/units/${encodeURIComponent(unit.id)}/egress`,
-        { body: egressOf(texts) },
+        { body },
       ),
     onSuccess: ({ mode, allow, siblings, version }) => {
-      putUnit(team.id, { ...unit, egress: { mode, allow, siblings, version } })
+      putEgress(team.id, unit.id, { mode, allow, siblings, version })
       tell(`${unit.name} reaches ${egressText({ mode, allow, siblings })}`)
     },
   })
+  // Of the call that was refused: the lines may have been edited since.
+  const fault = error && sent ? allowFault(explain(error).fields, sent.allow) : undefined
   const before = JSON.stringify(egressOf(egressTextsOf(unit.egress)))
   const why = JSON.stringify(egressOf(texts)) === before ? 'Nothing is changed.' : null
   return (
@@ -36,11 +44,11 @@ export function EgressForm({ unit }: { unit: Contract.Unit }) {
       aria-label="Reaches"
       onSubmit={(event) => {
         event.preventDefault()
-        if (why === null && !isPending) mutate()
+        if (why === null && !isPending) mutate(egressOf(texts))
       }}
     >
-      <EgressFields label="Reaches" texts={texts} fault={undefined} onChange={setTexts} />
-      <Refused error={error} />
+      <EgressFields label="Reaches" texts={texts} fault={fault} onChange={setTexts} />
+      {fault === undefined && <Refused error={error} />}
       <div>
         <Button type="submit" why={why} busy={isPending}>
           Set rules

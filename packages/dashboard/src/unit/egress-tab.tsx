@@ -2,7 +2,7 @@
 
 import type { Contract } from '@berth/sdk'
 import { useMutation } from '@tanstack/react-query'
-import { putUnit } from '../api/apply-event.ts'
+import { putEgress } from '../api/apply-event.ts'
 import { berthOf } from '../api/client.ts'
 import { explain } from '../api/explain.ts'
 import { useHere } from '../shell/team-context.ts'
@@ -50,7 +50,7 @@ function RefusedNames({ unit, names }: { unit: Contract.Unit; names: RefusedName
   const { mutate, error, isPending, variables } = useMutation({
     mutationFn: async (entry: string) => await berthOf(team.id).units.of(unit).allowEgress(entry),
     onSuccess: ({ mode, allow, siblings, version }, entry) => {
-      putUnit(team.id, { ...unit, egress: { mode, allow, siblings, version } })
+      putEgress(team.id, unit.id, { mode, allow, siblings, version })
       tell(`${unit.name} may reach ${entry}`)
     },
   })

@@ -10,6 +10,7 @@ import { download } from '../ui/download.ts'
 import { inputClass, Select } from '../ui/field.tsx'
 import { timeOfDay } from '../ui/format.tsx'
 import { Failure } from '../ui/page-parts.tsx'
+import { Creating } from './creating.tsx'
 import { fileOf, plainText, selectLines, type Shown } from './log-text.ts'
 import { type NumberedLine, RING_LINES, useLog } from './use-log.ts'
 import type { StreamStatus } from './use-stream.ts'
@@ -77,6 +78,10 @@ export function LogsTab() {
       ) : status.is === 'failed' ? (
         <div className={styles.none}>
           <Failure {...explain(status.error)} onRetry={again} />
+        </div>
+      ) : unit.progress ? (
+        <div className={styles.none}>
+          <Creating progress={unit.progress} />
         </div>
       ) : (
         <p className={styles.none}>

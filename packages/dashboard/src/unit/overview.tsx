@@ -7,6 +7,7 @@ import { Copied } from '../ui/copy.tsx'
 import { Time } from '../ui/format.tsx'
 import { Card, KeyValue } from '../ui/page-parts.tsx'
 import { stackOf } from '../units/select.ts'
+import { Creating } from './creating.tsx'
 import { UnitCommand } from './unit-command.tsx'
 import { useUnit } from './unit-context.ts'
 import styles from './unit.module.css'
@@ -19,8 +20,8 @@ export function Overview() {
   return (
     <div className={styles.page}>
       <div className={styles.column}>
-        <Endpoints unit={unit} />
-        <UnitCommand unit={unit} />
+        {(unit.progress === null || unit.endpoints.length > 0) && <Endpoints unit={unit} />}
+        {unit.progress ? <Creating progress={unit.progress} /> : <UnitCommand unit={unit} />}
       </div>
       <Card title="About it">
         <Facts unit={unit} slug={team.slug} />

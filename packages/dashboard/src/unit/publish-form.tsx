@@ -10,6 +10,7 @@ import { whyNot } from '../api/unit-can.ts'
 import { useTeam } from '../shell/team-context.ts'
 import { Button } from '../ui/button.tsx'
 import { Copied } from '../ui/copy.tsx'
+import { Confirm } from '../ui/dialog.tsx'
 import { Field, inputClass, Select } from '../ui/field.tsx'
 import { Refused } from './refused.tsx'
 import styles from './unit.module.css'
@@ -26,6 +27,7 @@ export function PublishForm({ unit }: { unit: Contract.Unit }) {
   const ports = [...new Set([...unit.ports, ...unit.databasePorts.map(({ port }) => port)])]
   const [port, setPort] = useState(String(unit.endpoints[0]?.port ?? unit.expose ?? ports[0] ?? ''))
   const now = unit.endpoints.find((each) => String(each.port) === port)
+  const [isAsked, setAsked] = useState(false)
   const [chosen, setMode] = useState<Mode | null>(null)
   const mode = chosen ?? now?.mode ?? 'private'
   const { mutate, data, error, isPending } = useMutation({
@@ -84,16 +86,20 @@ export function PublishForm({ unit }: { unit: Contract.Unit }) {
           {now === undefined ? 'Publish' : now.mode === mode ? 'Publish again' : 'Change it'}
         </Button>
         {now !== undefined && (
-          <Button
-            why={why}
-            busy={isPending}
-            title="The present address stops working within a second."
-            onClick={() => mutate(true)}
-          >
-            New address
+          <Button why={why} busy={isPending} onClick={() => setAsked(true)}>
+            New address…
           </Button>
         )}
       </div>
+      <Confirm
+        title={`A new address for port ${port}?`}
+        action="New address"
+        isOpen={isAsked}
+        onClose={() => setAsked(false)}
+        onConfirm={async () => await Promise.resolve(mutate(true))}
+      >
+        <p>The present address stops working within a second, for everybody who has it.</p>
+      </Confirm>
     </form>
   )
 }

@@ -9,8 +9,10 @@ export function Refused({ error }: { error: unknown }) {
   const team = useTeam()
   if (error === null || error === undefined) return null
   const { link, fields, ...said } = explain(error)
+  // What is listed by field is not said twice.
+  const isListed = fields.length > 0 && fields.every(({ message }) => said.text.includes(message))
   return (
-    <Failure {...said} isFound>
+    <Failure {...said} text={isListed ? '' : said.text} isFound>
       {fields.map(({ path, message }) => (
         <p key={path}>
           <code>{path}</code>: {message}

@@ -3,7 +3,7 @@
 import type { Contract } from '@berth/sdk'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
-import { putUnit } from '../api/apply-event.ts'
+import { eventsSoFar, putUnit } from '../api/apply-event.ts'
 import { berthOf } from '../api/client.ts'
 import { useHere } from '../shell/team-context.ts'
 import { Button } from '../ui/button.tsx'
@@ -25,8 +25,9 @@ export function SleepForm({ unit }: { unit: Contract.Unit }) {
         `/v1/units/${encodeURIComponent(unit.id)}/sleep`,
         { body: { sleep: text.trim(), stack: isOfStack } },
       ),
-    onSuccess: ({ units }) => {
-      for (const each of units) putUnit(team.id, each)
+    onMutate: eventsSoFar,
+    onSuccess: ({ units }, _, asOf) => {
+      for (const each of units) putUnit(team.id, each, asOf)
       tell(units.length === 1 ? `${unit.name} sleeps after ${text.trim()}` : `Set for ${units.length} units`)
     },
   })

@@ -1,6 +1,6 @@
 // One unit: its facts and actions, and below them one of its tabs, each with an address of its own.
 
-import type { Contract } from '@berth/sdk'
+import { type Contract, isBerthError } from '@berth/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { Outlet, useNavigate, useParams } from '@tanstack/react-router'
 import { Suspense, useState } from 'react'
@@ -18,6 +18,8 @@ import { State } from '../ui/state.tsx'
 import { type QuickAction, useUnitAction } from '../units/actions.ts'
 import { DestroyUnits } from '../units/destroy-units.tsx'
 import { reasonOf } from '../units/sentence.ts'
+import { StopUnits } from '../units/stop-units.tsx'
+import { ToldOnceCard } from '../units/told-once-card.tsx'
 import { Tabs } from './tabs.tsx'
 import { UnitContext } from './unit-context.ts'
 import styles from './unit.module.css'
@@ -34,14 +36,13 @@ export function UnitPage() {
         <Shown key={unit.id} unit={unit} />
       </UnitContext>
     )
-  if (error === null) return <Skeleton />
-  const { title, text, requestId, isMissing } = { ...explain(error), isMissing: isNotFound(error) }
-  if (isMissing) return <NotHere />
-  return <Failure title={title} text={text} requestId={requestId} onRetry={() => void refetch()} />
-}
-
-function isNotFound(error: unknown): boolean {
-  return (error as { code?: unknown }).code === 'not_found'
+  if (isBerthError(error, 'not_found')) return <NotHere />
+  return (
+    <>
+      <PageHead title="Unit" />
+      {error === null ? <Skeleton /> : <Failure {...explain(error)} onRetry={() => void refetch()} />}
+    </>
+  )
 }
 
 function Shown({ unit }: { unit: Unit }) {
@@ -49,22 +50,21 @@ function Shown({ unit }: { unit: Unit }) {
   const navigate = useNavigate()
   const now = useNow()
   const [doomed, setDoomed] = useState<Unit[]>([])
+  const [toStop, setToStop] = useState<Unit[]>([])
   const { mutate, isPending, variables } = useUnitAction(team.id)
   const run = (action: QuickAction) => {
     if (whyNot(unit, action) === null && !isPending) mutate({ unit, action })
   }
+  const stop = () => {
+    if (whyNot(unit, 'stop') === null) setToStop([unit])
+  }
   useKeys('This unit', [
-    { keys: 's', label: 'Stop', run: () => run('stop') },
-    { keys: 'z', label: 'Sleep now', run: () => run('sleep') },
-    { keys: 'f', label: 'Fork', run: () => run('fork') },
+    { keys: null, label: 'Stop…', run: stop },
+    { keys: null, label: 'Sleep now', run: () => run('sleep') },
+    { keys: null, label: 'Fork', run: () => run('fork') },
   ])
-  const button = (action: QuickAction, label: string, hint?: string) => (
-    <Button
-      why={whyNot(unit, action)}
-      busy={isPending && variables?.action === action}
-      onClick={() => run(action)}
-      {...(hint === undefined ? {} : { hint })}
-    >
+  const button = (action: QuickAction, label: string, onClick = () => run(action)) => (
+    <Button why={whyNot(unit, action)} busy={isPending && variables?.action === action} onClick={onClick}>
       {label}
     </Button>
   )
@@ -83,18 +83,20 @@ function Shown({ unit }: { unit: Unit }) {
         }
       >
         {button('start', unit.state === 'sleeping' ? 'Wake' : 'Start')}
-        {button('sleep', 'Sleep', 'z')}
-        {button('stop', 'Stop', 's')}
-        {button('fork', 'Fork', 'f')}
+        {button('sleep', 'Sleep')}
+        {button('stop', 'Stop…', stop)}
+        {button('fork', 'Fork')}
         <Button kind="danger" why={whyNot(unit, 'destroy')} onClick={() => setDoomed([unit])}>
           Destroy…
         </Button>
       </PageHead>
       <p className={styles.reason}>{reasonOf(unit, now)}</p>
+      <ToldOnceCard of={unit.id} />
       <Tabs id={unit.id} />
       <Suspense fallback={<Skeleton />}>
         <Outlet />
       </Suspense>
+      <StopUnits units={toStop} onClose={() => setToStop([])} />
       <DestroyUnits
         units={doomed}
         onClose={() => setDoomed([])}

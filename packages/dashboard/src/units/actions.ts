@@ -2,7 +2,7 @@
 
 import type { Contract } from '@berth/sdk'
 import { useMutation } from '@tanstack/react-query'
-import { putUnit } from '../api/apply-event.ts'
+import { eventsSoFar, putUnit } from '../api/apply-event.ts'
 import { berthOf } from '../api/client.ts'
 import { explain } from '../api/explain.ts'
 import type { UnitAction } from '../api/unit-can.ts'
@@ -21,21 +21,22 @@ export function useUnitAction(team: string) {
 }
 
 export async function act(team: string, unit: Unit, action: QuickAction): Promise<void> {
+  const asOf = eventsSoFar()
   const path = `/v1/units/${encodeURIComponent(unit.id)}`
   const berth = berthOf(team)
   switch (action) {
     case 'start':
     case 'stop':
-      return putUnit(team, await berth.request<Unit>('POST', `${path}/${action}`, waiting))
+      return putUnit(team, await berth.request<Unit>('POST', `${path}/${action}`, waiting), asOf)
     case 'destroy':
-      return putUnit(team, await berth.request<Unit>('DELETE', path, waiting))
+      return putUnit(team, await berth.request<Unit>('DELETE', path, waiting), asOf)
     case 'sleep': {
       const body = { sleep: unit.sleep, now: true }
       const { units } = await berth.request<Contract.SleepResult>('POST', `${path}/sleep`, {
         body,
         ...waiting,
       })
-      for (const each of units) putUnit(team, each)
+      for (const each of units) putUnit(team, each, asOf)
       return
     }
     case 'fork': {
@@ -44,8 +45,12 @@ export async function act(team: string, unit: Unit, action: QuickAction): Promis
         idempotencyKey: newKey(),
         ...waiting,
       })
-      for (const each of result.units) putUnit(team, each)
-      tell(`${unit.name} is copied as ${result.units.map(({ name }) => name).join(', ')}`)
+      for (const each of result.units) putUnit(team, each, asOf)
+      const [copy] = result.units
+      tell(
+        `${unit.name} is copied as ${result.units.map(({ name }) => name).join(', ')}`,
+        copy && { unit: copy.id, text: `Open ${copy.name}` },
+      )
     }
   }
 }

@@ -11,10 +11,12 @@ import styles from './bulk-bar.module.css'
 export function BulkBar({
   units,
   onDone,
+  onStop,
   onDestroy,
 }: {
   units: Contract.Unit[]
   onDone: () => void
+  onStop: () => void
   onDestroy: () => void
 }) {
   const team = useTeam()
@@ -32,9 +34,7 @@ export function BulkBar({
       <Button busy={busy === 'sleep'} onClick={() => void run('sleep')}>
         Sleep now
       </Button>
-      <Button busy={busy === 'stop'} onClick={() => void run('stop')}>
-        Stop
-      </Button>
+      <Button onClick={onStop}>Stop…</Button>
       <Button busy={busy === 'start'} onClick={() => void run('start')}>
         Start
       </Button>

@@ -1,6 +1,6 @@
 // Says in words why a unit is in its state, and how to leave it.
 
-import type { Contract } from '@berth/sdk'
+import { type Contract, describeProgress } from '@berth/sdk'
 import { span } from '../ui/format.tsx'
 
 type Unit = Contract.Unit
@@ -17,7 +17,7 @@ export function reasonOf(unit: Unit, now: number): string {
     case 'error':
       return `${unit.error ?? 'it could not be made'}${unit.destroysAt === null ? '' : ` · destroyed ${inTime(unit.destroysAt, now)}`}`
     case 'creating':
-      return 'the first unit of an image waits for the image'
+      return unit.progress === null ? '' : describeProgress(unit.progress)
     default:
       return ''
   }

@@ -12,8 +12,14 @@ export function unitMenu(
   {
     open,
     run,
+    stop,
     destroy,
-  }: { open?: (unit: Unit) => void; run: (action: QuickAction) => void; destroy: () => void },
+  }: {
+    open?: (unit: Unit) => void
+    run: (action: QuickAction) => void
+    stop: () => void
+    destroy: () => void
+  },
 ): MenuItem[] {
   const item = (action: QuickAction, label: string): MenuItem => ({
     label,
@@ -24,7 +30,7 @@ export function unitMenu(
     ...(open ? [{ label: 'Open', onSelect: () => open(unit) }] : []),
     item('start', unit.state === 'sleeping' ? 'Wake' : 'Start'),
     item('sleep', 'Sleep now'),
-    item('stop', 'Stop'),
+    { label: 'Stop…', why: whyNot(unit, 'stop'), onSelect: stop },
     item('fork', 'Fork'),
     'line',
     { label: 'Destroy…', why: whyNot(unit, 'destroy'), onSelect: destroy, isDanger: true },

@@ -22,11 +22,13 @@ export function UnitTable({
   units,
   chosen,
   onChoose,
+  onStop,
   onDestroy,
 }: {
   units: Unit[]
   chosen: ReadonlySet<string>
   onChoose: (ids: ReadonlySet<string>) => void
+  onStop: (units: Unit[]) => void
   onDestroy: (units: Unit[]) => void
 }) {
   const team = useTeam()
@@ -139,6 +141,7 @@ export function UnitTable({
           unitMenu(units.find(({ id }) => id === unit.id) ?? unit, {
             open,
             run: (action) => mutate({ unit, action }),
+            stop: () => onStop([unit]),
             destroy: () => onDestroy([unit]),
           })
         }

@@ -22,6 +22,7 @@ import styles from './units-page.module.css'
 
 // Dialogs are loaded with the first question, and the first steps for those who take them.
 const FirstRun = lazy(async () => ({ default: (await import('../start/first-run.tsx')).FirstRun }))
+const StopUnits = lazy(async () => ({ default: (await import('./stop-units.tsx')).StopUnits }))
 const DestroyUnits = lazy(async () => ({ default: (await import('./destroy-units.tsx')).DestroyUnits }))
 
 const route = getRouteApi('/t/$team/units')
@@ -37,6 +38,7 @@ export function UnitsPage() {
   const shown = useMemo(() => selectUnits(all, search), [all, search])
   const [chosen, choose] = useState<ReadonlySet<string>>(new Set())
   const [doomed, setDoomed] = useState<Contract.Unit[]>([])
+  const [toStop, setToStop] = useState<Contract.Unit[]>([])
   // Of the key that was made among the first steps: they stay until it is kept.
   const [secret, setSecret] = useState<string | null>(null)
   const filter = useRef<HTMLInputElement>(null)
@@ -108,14 +110,24 @@ export function UnitsPage() {
           <FirstRun units={all} secret={secret} onSecret={setSecret} />
         </Suspense>
       ) : shown.length > 0 ? (
-        <UnitTable units={shown} chosen={chosen} onChoose={choose} onDestroy={setDoomed} />
+        <UnitTable units={shown} chosen={chosen} onChoose={choose} onStop={setToStop} onDestroy={setDoomed} />
       ) : (
         <Empty title="No unit is like this">
           <p>Change the filter, or take it away.</p>
         </Empty>
       )}
       {selected.length > 0 && (
-        <BulkBar units={selected} onDone={() => choose(new Set())} onDestroy={() => setDoomed(selected)} />
+        <BulkBar
+          units={selected}
+          onDone={() => choose(new Set())}
+          onStop={() => setToStop(selected)}
+          onDestroy={() => setDoomed(selected)}
+        />
+      )}
+      {toStop.length > 0 && (
+        <Suspense>
+          <StopUnits units={toStop} onClose={() => setToStop([])} onDone={() => choose(new Set())} />
+        </Suspense>
       )}
       {doomed.length > 0 && (
         <Suspense>
