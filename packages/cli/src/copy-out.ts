@@ -6,10 +6,18 @@ import { chmod, lstat, mkdir, rename, rm, stat, symlink } from 'node:fs/promises
 import { basename, dirname, join, posix } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { isBerthError, type Unit } from '@berth/sdk'
-import type { Copied, UnitPlace } from './commands/cp.ts'
 import { type Context, unitOf } from './context.ts'
 import { Failure } from './failure.ts'
-import { bytesOf, ifThere, latin1, nameOf, refuse, shown } from './local-files.ts'
+import {
+  bytesOf,
+  type Copied,
+  ifThere,
+  latin1,
+  nameOf,
+  refuse,
+  shown,
+  type UnitPlace,
+} from './local-files.ts'
 import { note, progress, write } from './output.ts'
 import { entriesIn, type ReadEntry } from './tar.ts'
 

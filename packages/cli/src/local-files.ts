@@ -2,6 +2,9 @@
 
 import { Failure } from './failure.ts'
 
+export type UnitPlace = { unit: string; path: string }
+export type Copied = { path: string; bytes: number }
+
 export const latin1 = (text: string): string => Buffer.from(text).toString('latin1')
 export const bytesOf = (path: string): Buffer => Buffer.from(path, 'latin1')
 export const shown = (path: string): string => bytesOf(path).toString()

@@ -5,10 +5,8 @@ import { UsageError } from '../args.ts'
 import type { Context } from '../context.ts'
 import { copyIn } from '../copy-in.ts'
 import { copyOut } from '../copy-out.ts'
+import type { UnitPlace } from '../local-files.ts'
 import { printJson } from '../output.ts'
-
-export type UnitPlace = { unit: string; path: string }
-export type Copied = { path: string; bytes: number }
 
 export async function cp(context: Context): Promise<void> {
   const [from, to] = context.args.args.map(placeOf)
