@@ -1,6 +1,5 @@
 // The interface between the rules and the runtimes of machines (design 3). A *machine* is the engine's side of a
-// unit. Nothing here may assume one host, a local path or a fixed address: another engine will run machines on other
-// hosts.
+// unit. Nothing here may assume one host, a local path or a fixed address: other engines run machines elsewhere.
 //
 // Every run of a machine has a *generation*, which the caller increments at each start. An effect for an older
 // generation does nothing, so a late caller can never harm a newer run. All operations are idempotent. Failures throw
@@ -133,6 +132,8 @@ export type LogQuery = {
   /** Lines after this cursor, or from this time on. Without both: the newest `limit` lines. */
   after: string | null
   since: Date | null
+  /** Only lines of this run. */
+  generation?: number | undefined
   limit: number
 }
 
@@ -196,8 +197,7 @@ export interface Engine {
   /**
    * Makes an image present. `reference` is canonical (contract/image-reference.ts). Concurrent pulls of one reference
    * are one pull, which ends when no caller waits for it any more: `destroy` of the waiter's id ends its wait. Throws
-   * EngineError `image_…`, `host_full` if too many pulls of the team wait, `unknown_machine` once the waiter was
-   * destroyed.
+   * `image_…`, `host_full` if too many pulls of the team wait, `unknown_machine` once the waiter was destroyed.
    */
   pull(reference: string, waiter?: PullWaiter): Promise<Image>
 
@@ -206,8 +206,7 @@ export interface Engine {
 
   /**
    * Starts a run; resolves once its first process has been executed. An older run that still exists is killed first.
-   * Throws `run_lost` for a generation that was used up by a failed start, or by a run that the host lost: use a
-   * newer one.
+   * Throws `run_lost` for a generation that a failed start used up, or a run that the host lost: use a newer one.
    *
    * If memory was kept for the machine (`suspend`, `fork`) and the command, environment and boot files are those of
    * the run before, the run resumes with it. Memory is used once, and if anything is wrong with it the run starts
@@ -374,7 +373,7 @@ export interface Engine {
     keep?: boolean,
   ): Promise<void>
 
-  /** Returns stored lines of all runs of the machine, oldest first: up to the limit, or fewer if they are long. */
+  /** Returns stored lines of all runs of the machine or of one, oldest first: up to the limit, or fewer if long. */
   logs(id: string, query: LogQuery): Promise<LogLine[]>
 
   /** Yields lines after `after` (null: from the oldest stored) until the signal aborts or the run ends. */

@@ -79,6 +79,23 @@ describe('stop and start', () => {
     expect(callsOn(unit.id, 'start')).toBe(2)
   })
 
+  it('the error of a start whose healthcheck does not pass has what this run printed, and nothing of an earlier one', async () => {
+    let isWell = true
+    domain.engine.onExec(({ argv }) => (argv[0] === 'well-once' ? { exitCode: isWell ? 0 : 1 } : null))
+    const unit = await makeUnit(domain.app, caller, {
+      cmd: ['sh', '-c', 'echo loading; sleep infinity'],
+      healthcheck: { cmd: ['well-once'], intervalMs: 500, timeoutMs: 1000 },
+    })
+    domain.engine.print(unit.id, 'serving since monday')
+    await stopUnit(domain.app, caller, unit.id)
+    isWell = false
+    const time = setInterval(() => domain.clock.advance(50), 5)
+    const starting = startUnit(domain.app, caller, unit.id).finally(() => clearInterval(time))
+    await expect(starting).rejects.toMatchObject({
+      message: expect.stringMatching(/ The unit printed last: "loading"\.$/),
+    })
+  })
+
   it('concurrent starts or stops of a unit all get the same answer', async () => {
     const unit = await makeUnit(domain.app, caller)
     const states = async (act: typeof startUnit) => {

@@ -134,6 +134,7 @@ const offset = z.int().min(0)
 const logQuery = z.strictObject({
   after: cursor.nullable(),
   since: date.nullable(),
+  generation: generation.optional(),
   limit: z
     .int()
     .min(0)

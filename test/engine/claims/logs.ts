@@ -1,15 +1,13 @@
 // Log lines have no gaps and no duplicates across pages, runs and followers (reliability F32).
 
 import { expect, test } from 'vitest'
-import type { LogLine } from '../../../src/engine/engine.ts'
+import type { LogLine, LogQuery } from '../../../src/engine/engine.ts'
 import { eventually, kindOf, type Suite } from '../suite.ts'
 
 export function logClaims(suite: Suite): void {
   const texts = (lines: LogLine[]) => lines.map((line) => line.text)
-  const logs = async (id: string, query: { after?: string; since?: Date; limit?: number } = {}) =>
-    await suite
-      .engine()
-      .logs(id, { after: query.after ?? null, since: query.since ?? null, limit: query.limit ?? 500 })
+  const logs = async (id: string, query: Partial<LogQuery> = {}) =>
+    await suite.engine().logs(id, { after: null, since: null, limit: 500, ...query })
   const printing = (count: number) => `i=0; while [ $i -lt ${count} ]; do echo line $i; i=$((i+1)); done`
   const numbered = Array.from({ length: 50 }, (_, i) => `line ${i}`)
   /** Without a loop, which is more than the shell of the fake engine knows. */
@@ -63,6 +61,28 @@ export function logClaims(suite: Suite): void {
     const second = await suite.start({ id: ref.id, generation: 2 }, { cmd: ['sh', '-c', 'echo run two'] })
     expect(texts(await suite.logged(second.id, 3))).toEqual(['run one', 'end one', 'run two'])
     expect(texts(await logs(ref.id, { after: first?.cursor ?? '' }))).toEqual(['end one', 'run two'])
+  })
+
+  test('the lines of one run can be read alone, by time, from a cursor and the newest', async () => {
+    const ref = await suite.running({ cmd: ['sh', '-c', 'echo run one; echo -n end one'] })
+    const [first] = await suite.logged(ref.id, 2)
+    await suite.exitOf(ref)
+    const second = await suite.start(
+      { id: ref.id, generation: 2 },
+      { cmd: ['sh', '-c', 'echo run two; echo more of two; sleep infinity'] },
+    )
+    await suite.logged(second.id, 4)
+    for (const [generation, wanted] of [
+      [1, ['run one', 'end one']],
+      [2, ['run two', 'more of two']],
+      [3, []],
+    ] as const) {
+      expect(texts(await logs(ref.id, { generation }))).toEqual(wanted)
+      expect(texts(await logs(ref.id, { generation, limit: 1 }))).toEqual(wanted.slice(-1))
+      expect(texts(await logs(ref.id, { generation, since: new Date(0) }))).toEqual(wanted)
+      const rest = generation === 1 ? wanted.slice(1) : wanted
+      expect(texts(await logs(ref.id, { generation, after: first?.cursor ?? '' }))).toEqual(rest)
+    }
   })
 
   test('following returns past lines, then new ones, and ends with the run', async () => {

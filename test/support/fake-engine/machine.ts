@@ -29,6 +29,8 @@ export type FakeMachine = {
   egress: MachineEgress | null
   files: Map<string, Buffer>
   log: LogLine[]
+  /** The run that printed each line of the log. */
+  logRuns: number[]
   run: FakeRun | null
   /** Kept for its next start. */
   memory: FakeMemory | null
@@ -48,6 +50,7 @@ export function newMachine(spec: MachineSpec, image: ImageConfig, address: strin
     egress: null,
     files: new Map([[FORK_GENERATION, Buffer.from('0\n')]]),
     log: [],
+    logRuns: [],
     run: null,
     memory: null,
     processes: new Map(),
@@ -158,10 +161,14 @@ export async function execInRun(
   }
 }
 
-export function queryLog(machine: FakeMachine, { after, since, limit }: LogQuery): LogLine[] {
-  if (after !== null) return machine.log.slice(positionAfter(after), positionAfter(after) + limit)
-  if (since !== null) return machine.log.filter((line) => line.at >= since).slice(0, limit)
-  return limit === 0 ? [] : machine.log.slice(-limit)
+export function queryLog(machine: FakeMachine, { after, since, generation, limit }: LogQuery): LogLine[] {
+  const begin = after === null ? 0 : positionAfter(after)
+  const lines = machine.log
+    .slice(begin)
+    .filter((_line, index) => generation === undefined || machine.logRuns[begin + index] === generation)
+  if (after !== null) return lines.slice(0, limit)
+  if (since !== null) return lines.filter((line) => line.at >= since).slice(0, limit)
+  return limit === 0 ? [] : lines.slice(-limit)
 }
 
 export async function* followLog(machine: FakeMachine, after: string | null, gone: AbortSignal) {
@@ -259,6 +266,7 @@ export function printLine(machine: FakeMachine, clock: Clock, text: string): voi
 
 function appendLine(machine: FakeMachine, clock: Clock, stream: ExecOutput['stream'], text: string): void {
   machine.log.push({ at: clock.now(), stream, text, cursor: `${machine.log.length + 1}` })
+  machine.logRuns.push(machine.status.generation)
 }
 
 function wake(machine: FakeMachine): void {

@@ -101,7 +101,7 @@ async function notReady(
   const ran = probes === 1 ? 'It ran once and' : `It ran ${probes} times, and the last time`
   const lines = await app.fleet
     .engineOf(unit)
-    .logs(unit.id, { after: null, since: null, limit: LOG_LINES })
+    .logs(unit.id, { after: null, since: null, generation: unit.generation, limit: LOG_LINES })
     .catch(() => [])
   const log = quoted(lines.map(({ text }) => text).join('\n'), LOG_CHARACTERS)
   const said = [

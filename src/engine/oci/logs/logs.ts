@@ -39,8 +39,11 @@ export async function readLogs(
   query: LogQuery,
   work: Work = { bytes: 0, rows: 0 },
 ): Promise<LogLine[]> {
-  const isRunning = host.machines.get(id)?.record.state === 'running'
-  const parts = await listParts(host.paths.machine(id).logs, work)
+  const { generation } = query
+  const machine = host.machines.get(id)?.record
+  const isRunning = machine?.state === 'running' && machine.generation === (generation ?? machine.generation)
+  const all = await listParts(host.paths.machine(id).logs, work)
+  const parts = generation === undefined ? all : all.filter((part) => part.generation === generation)
   if (query.after === null && query.since === null) return newestLines(parts, query.limit, isRunning)
   const from = query.after === null ? await cursorSince(parts, query.since) : parseCursor(query.after)
   const lines: LogLine[] = []
