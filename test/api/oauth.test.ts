@@ -275,6 +275,51 @@ describe('the consent page', () => {
     expect(await agentOfTeam()).toBeUndefined()
   })
 
+  it.each([
+    ['hobby', 600, '300', '21.60'],
+    ['pro', 3000, '1500', '108.00'],
+    ['team', 30_000, '15000', '1080.00'],
+  ] as const)(
+    'says what the plan “%s” limits, and takes no number beyond it',
+    async (plan, diskGb, units, euros) => {
+      const { db } = service.app
+      await db.updateTable('teams').set({ plan }).where('id', '=', team.teamId).execute()
+      const client = await registerClient(service)
+      const browser = signedInBrowser(service, cookie)
+      const consent = await openConsent(browser, authorizePath(client, newPkce().challenge))
+      const page = await (await browser.get(consent)).text()
+      expect(page).toContain(`The team has the plan “${plan}”, which limits it too`)
+      expect(page).toContain(`are ${diskGb} GB together`)
+      expect(page.includes('A unit that never sleeps needs the Pro plan')).toBe(plan === 'hobby')
+      const most = { maxConcurrentUnits: units, dailySpendCap: euros }
+      const beyond: [keyof typeof most, string][] = [
+        ['maxConcurrentUnits', `${Number(units) + 1}`],
+        ['maxConcurrentUnits', '999999999'],
+        ['maxConcurrentUnits', '9'.repeat(400)],
+        ['dailySpendCap', (Number(euros) + 0.01).toFixed(2)],
+        ['dailySpendCap', '999999999'],
+        ['dailySpendCap', `${'9'.repeat(400)},99`],
+      ]
+      for (const [field, value] of beyond) {
+        const form = formOf(page)
+        form.set('decision', 'connect')
+        form.set(field, value)
+        const answer = await browser.post('/oauth/consent', form)
+        const html = await answer.text()
+        expect([answer.status, value, formOf(html).get(field)]).toEqual([400, value, value])
+        const [, wrong] = /<span class="wrong" role="alert">([^<]*)</.exec(html) ?? []
+        expect(wrong).toContain(`must be at most ${most[field]}: `)
+        expect(wrong).toContain(`${diskGb} GB of disk`)
+      }
+      expect(await agentOfTeam()).toBeUndefined()
+      await agree(browser, client, { changes: most })
+      expect((await agentOfTeam())?.policy).toMatchObject({
+        maxConcurrentUnits: Number(units),
+        dailySpendCapCents: Math.round(Number(euros) * 100),
+      })
+    },
+  )
+
   it('refuses further agents when the plan has no seat left, also for concurrent requests', async () => {
     const { db } = service.app
     await db.updateTable('teams').set({ plan: 'hobby' }).where('id', '=', team.teamId).execute()

@@ -3,6 +3,7 @@
 import type { Issue } from '../../contract/errors.ts'
 import { type Policy, sizes } from '../../contract/policy.ts'
 import type { Question } from '../../domain/oauth/consent.ts'
+import type { PlanBounds } from '../../domain/units/admission/plan-bounds.ts'
 import { openEgress } from '../../lib/egress/rules.ts'
 import { escapeHtml } from './html.ts'
 
@@ -30,7 +31,7 @@ export function fieldsOf({ name, policy }: Pick<Question, 'name' | 'policy'>): F
   return {
     name,
     maxConcurrentUnits: String(policy.maxConcurrentUnits),
-    dailySpendCap: (policy.dailySpendCapCents / 100).toFixed(2),
+    dailySpendCap: inEuros(policy.dailySpendCapCents),
     allowedSizes: policy.allowedSizes,
     allowedRegistries: policy.allowedRegistries.join('\n'),
     maxSleep: policy.maxSleep,
@@ -61,25 +62,23 @@ export function postedFields(form: URLSearchParams): Fields {
 
 /**
  * Returns the policy for the operation, which checks it and records what it refuses. Text that is not a number or a
- * time stays as it is, with an issue that says so in the words of the form.
+ * time stays as it is, with an issue that says so in the words of the form. So does a number beyond the plan of the
+ * team, which the operation would take. Without a team, `bounds` is null.
  */
-export function policyOf(fields: Fields): { policy: { [Field in keyof Policy]: unknown }; issues: Issue[] } {
+export function policyOf(
+  fields: Fields,
+  bounds: PlanBounds | null,
+): { policy: { [Field in keyof Policy]: unknown }; issues: Issue[] } {
   const issues: Issue[] = []
   const wrong = (path: keyof Policy, message: string, text: string) => {
     issues.push({ path: `policy.${path}`, message })
     return text
   }
-  const { dailySpendCap, maxConcurrentUnits, expiresAt } = fields
-  const [, euros, cents = ''] = /^(\d{1,9})(?:[.,](\d{1,2}))?$/.exec(dailySpendCap) ?? []
+  const { expiresAt } = fields
   const isTime = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2})?$/.test(expiresAt)
   const policy = {
-    maxConcurrentUnits: /^\d{1,9}$/.test(maxConcurrentUnits)
-      ? Number(maxConcurrentUnits)
-      : wrong('maxConcurrentUnits', 'must be a whole number', maxConcurrentUnits),
-    dailySpendCapCents:
-      euros === undefined
-        ? wrong('dailySpendCapCents', 'must be an amount in euros such as 10 or 2.50', dailySpendCap)
-        : Number(euros) * 100 + Number(cents.padEnd(2, '0')),
+    maxConcurrentUnits: unitsIn(fields.maxConcurrentUnits),
+    dailySpendCapCents: centsIn(fields.dailySpendCap),
     allowedSizes: fields.allowedSizes,
     allowedRegistries: linesOf(fields.allowedRegistries),
     maxSleep: fields.maxSleep,
@@ -94,12 +93,34 @@ export function policyOf(fields: Fields): { policy: { [Field in keyof Policy]: u
   }
   return { policy, issues }
 
+  function unitsIn(text: string): number | string {
+    if (!/^\d+$/.test(text)) return wrong('maxConcurrentUnits', 'must be a whole number', text)
+    if (bounds === null || Number(text) <= bounds.units) return Number(text)
+    const why = `no more units fit the ${bounds.diskGb} GB of disk of the plan`
+    return wrong('maxConcurrentUnits', `must be at most ${bounds.units}: ${why}`, text)
+  }
+
+  function centsIn(text: string): number | string {
+    const [, euros, cents = ''] = /^(\d+)(?:[.,](\d{1,2}))?$/.exec(text) ?? []
+    if (euros === undefined)
+      return wrong('dailySpendCapCents', 'must be an amount in euros such as 10 or 2.50', text)
+    const cap = Number(euros) * 100 + Number(cents.padEnd(2, '0'))
+    if (bounds === null || cap <= bounds.centsADay) return cap
+    const why = `no units that fit the ${bounds.diskGb} GB of disk of the plan cost more in a day`
+    return wrong('dailySpendCapCents', `must be at most ${inEuros(bounds.centsADay)}: ${why}`, text)
+  }
+
   function expiresIn(): string | null {
     if (expiresAt === '') return null
     return isTime
       ? `${expiresAt.padEnd(19, ':00')}Z`
       : wrong('expiresAt', 'must be a date and a time, or empty', expiresAt)
   }
+}
+
+/** As the field takes it: without a comma between thousands. */
+function inEuros(cents: number): string {
+  return (cents / 100).toFixed(2)
 }
 
 function linesOf(text: string): string[] {
@@ -119,7 +140,7 @@ const labels: Record<keyof Policy | 'name', string> = {
 }
 
 /** Writes the fields, each with its faults. */
-export function consentFields(fields: Fields, issues: Issue[]): string {
+export function consentFields(fields: Fields, bounds: PlanBounds, issues: Issue[]): string {
   const row = (field: keyof typeof labels, hint: string, input: string) => {
     const path = field === 'name' ? field : `policy.${field}`
     const issue = issues.find((each) => each.path === path || each.path.startsWith(`${path}.`))
@@ -139,8 +160,16 @@ export function consentFields(fields: Fields, issues: Issue[]): string {
   )
   return [
     row('name', '', text('name', 'name', 'maxlength="80" required autocomplete="off"')),
-    row('maxConcurrentUnits', '', text('maxConcurrentUnits', 'maxConcurrentUnits', 'inputmode="numeric"')),
-    row('dailySpendCapCents', '', text('dailySpendCapCents', 'dailySpendCap', 'inputmode="decimal"')),
+    row(
+      'maxConcurrentUnits',
+      `at most ${bounds.units}`,
+      text('maxConcurrentUnits', 'maxConcurrentUnits', 'inputmode="numeric"'),
+    ),
+    row(
+      'dailySpendCapCents',
+      `at most ${inEuros(bounds.centsADay)}`,
+      text('dailySpendCapCents', 'dailySpendCap', 'inputmode="decimal"'),
+    ),
     row(
       'allowedSizes',
       '',

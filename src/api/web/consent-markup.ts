@@ -5,6 +5,7 @@ import type { Issue } from '../../contract/errors.ts'
 import { agentTitled } from '../../contract/known-agents.ts'
 import type { Question, TeamChoice } from '../../domain/oauth/consent.ts'
 import { readRedirect } from '../../domain/oauth/redirects.ts'
+import { boundsOf, type PlanBounds } from '../../domain/units/admission/plan-bounds.ts'
 import { consentFields, type Fields } from './consent-form.ts'
 import { escapeHtml } from './html.ts'
 
@@ -21,6 +22,7 @@ export type ConsentView = {
 export function consentMarkup(view: ConsentView): string {
   const { ticket, question, fields, refusal, destination } = view
   const { client, team, email, connected } = question
+  const bounds = boundsOf(team.plan)
   const again = connected
     ? `<p class="note">It is connected to this team already. This changes what it may do wherever it is connected.</p>`
     : ''
@@ -41,12 +43,19 @@ ${refusal && refusal.issues.length === 0 ? `<p class="wrong" role="alert">${esca
 <fieldset><legend>Team</legend>${teamsMarkup(view)}</fieldset>
 <fieldset><legend>What it may do</legend>
 <p class="note">It makes units, runs commands in them and publishes them for the team, within these limits. You can change or revoke them at any time.</p>
+<p class="note">${planLimits(bounds)}</p>
 ${again}
-${consentFields(fields, refusal?.issues ?? [])}
+${consentFields(fields, bounds, refusal?.issues ?? [])}
 </fieldset>
 <p class="actions"><button class="main" name="decision" value="connect">Connect</button>
 <button name="decision" value="cancel" formnovalidate>Cancel</button></p>
 </form>`
+}
+
+/** What no choice on this page changes. */
+function planLimits({ plan, diskGb, alwaysOn }: PlanBounds): string {
+  const disk = `The team has the plan “${plan}”, which limits it too: the disks and volumes of all its units, also of those that are stopped or asleep, are ${diskGb} GB together.`
+  return alwaysOn ? disk : `${disk} A unit that never sleeps needs the Pro plan or above.`
 }
 
 function provenBy({ client }: Question): string {

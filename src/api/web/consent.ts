@@ -8,6 +8,7 @@ import { askForConsent, isWaiting, type Question, refuseConsent } from '../../do
 import { OauthError } from '../../domain/oauth/errors.ts'
 import { readRedirect } from '../../domain/oauth/redirects.ts'
 import { beginRequest, REQUEST_LIVES_MS } from '../../domain/oauth/request.ts'
+import { boundsOf } from '../../domain/units/admission/plan-bounds.ts'
 import { connectRoute } from '../routes/connect.ts'
 import { consentMarkup } from './consent-markup.ts'
 import { type Fields, fieldsOf, policyOf, postedFields } from './consent-form.ts'
@@ -66,7 +67,7 @@ const decide: Page = {
       return refused ? goBack('Not connected', refused) : ended()
     }
     const fields = postedFields(form)
-    const { policy, issues } = policyOf(fields)
+    const { policy, issues } = policyOf(fields, question && boundsOf(question.team.plan))
     try {
       // Also a form that asks for nothing there is: the operation refuses it, and records that.
       const client = question?.client.id ?? ''

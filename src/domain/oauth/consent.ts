@@ -10,14 +10,20 @@ import {
   findOauthRequest,
   type OauthRequest,
 } from '../../store/oauth-requests.ts'
-import { listMemberships, type Role } from '../../store/teams.ts'
+import { listMemberships, type Plan, type Role } from '../../store/teams.ts'
 import { seatsOf } from '../agents/seats.ts'
 import { findLiveSession } from '../credentials/sessions.ts'
 import { tokenMatches, tokenPrefix } from '../credentials/token.ts'
 import { clientKeyOf } from './client-key.ts'
 import { withAnswer } from './redirects.ts'
 
-export type TeamChoice = { id: string; name: string; role: Role; seats: { used: number; max: number } }
+export type TeamChoice = {
+  id: string
+  name: string
+  role: Role
+  plan: Plan
+  seats: { used: number; max: number }
+}
 
 export type Question = {
   client: OauthClient
@@ -90,6 +96,7 @@ async function listChoices({ db, clock }: App, userId: string): Promise<TeamChoi
       id: teamId,
       name: teamName,
       role,
+      plan,
       seats: { used: await countLiveCredentials(db, { teamId, now }), max: seatsOf[plan] },
     })),
   )
