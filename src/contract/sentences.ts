@@ -1,10 +1,7 @@
 // What a schema refuses, as a sentence after the name of its field: what is allowed, and in short what was sent. Texts
-// that were sent are counted, not repeated: one may be a secret. Only where a field takes one of few words is the word
-// repeated. Schemas with a message of their own keep it.
+// that were sent are counted, not repeated: one may be a secret, also in a field that takes one of few words. Schemas with a message of their own keep it.
 
 import type { z } from 'zod'
-
-const WORD_LENGTH = 40
 
 type Refused = z.core.$ZodRawIssue
 
@@ -19,7 +16,7 @@ function allowedBy(issue: Refused): string | undefined {
     case 'invalid_type':
       return `must be ${kinds[issue.expected] ?? issue.expected}${notSent(issue.input)}`
     case 'invalid_value':
-      return `must be ${oneOf(issue.values)}${notWord(issue.input)}`
+      return `must be ${oneOf(issue.values)}${notSent(issue.input)}`
     case 'too_small':
       return bound('at least', issue, issue.minimum)
     case 'too_big':
@@ -49,11 +46,6 @@ function notSent(input: unknown): string {
   if (typeof input === 'number' || typeof input === 'boolean' || input === null)
     return `, not ${String(input)}`
   return `, not ${Array.isArray(input) ? 'a list' : (kinds[typeof input] ?? typeof input)}`
-}
-
-function notWord(input: unknown): string {
-  const isWord = typeof input === 'string' && input.length <= WORD_LENGTH
-  return isWord ? `, not ${JSON.stringify(input)}` : notSent(input)
 }
 
 function oneOf(values: readonly unknown[]): string {

@@ -6,6 +6,7 @@
 // EngineError (errors.ts).
 
 import type { MachineEgress, OnSeen } from './egress.ts'
+import type { LogLine, LogQuery } from './log.ts'
 import type { MachineMetrics } from './metrics.ts'
 import type { ExecExit, ExecOutput, ExecRequest, TerminalRequest } from './exec.ts'
 import type { OnPulls } from './pull-progress.ts'
@@ -13,6 +14,7 @@ import type { MachineProcess, ProcessOutput, ProcessRequest, ProcessSignal } fro
 import type { Renewal, RenewalOutcome } from './renewal.ts'
 import type { TerminalInput } from './terminal.ts'
 
+export type { LogLine, LogQuery } from './log.ts'
 export type { PullProgress, PullStage } from './pull-progress.ts'
 
 export const isolationClasses = ['gvisor', 'runc'] as const
@@ -117,24 +119,6 @@ export type MachineStatus = {
   frozen: boolean
   exit: Exit | null
   address: string
-}
-
-/** `continues`: the line is too long, and continues in the next line of its stream. */
-export type LogLine = {
-  at: Date
-  stream: 'stdout' | 'stderr'
-  text: string
-  continues?: true | undefined
-  cursor: string
-}
-
-export type LogQuery = {
-  /** Lines after this cursor, or from this time on. Without both: the newest `limit` lines. */
-  after: string | null
-  since: Date | null
-  /** Only lines of this run. */
-  generation?: number | undefined
-  limit: number
 }
 
 /** `bytes` of a file's content. What is not UTF-8 in a name is as in lib/byte-text.ts, and so it is in a path. */

@@ -350,7 +350,9 @@ export const unitDocs: Record<string, OperationDoc> = {
           format: 'lower-case letters, digits and _',
         },
       ],
-      outputs: [{ name: 'DATABASE_URL', description: 'Connection string for the units of the team.' }],
+      outputs: [
+        { name: 'DATABASE_URL', description: 'Connection string for the units of the team.', secret: true },
+      ],
       units: [
         {
           name: 'postgres',

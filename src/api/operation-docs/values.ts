@@ -55,6 +55,7 @@ export const unit = {
   copied: null,
   createdBy: { id: ids.key, kind: 'key', name: 'ci' },
   memory: { kept: null, longSleep: 'tried' },
+  progress: null,
   host: { id: 'host_0192f0c0a1b27c3d8e4f5a6b7c8d9e0f', region: null },
   egress: { ...openEgress, version: 0 },
 }
@@ -74,6 +75,7 @@ export const sleepingUnit = {
   sleepsAt: null,
   stoppedReason: 'idle',
   memory: { kept: true, longSleep: 'tried' },
+  progress: null,
 }
 
 export const stack = { id: ids.stack, name: 'shop', teamId: ids.team, createdAt, units: [unit] }

@@ -96,7 +96,7 @@ const write = defineRoute({
   body: archiveBody,
   response: archiveWrittenSchema,
   errors: [402, 404, 409, 413, 415, 502],
-  record: ({ query }) => query,
+  record: ({ query: { keep, ...place } }) => (keep ? { ...place, keep } : place),
   handle: async (app, { params, query }, { caller, signal, bodyPieces }) => {
     if (!bodyPieces) throw new TypeError('an archive comes in the body of a request')
     const into = { path: pathText(query), keep: query.keep }
