@@ -29,15 +29,16 @@ test('tokenPrefix returns the prefix of a complete token of the given kind only'
 test('a wrong secret takes the same time to refuse for a known and an unknown prefix', () => {
   const { hash } = newToken('key')
   const wrong = newToken('key').token
-  const distances = Array.from({ length: 5 }, () =>
+  const distance = () =>
     Math.abs(
       welch(
         () => tokenMatches(wrong, hash),
         () => tokenMatches(wrong, null),
       ),
-    ),
-  )
-  expect(Math.min(...distances)).toBeLessThan(4.5)
+    )
+  let least = Infinity
+  for (let run = 0; run < 10 && least >= 4.5; run += 1) least = Math.min(least, distance())
+  expect(least).toBeLessThan(4.5)
 })
 
 /** Returns Welch's t of the run times of two functions that take turns, without the slowest tenth of each. */

@@ -39,7 +39,8 @@ test('a command has the marker in its environment, and the relay has not', () =>
 })
 
 test('a command leads a session and has the usual signals', () => {
-  const script = 'cut -d" " -f6 /proc/$$/stat; echo $$; grep SigBlk /proc/$$/status'
+  // The shell blocks signals while it starts a program, so the last one takes its place.
+  const script = 'cut -d" " -f6 /proc/$$/stat; echo $$; exec grep SigBlk /proc/self/status'
   // Node may pass on signals that it blocks itself.
   const unblock = 'use POSIX; sigprocmask(SIG_SETMASK, POSIX::SigSet->new); exec @ARGV'
   const { stdout } = spawnSync('perl', ['-e', unblock, RELAY, 'lead', 'MARK=set', 'sh', '-c', script], {
