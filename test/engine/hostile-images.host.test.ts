@@ -102,7 +102,7 @@ describe.each(partOf(isolationClasses, 1, testSeed))(
       const { id } = await suite.create({ isolation, imageDigest })
       const ref = { id, generation: 1 }
       const outcome = await startOf(ref, config?.entrypoint ? null : ['/usr/bin/sleep', 'infinity'])
-      expect(['started', 'start_failed', 'image_invalid']).toContain(outcome)
+      expect(['started', 'start_failed', 'start_refused', 'image_invalid']).toContain(outcome)
       if (outcome === 'started' && (await suite.status(id))?.state === 'running')
         await suite.exec(ref, ['/usr/bin/ls', '/']).catch(() => {})
       expect((await suite.sh(neighbour, 'echo fine')).stdout).toBe('fine\n')

@@ -1,9 +1,12 @@
 // Units published at a TCP endpoint or a URL, on the real product: put to sleep in both tiers, and woken by clients.
 
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'vitest'
 import type { Exposed, Protocol } from '../../src/contract/endpoint.ts'
 import type { Unit } from '../../src/contract/unit.ts'
+import { runDirOf } from '../../src/supervisor/instance.ts'
 import { type Berth, eventually } from './berth.ts'
 import { createUnit } from './berth-units.ts'
 import { withDatabase } from './host-invariants.ts'
@@ -57,6 +60,10 @@ export async function untilStopped(berth: Berth, units: Unit[]): Promise<void> {
       ),
     )
     .toEqual(ids.map(() => ({ state: 'sleeping', frozen: false })))
+  // The row comes first: until its run has ended, the unit's kernel may still accept a connection.
+  const runs = join(runDirOf(instance), 'runs')
+  const left = async () => (await readdir(runs)).filter((name) => ids.some((id) => name.startsWith(`${id}-`)))
+  await expect.poll(left).toEqual([])
 }
 
 /** What a client is answered by a unit that sleeps, which it wakes, from a freeze in the run that it was in. */
