@@ -4,6 +4,7 @@
 
 import { loadConfig } from './config.ts'
 import { runProcess } from './processes/run-process.ts'
+import { endProcess } from './lib/end-process.ts'
 import { printError } from './lib/terminal.ts'
 
 /** Each answers the exit code. */
@@ -33,8 +34,8 @@ const command = commands[name]
 try {
   if (!command)
     throw new Error(`There is no command "${name}": it is one of ${Object.keys(commands).join(', ')}.`)
-  process.exit(await command(args))
+  await endProcess(await command(args))
 } catch (error) {
   printError(error instanceof Error ? error.message : String(error))
-  process.exit(1)
+  await endProcess(1)
 }
