@@ -5,10 +5,10 @@
 //
 // Its processor time is bounded with that of the team's log writers: nothing of other teams pays for it.
 
-import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { EngineContext, Machine } from '../context.ts'
 import { waitForChild } from '../kernel/children.ts'
+import { allPids, commandOf, isOfHost } from '../kernel/host-processes.ts'
 import { spawnProgram } from '../kernel/spawning.ts'
 import { limitLogWriter } from '../kernel/team-groups.ts'
 import { RELAY } from '../relay/relay.ts'
@@ -38,16 +38,16 @@ export function leaveBehind(host: EngineContext, machine: Machine, fds: number[]
 
 /** Those that an earlier engine started count too. */
 export function adoptDrains(host: EngineContext): void {
-  for (const name of readdirSync('/proc').filter((entry) => /^\d+$/.test(entry))) {
-    const [program, use, id = ''] = commandOf(name)
-    if (program === programOn(host) && use === USE) host.machines.get(id)?.drains.add(Number(name))
+  for (const pid of allPids()) {
+    const [program, use, id = ''] = commandOf(pid)
+    if (program === programOn(host) && use === USE && isOfHost(pid)) host.machines.get(id)?.drains.add(pid)
   }
 }
 
 function hasRoom(host: EngineContext, { drains, record }: Machine): boolean {
   if (drains.size < MAX_DRAINS) return true
   for (const pid of drains) {
-    const [program, use, id] = commandOf(String(pid))
+    const [program, use, id] = commandOf(pid)
     if (program !== programOn(host) || use !== USE || id !== record.spec.id) drains.delete(pid)
   }
   return drains.size < MAX_DRAINS
@@ -55,12 +55,4 @@ function hasRoom(host: EngineContext, { drains, record }: Machine): boolean {
 
 function programOn(host: EngineContext): string {
   return join(host.paths.helper, RELAY)
-}
-
-function commandOf(pid: string): string[] {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
-  } catch {
-    return []
-  }
 }

@@ -2,17 +2,9 @@
 // them as descriptors and never uses them. So a process runs on when the engine ends, blocks when its pipe is full,
 // and the next engine continues reading. The keeper's name identifies its process; it ends with the process.
 
-import {
-  closeSync,
-  constants,
-  openSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  readSync,
-  statSync,
-} from 'node:fs'
+import { closeSync, constants, openSync, readSync } from 'node:fs'
 import { waitForChild } from '../kernel/children.ts'
+import { allPids, commandOf, isOfHost } from '../kernel/host-processes.ts'
 import { spawnProgram } from '../kernel/spawning.ts'
 
 export const keptPipes = ['stdout', 'stderr', 'report'] as const
@@ -38,7 +30,7 @@ export function startKeeper(run: string, process: string, { stdout, stderr, repo
 
 /** Idempotent: a pid that belongs to another process by now is left alone. */
 export function endKeeper({ pid, run, process: id }: Keeper): void {
-  if (commandOf(pid) !== nameOf(run, id)) return
+  if (commandOf(pid)[0] !== nameOf(run, id)) return
   try {
     process.kill(pid, 'SIGKILL')
   } catch {
@@ -51,10 +43,9 @@ export function endKeeper({ pid, run, process: id }: Keeper): void {
  * ignored.
  */
 export function findKeepers(runs: string): Keeper[] {
-  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
-  return pids.map(Number).flatMap((pid) => {
-    const [, run, id] = /^berth-keeper (\S+) (\S+)$/.exec(commandOf(pid)) ?? []
-    if (run === undefined || id === undefined || !run.startsWith(`${runs}/`) || !isOurs(pid)) return []
+  return allPids().flatMap((pid) => {
+    const [, run, id] = /^berth-keeper (\S+) (\S+)$/.exec(commandOf(pid)[0] ?? '') ?? []
+    if (run === undefined || id === undefined || !run.startsWith(`${runs}/`) || !isOfHost(pid)) return []
     return [{ pid, run, process: id }]
   })
 }
@@ -87,22 +78,4 @@ export function readNow(fd: number): Buffer | null {
 
 function nameOf(run: string, id: string): string {
   return `${NAME} ${run} ${id}`
-}
-
-function commandOf(pid: number): string {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')[0] ?? ''
-  } catch {
-    return ''
-  }
-}
-
-/** Processes of machines have their own namespaces, and can have any name. */
-function isOurs(pid: number): boolean {
-  try {
-    const namespace = (of: number | 'self') => readlinkSync(`/proc/${of}/ns/pid`)
-    return namespace(pid) === namespace('self') && statSync(`/proc/${pid}`).uid === process.getuid?.()
-  } catch {
-    return false
-  }
 }
