@@ -6,8 +6,8 @@ import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Config } from '../config.ts'
 import { createPaths } from '../engine/oci/paths.ts'
-import { type Probe, probeRuntimes } from '../engine/oci/runtime/probe.ts'
-import { runtimeOptions } from '../engine/oci/runtime/runtime.ts'
+import { type Probe, probeClasses } from '../engine/oci/runtime/probe.ts'
+import { driverOptions } from '../engine/oci/runtime/driver.ts'
 import { SECOND } from '../lib/clock.ts'
 import { run } from '../lib/process.ts'
 import { type Check, fail, type Finding, ok, warn } from './check.ts'
@@ -24,7 +24,7 @@ async function probeFinding(config: Config, read: (probe: Probe) => Finding): Pr
     for (const path of [paths.helper, paths.runs, paths.exits]) await mkdir(path, { recursive: true })
     await copyFile('/bin/busybox', join(paths.helper, 'busybox'))
     try {
-      return read(await probeRuntimes(paths, scratchId(), config.isolation, runtimeOptions(config)))
+      return read(await probeClasses(paths, scratchId(), config.isolation, driverOptions(config)))
     } catch (error) {
       return fail(error instanceof Error ? error.message : String(error), 'Run "npm run setup".')
     }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Config } from '../config.ts'
 import { openEpochs } from '../engine/epochs.ts'
 import { openOciEngine } from '../engine/oci/oci-engine.ts'
-import { runtimeOptions } from '../engine/oci/runtime/runtime.ts'
+import { driverOptions } from '../engine/oci/runtime/driver.ts'
 import { serveEngine } from '../engine/ipc/server.ts'
 import { withGateway } from '../engine/with-gateway.ts'
 import { openHostRenewal } from '../certificates/host-renewal.ts'
@@ -70,7 +70,7 @@ export const engineProcess: ProcessMain = async ({
     },
     log,
     clock: systemClock,
-    runtimes: runtimeOptions(config),
+    runtimes: driverOptions(config),
     readyMachines: { perKind: config.readyMachines, memoryReserveMb: config.memoryReserveMb },
     failpoints: config.failpoints ? fileFailpoints(join(stateDir, 'failpoints')) : noFailpoints,
   })

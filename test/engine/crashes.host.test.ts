@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFailed } from 'vitest'
 import { reachedFailpoints } from '../support/criu.ts'
 import { partOf } from '../support/part-of.ts'
-import { runtimeDefaults } from '../../src/engine/oci/runtime/runtime.ts'
+import { driverDefaults } from '../../src/engine/oci/runtime/driver.ts'
 import { openEngineProcess } from './engine-process.ts'
 import { after, createScenario, stepOf } from './failpoint-steps.ts'
 import { createHostSuite, type HostEngine, openHostEngine } from './host-engine.ts'
@@ -15,7 +15,7 @@ import { kindOf } from './suite.ts'
 
 /** One class is enough: the classes differ only in the runtime, which does not die with the engine. */
 const isolation = 'runc'
-const runtimes = { ...runtimeDefaults, runsc: '/nowhere/runsc' }
+const runtimes = { ...driverDefaults, runsc: '/nowhere/runsc' }
 
 let wishes: string
 let host: HostEngine

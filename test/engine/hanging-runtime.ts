@@ -4,12 +4,12 @@
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { processesOf } from '../support/host-state.ts'
-import { type RuntimeOptions, runtimeDefaults } from '../../src/engine/oci/runtime/runtime.ts'
+import { type DriverOptions, driverDefaults } from '../../src/engine/oci/runtime/driver.ts'
 
 export type RuntimeVerb = 'create' | 'start' | 'kill' | 'exec'
 
 export type HangingRuntimes = {
-  options: RuntimeOptions
+  options: DriverOptions
   /** From now on these calls for this machine neither return nor heed SIGTERM, and leave a child. */
   hang(verb: RuntimeVerb, id: string): Promise<void>
   /** Those that hang go on doing so. */
@@ -25,12 +25,12 @@ export async function makeHangingRuntimes(deadlineMs: number): Promise<HangingRu
   await mkdir(wishes)
   const script = async (name: 'runc' | 'runsc') => {
     const path = join(directory, name)
-    await writeFile(path, scriptAround(runtimeDefaults[name], wishes), { mode: 0o755 })
+    await writeFile(path, scriptAround(driverDefaults[name], wishes), { mode: 0o755 })
     return path
   }
   const [runc, runsc] = [await script('runc'), await script('runsc')]
   return {
-    options: { ...runtimeDefaults, runc, runsc, deadlineMs },
+    options: { ...driverDefaults, runc, runsc, deadlineMs },
     hang: async (verb, id) => await writeFile(join(wishes, `${verb} ${id}`), ''),
     heal: async () => {
       for (const wish of await readdir(wishes)) await rm(join(wishes, wish))

@@ -11,7 +11,7 @@ import type { Image, MachineRef, RunSpec } from '../../src/engine/engine.ts'
 import { criuPrograms } from '../../src/engine/oci/checkpoint/criu.ts'
 import { openStore } from '../../src/engine/oci/images/store.ts'
 import type { OciEngine, OciOptions } from '../../src/engine/oci/oci-engine.ts'
-import { runtimeDefaults } from '../../src/engine/oci/runtime/runtime.ts'
+import { driverDefaults } from '../../src/engine/oci/runtime/driver.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { runOrThrow } from '../../src/lib/process.ts'
 import { hasCriu } from '../support/criu.ts'
@@ -272,7 +272,7 @@ describe.skipIf(!hasCriu)('a CRIU that dies', () => {
   })
 
   const { suite, paths, running, counts, expectAnew } = withEngine(() => ({
-    runtimes: { ...runtimeDefaults, criu: [mortal.program] },
+    runtimes: { ...driverDefaults, criu: [mortal.program] },
   }))
   afterAll(async () => await mortal.remove())
   const engine = suite.engine
@@ -422,7 +422,7 @@ describe.skipIf(!hasCriu)('an engine that dies during a suspension', () => {
     mortal = await makeMortalCriu()
   })
   const { suite, paths, running, next, counts } = withEngine(
-    () => ({ runtimes: { ...runtimeDefaults, criu: [mortal.program] } }),
+    () => ({ runtimes: { ...driverDefaults, criu: [mortal.program] } }),
     (options) => openEngineProcess(options, wishes),
   )
   afterAll(async () => {
@@ -452,7 +452,7 @@ describe.skipIf(!hasCriu)('an engine that dies during a suspension', () => {
 
 describe('without memory checkpoints', () => {
   const { suite, running, expectAnew } = withEngine(() => ({
-    runtimes: { ...runtimeDefaults, criu: ['/bin/false'] },
+    runtimes: { ...driverDefaults, criu: ['/bin/false'] },
   }))
   const engine = suite.engine
 

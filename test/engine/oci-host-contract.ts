@@ -5,7 +5,7 @@
 import type { IsolationClass } from '../../src/engine/engine.ts'
 import { deriveImage } from '../support/derived-images.ts'
 import { isDeep, testSeed } from '../support/part-of.ts'
-import { runtimeDefaults, type GvisorCommands } from '../../src/engine/oci/runtime/runtime.ts'
+import { driverDefaults, type GvisorCommands } from '../../src/engine/oci/runtime/driver.ts'
 import { type ClaimGroup, claimGroups, describeClaims, describeEngineContract } from './contract.ts'
 import { IMAGE, IMAGES_DIR, openHostEngine } from './host-engine.ts'
 import { configuredImage, type OpenedEngine } from './suite.ts'
@@ -38,7 +38,7 @@ function notToday(isolation: IsolationClass): Partial<Record<ClaimGroup, string>
 async function openOnHost(isolation: IsolationClass, commands: GvisorCommands): Promise<OpenedEngine> {
   const host = await openHostEngine({
     isolation,
-    runtimes: { ...runtimeDefaults, gvisorCommands: commands },
+    runtimes: { ...driverDefaults, gvisorCommands: commands },
     readyMachines: { perKind: readyToday, memoryReserveMb: 0 },
   })
   return {

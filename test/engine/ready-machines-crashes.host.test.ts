@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, it, onTestFailed, vi } from 'vitest'
 import type { MachineSpec } from '../../src/engine/engine.ts'
 import type { EngineFailpoint } from '../../src/engine/oci/failpoints.ts'
 import type { MachineRecord } from '../../src/engine/oci/lifecycle/record.ts'
-import { runtimeDefaults } from '../../src/engine/oci/runtime/runtime.ts'
+import { driverDefaults } from '../../src/engine/oci/runtime/driver.ts'
 import { createDisk, listDisks } from '../../src/engine/oci/storage/disks.ts'
 import { readyName } from '../../src/engine/oci/warm-pool/ready.ts'
 import { hostFacts } from '../support/host-facts.ts'
@@ -15,7 +15,7 @@ import { openEngineProcess } from './engine-process.ts'
 import { IMAGE, openHostEngine } from './host-engine.ts'
 import { createSuite, kindOf } from './suite.ts'
 
-const runtimes = { ...runtimeDefaults, runsc: '/nowhere/runsc' }
+const runtimes = { ...driverDefaults, runsc: '/nowhere/runsc' }
 const readyMachines = { perKind: 1, memoryReserveMb: 0 }
 
 let wishes: string

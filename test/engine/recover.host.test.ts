@@ -12,7 +12,7 @@ import { EngineError } from '../../src/engine/errors.ts'
 import { askToRemove, listAside } from '../../src/engine/oci/lifecycle/aside.ts'
 import { createChild } from '../../src/engine/oci/kernel/cgroups.ts'
 import { namesOf } from '../../src/engine/oci/network/names.ts'
-import { runtimeDefaults } from '../../src/engine/oci/runtime/runtime.ts'
+import { driverDefaults } from '../../src/engine/oci/runtime/driver.ts'
 import { mountOverlay } from '../../src/engine/oci/kernel/syscalls.ts'
 import { runOrThrow } from '../../src/lib/process.ts'
 import { clearHost } from '../support/power-cut.ts'
@@ -23,7 +23,7 @@ import { eventually, kindOf } from './suite.ts'
 let wishes: string
 let withoutInotify = false
 /** Small enough for an unattended log to fill up within a second. */
-const runtimes = { ...runtimeDefaults, logFileBytes: 8 * 1024 * 1024 }
+const runtimes = { ...driverDefaults, logFileBytes: 8 * 1024 * 1024 }
 let host: HostEngine
 const suite = createHostSuite('runc', () => host)
 

@@ -9,7 +9,7 @@ import { emptyEngine } from '../../src/engine/empty-engine.ts'
 import { type IsolationClass, isolationClasses } from '../../src/engine/engine.ts'
 import { createFleet, type Fleet, type FleetHost } from '../../src/engine/fleet.ts'
 import type { FleetIdentity } from '../../src/lib/fleet-identity.ts'
-import { runtimeDefaults } from '../../src/engine/oci/runtime/runtime.ts'
+import { driverDefaults } from '../../src/engine/oci/runtime/driver.ts'
 import { openFarEngines } from '../../src/processes/far-engines.ts'
 import { deriveImage } from '../support/derived-images.ts'
 import { type FarHost, identityOf, openFarHost } from '../support/far-engine.ts'
@@ -37,7 +37,7 @@ describe.each(isDeep ? isolationClasses : [isolationClasses[testSeed % 2] ?? 'ru
       const options = {
         isolation,
         runtimes: {
-          ...runtimeDefaults,
+          ...driverDefaults,
           ...(isolation === 'gvisor' ? { gvisorCommands: 'direct' as const } : {}),
         },
         readyMachines,

@@ -17,7 +17,7 @@ import type { Paths, RunPaths } from './paths.ts'
 import type { MachineRecord } from './lifecycle/record.ts'
 import type { Held } from './processes/held-process.ts'
 import type { Pace } from './processes/pace.ts'
-import type { Runtime } from './runtime/runtime.ts'
+import type { Driver } from './runtime/driver.ts'
 import type { Seccomp } from './kernel/seccomp.ts'
 import type { Ready, ReadyMachines } from './warm-pool/types.ts'
 
@@ -67,7 +67,7 @@ export type EngineContext = {
   cgroups: Cgroups
   network: Network
   images: Images
-  runtimes: Map<IsolationClass, Runtime>
+  drivers: Map<IsolationClass, Driver>
   seccomp: Seccomp
   ioDevice: { major: number; minor: number } | null
   /** The directory of the kernel's accounts of the pool. Null if it is unknown. */
@@ -136,12 +136,17 @@ export function getRunning(host: EngineContext, ref: MachineRef): Machine {
   return machine
 }
 
-export function getRuntime(host: EngineContext, isolation: IsolationClass): Runtime {
-  const runtime = host.runtimes.get(isolation)
-  if (!runtime) {
+export function getDriver(host: EngineContext, isolation: IsolationClass): Driver {
+  const driver = host.drivers.get(isolation)
+  if (!driver) {
     throw new EngineError('start_failed', `The isolation class ${isolation} is not available on this host.`)
   }
-  return runtime
+  return driver
+}
+
+/** The driver of the machine's newest run. */
+export function driverOf(host: EngineContext, { record }: Machine): Driver {
+  return getDriver(host, record.spec.isolation)
 }
 
 export function statusOf(machine: Machine): MachineStatus {

@@ -50,10 +50,10 @@ import {
 import { startProcess } from './processes/start.ts'
 import { type PoolUsage, watchPool } from './storage/pool-watch.ts'
 import { closePool, openPool, poolBytes, poolDevice, poolState, refuseUnwritable } from './storage/pool.ts'
-import { probeRuntimes } from './runtime/probe.ts'
+import { probeClasses } from './runtime/probe.ts'
 import { readMetrics } from './lifecycle/metrics.ts'
 import { adoptMachines, recoverMachines } from './lifecycle/recover.ts'
-import type { RuntimeOptions } from './runtime/runtime.ts'
+import type { DriverOptions } from './runtime/driver.ts'
 import { loadSeccomp } from './kernel/seccomp.ts'
 import { raiseSharedCounters } from './kernel/shared-counters.ts'
 import { startMachine } from './lifecycle/start.ts'
@@ -100,7 +100,7 @@ export type OciOptions = {
   /** Faults at the engine's effects, for tests (failpoints.ts). Default: none. */
   failpoints?: Failpoints
   /** Where the runtimes are, and the timeout of each call. */
-  runtimes?: RuntimeOptions
+  runtimes?: DriverOptions
   /** Machines made ahead: how many of a kind, and the memory that must stay free. Default: none. */
   readyMachines?: ReadyOptions
 }
@@ -122,7 +122,7 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
   await prepareDirectories(paths)
   if (!hastenGracePeriods(paths.gracePeriods)) log.info('grace periods of the kernel cannot be hastened')
   await openPool(paths, options.poolGb)
-  const { runtimes, capabilities } = await probeRuntimes(
+  const { drivers, capabilities } = await probeClasses(
     paths,
     instance.id,
     options.isolation,
@@ -151,7 +151,7 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
     cgroups,
     network,
     images,
-    runtimes,
+    drivers,
     seccomp: loadSeccomp(CAPABILITIES),
     ioDevice: await poolDevice(paths),
     poolState: await poolState(paths),

@@ -10,18 +10,16 @@
 
 import { createReadStream, readFileSync } from 'node:fs'
 import { mkdir, readdir, readFile, rename, rm, stat, statfs, writeFile } from 'node:fs/promises'
-import { release } from 'node:os'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { startFingerprintOf } from '../../start-fingerprint.ts'
 import type { RunSpec } from '../../engine.ts'
 import { memoryInUse } from '../kernel/cgroups.ts'
-import { getRuntime, type EngineContext, type Machine } from '../context.ts'
+import { getDriver, type EngineContext, type Machine } from '../context.ts'
 import { hasPendingKill } from '../runtime/monitor.ts'
 import { removeTree } from '../kernel/mounts.ts'
 import type { Paths } from '../paths.ts'
 import type { MachineRecord } from '../lifecycle/record.ts'
-import { checkpointContainer, type Runtime } from '../runtime/runtime.ts'
 
 /**
  * `sums`: of its content, for memory that may lie on the disk for hours. `times`: of its last change, for a copy that
@@ -36,7 +34,7 @@ type Manifest = {
   generation: number
   beginning: string
   imageDigest: string
-  /** The versions of runtime, CRIU and kernel. */
+  /** What saved it (`Memory` in runtime/driver.ts). */
   madeWith: string
   boot: string
   /** Earlier versions had sums, and did not say so. */
@@ -59,9 +57,9 @@ export async function dumpCheckpoint(
   timeoutMs: number,
 ): Promise<boolean> {
   const { spec, generation, beginning, monitor } = machine.record
-  const runtime = host.runtimes.get(spec.isolation)
+  const memory = host.drivers.get(spec.isolation)?.memory ?? null
   // A process with a pending SIGKILL would die of it again.
-  if (!runtime?.criu || beginning === undefined || !monitor || hasPendingKill(monitor)) return false
+  if (memory === null || beginning === undefined || !monitor || hasPendingKill(monitor)) return false
   const { container } = host.paths.run(spec.id, generation)
   const { memoryNext } = host.paths.machine(to)
   try {
@@ -70,7 +68,7 @@ export async function dumpCheckpoint(
       await removeTree(memoryNext)
       await mkdir(memoryNext, { recursive: true, mode: 0o700 })
       const { signal } = machine.destroySignal
-      await checkpointContainer(runtime, container, memoryNext, { timeoutMs, signal })
+      await memory.save(container, memoryNext, { timeoutMs, signal })
     })
     return true
   } catch (error) {
@@ -101,7 +99,7 @@ export async function commitCheckpoint(
         generation,
         beginning: source.beginning ?? '',
         imageDigest: source.spec.imageDigest,
-        madeWith: madeWith(getRuntime(host, source.spec.isolation)),
+        madeWith: getDriver(host, source.spec.isolation).memory?.madeWith ?? '',
         boot: bootId(),
         markedBy,
         files,
@@ -173,14 +171,14 @@ async function findFault(
   directory: string,
   manifest: Manifest,
 ): Promise<string | null> {
-  const runtime = getRuntime(host, spec.isolation)
-  if (!runtime.criu) return 'there is no CRIU any more'
+  const { memory } = getDriver(host, spec.isolation)
+  if (memory === null) return 'memory cannot be kept any more'
   const expected = {
     machine: spec.id,
     generation,
     beginning: startFingerprintOf(run),
     imageDigest: spec.imageDigest,
-    madeWith: madeWith(runtime),
+    madeWith: memory.madeWith,
     boot: bootId(),
   }
   for (const [name, value] of Object.entries(expected)) {
@@ -234,10 +232,6 @@ async function readManifest(directory: string): Promise<Manifest | null> {
 async function hasSpace(host: EngineContext, bytes: number): Promise<boolean> {
   const { bavail, bsize } = await statfs(host.paths.machines)
   return bavail * bsize > bytes + host.reserveGb * GB
-}
-
-function madeWith({ class: name, version, criu }: Runtime): string {
-  return `${name} ${version}, CRIU ${criu?.version ?? 'none'}, Linux ${release()}`
 }
 
 function bootId(): string {

@@ -8,12 +8,13 @@ import { run } from '../kernel/programs.ts'
 import { cgroupPath, type Cgroups, freezeGroup, killAll, openCgroups } from '../kernel/cgroups.ts'
 import { removeCgroup, removeParent } from '../kernel/cgroups.ts'
 import { reapOrphans } from '../kernel/children.ts'
-import { endMonitor, forgetExit, type Restored, startMonitor } from '../runtime/monitor.ts'
+import { endMonitor, forgetExit, startMonitor } from '../runtime/monitor.ts'
 import { unchanged } from '../kernel/team-groups.ts'
 import { removeTree } from '../kernel/mounts.ts'
 import type { Paths, RunPaths } from '../paths.ts'
 import { probeConfig, probeNamespace } from '../runtime/probe-bundle.ts'
-import { checkpointContainer, forgetContainer, type Runtime, startContainer } from '../runtime/runtime.ts'
+import { forgetContainer } from '../runtime/by-program.ts'
+import type { Driver, Memory, Restored } from '../runtime/driver.ts'
 
 const PROBE_TIMEOUT_MS = 20_000
 const COUNTS_WITHIN_MS = 5000
@@ -22,18 +23,33 @@ const LOOK_EVERY_MS = 10
 /** It prints 1, 2, 3: a restored one goes on after the last number, a restarted one prints 1 again. */
 const COUNTER = 'n=0; while :; do n=$((n+1)); echo $n; /helper/busybox sleep 0.02; done'
 
-type Probe = { paths: Paths; run: RunPaths; runtime: Runtime; cgroups: Cgroups; log: string }
+type Probe = {
+  paths: Paths
+  run: RunPaths
+  driver: Driver
+  memory: Memory
+  cgroups: Cgroups
+  log: string
+}
 
 /** Returns null if it worked, else the error. */
 export async function probeCheckpoint(
   paths: Paths,
-  runtime: Runtime,
+  driver: Driver,
+  memory: Memory,
   instanceId: string,
 ): Promise<string | null> {
   // The run of a machine that does not exist: if this process dies, the next engine removes it.
-  const probe = { paths, run: paths.run('probe', 0), runtime, cgroups: openCgroups(instanceId), log: '' }
+  const probe = {
+    paths,
+    run: paths.run('probe', 0),
+    driver,
+    memory,
+    cgroups: openCgroups(instanceId),
+    log: '',
+  }
   probe.log = join(probe.run.dir, 'log')
-  const namespace = probeNamespace(runtime, instanceId)
+  const namespace = probeNamespace(driver, instanceId)
   const ip = (args: string[]) => run('ip', args, { timeoutMs: PROBE_TIMEOUT_MS })
   try {
     await clear(probe)
@@ -51,7 +67,7 @@ export async function probeCheckpoint(
 }
 
 async function saveAndRestore(probe: Probe, namespace: string): Promise<string | null> {
-  const { run: paths, runtime, cgroups } = probe
+  const { run: paths, driver, memory, cgroups } = probe
   const signal = AbortSignal.timeout(PROBE_TIMEOUT_MS)
   const images = join(paths.dir, 'memory')
   for (const directory of [paths.rootfs, images]) await mkdir(directory, { recursive: true, mode: 0o700 })
@@ -59,18 +75,18 @@ async function saveAndRestore(probe: Probe, namespace: string): Promise<string |
 
   const started = await start(probe, null, signal)
   if (started !== null) return started
-  const go = await startContainer(runtime, paths, signal)
+  const go = await driver.start(paths, signal)
   if (go.kind === 'failed') return go.reason
   await countsPast(probe, 2)
   if (!(await freezeGroup(cgroups, paths.container))) return 'it could not be frozen'
-  await checkpointContainer(runtime, paths.container, images, { timeoutMs: PROBE_TIMEOUT_MS, signal })
+  await memory.save(paths.container, images, { timeoutMs: PROBE_TIMEOUT_MS, signal })
   if (!(await killAll(cgroups, paths.container))) return 'it could not be killed'
   await forget(probe)
 
   const saved = await lastCount(probe)
   const restored = await start(
     probe,
-    { directory: images, searchPath: runtime.criu?.searchPath ?? '' },
+    await memory.prepare(images, 'probe', `/run/netns/${namespace}`),
     signal,
   )
   if (restored !== null) return restored
@@ -85,19 +101,18 @@ async function writeConfig(
   const inGroup = {
     ...bundle,
     linux: { ...bundle.linux, cgroupsPath: cgroupPath(probe.cgroups, container) },
-    annotations: { 'org.criu.config': probe.runtime.criu?.options ?? '' },
   }
-  await writeFile(config, JSON.stringify(inGroup), { mode: 0o600 })
+  await writeFile(config, JSON.stringify(probe.memory.inConfig(inGroup)), { mode: 0o600 })
 }
 
 /** Returns null, or the reason of the failure. */
 async function start(
-  { run: paths, runtime, log, ...probe }: Probe,
+  { run: paths, driver, log, ...probe }: Probe,
   restored: Restored | null,
   signal: AbortSignal,
 ): Promise<string | null> {
   const started = await startMonitor(
-    runtime,
+    driver,
     paths,
     { logFile: log, exitDir: probe.paths.exits, charge: unchanged, stdin: null },
     signal,

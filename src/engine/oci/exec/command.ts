@@ -9,7 +9,7 @@ import { createChild } from '../kernel/cgroups.ts'
 import type { RunPaths } from '../paths.ts'
 import { execProcess, HELPER, type OciConfig, type Process } from '../runtime/bundle.ts'
 import type { StandbyKind } from './standby-state.ts'
-import type { ExecFiles } from './start-exec.ts'
+import type { ExecFiles } from '../runtime/driver.ts'
 
 export function newExecName(): string {
   return `exec-${randomBytes(6).toString('hex')}`

@@ -11,7 +11,7 @@ import type { Paths } from '../paths.ts'
 import type { Process } from '../runtime/bundle.ts'
 import { CAPABILITIES, capabilityMask, capabilitySets } from '../runtime/capabilities.ts'
 import { probeConfig } from '../runtime/probe-bundle.ts'
-import type { Runtime } from '../runtime/runtime.ts'
+import type { Driver } from '../runtime/driver.ts'
 import { connectControl, type Program } from './control.ts'
 import { launchDirectly } from './direct.ts'
 import type { OnOutput } from './pipes.ts'
@@ -33,7 +33,7 @@ export type ProbedControl = { kind: 'works'; program: Program } | { kind: 'fails
 /** The sandbox has the network namespace of a path. */
 export async function probeControl(
   paths: Paths,
-  runtime: Runtime,
+  driver: Driver,
   container: string,
   namespace: string,
 ): Promise<ProbedControl> {
@@ -47,38 +47,38 @@ export async function probeControl(
     await chmod(rootfs, 0o755)
     const config = probeConfig(paths, namespace, rootfs, ['/helper/busybox', 'sleep', SANDBOX_SECONDS])
     await writeFile(join(bundle, 'config.json'), JSON.stringify(config), { mode: 0o600 })
-    const args = [...runtime.globalArgs, 'run', '--bundle', bundle, container]
-    ended = run(runtime.launcher, args, { timeoutMs: PROBE_TIMEOUT_MS }).then(
+    const args = [...driver.globalArgs, 'run', '--bundle', bundle, container]
+    ended = run(driver.launcher, args, { timeoutMs: PROBE_TIMEOUT_MS }).then(
       (): ProbedControl => ({ kind: 'fails', why: 'it did not answer' }),
     )
-    return await Promise.race([tryCommands(runtime, container, over.signal), ended])
+    return await Promise.race([tryCommands(driver, container, over.signal), ended])
   } catch (error) {
     return { kind: 'fails', why: String(error instanceof Error ? error.message : error).slice(-300) }
   } finally {
     over.abort()
     // The removal waits for the sandbox to be reaped, which `runsc run` does.
-    await removeProbe(paths, runtime, container)
+    await removeProbe(paths, driver, container)
     await ended?.catch(() => {})
     // It may have been about to write down that the sandbox had started.
-    await removeProbe(paths, runtime, container)
+    await removeProbe(paths, driver, container)
   }
 }
 
 /** Also of an engine that died over its probe. */
-export async function removeProbe(paths: Paths, runtime: Runtime, container: string): Promise<void> {
-  const args = [...runtime.globalArgs, 'delete', '-force', container]
-  await run(runtime.binary, args, { timeoutMs: PROBE_TIMEOUT_MS })
+export async function removeProbe(paths: Paths, driver: Driver, container: string): Promise<void> {
+  const args = [...driver.globalArgs, 'delete', '-force', container]
+  await run(driver.binary, args, { timeoutMs: PROBE_TIMEOUT_MS })
   await rm(join(paths.runs, container), { recursive: true, force: true })
   // runsc leaves it if the sandbox had not been reaped by then.
   removeRootGroup(container)
 }
 
-async function tryCommands(runtime: Runtime, container: string, signal: AbortSignal): Promise<ProbedControl> {
-  await whenStarted(runtime, container, signal)
+async function tryCommands(driver: Driver, container: string, signal: AbortSignal): Promise<ProbedControl> {
+  await whenStarted(driver, container, signal)
   let program: Program | null = null
   for (const user of users) {
     const input = `given ${randomInt(2 ** 32)}`
-    const tried = await tryCommand(runtime, container, commandAs(user), Buffer.from(`${input}\n`))
+    const tried = await tryCommand(driver, container, commandAs(user), Buffer.from(`${input}\n`))
     if (tried === null) return { kind: 'fails', why: 'its control socket has no listener' }
     program = tried.program
     const wanted = JSON.stringify([{ kind: 'ended', exitCode: 7 }, expected(user, input)])
@@ -89,10 +89,10 @@ async function tryCommands(runtime: Runtime, container: string, signal: AbortSig
 }
 
 /** A sandbox listens before its first process has started. */
-async function whenStarted(runtime: Runtime, container: string, signal: AbortSignal): Promise<void> {
+async function whenStarted(driver: Driver, container: string, signal: AbortSignal): Promise<void> {
   const command = { ...commandAs(firstUser), args: ['/helper/busybox', 'true'] }
   while (!signal.aborted) {
-    const tried = await tryCommand(runtime, container, command, null)
+    const tried = await tryCommand(driver, container, command, null)
     if (tried && !/not started|does not exist|not found/.test(tried.ended)) return
     await delay(LOOK_EVERY_MS)
   }
@@ -100,12 +100,12 @@ async function whenStarted(runtime: Runtime, container: string, signal: AbortSig
 
 /** The exit code and the output, as one text. Null: the socket has no listener. */
 async function tryCommand(
-  runtime: Runtime,
+  driver: Driver,
   container: string,
   process: Process,
   stdin: Buffer | null,
 ): Promise<{ program: Program; ended: string } | null> {
-  const control = await connectControl(runtime.root, container)
+  const control = await connectControl(driver.root, container)
   if (!control) return null
   const said = { stdout: '', stderr: '' }
   const onOutput: OnOutput = ({ stream, data }) => void (said[stream] += data.toString('latin1'))

@@ -23,11 +23,11 @@ import { standbyScript } from './standby-script.ts'
 import { launchTerminal } from './launch-terminal.ts'
 import { leaveBehind } from './left-behind.ts'
 import type { OnOutput, Stdin } from './pipes.ts'
-import { getRunning, getRuntime, type EngineContext, type Machine } from '../context.ts'
+import { driverOf, getRunning, type EngineContext, type Machine } from '../context.ts'
 import { endStartup } from '../lifecycle/startup.ts'
 import type { RunPaths } from '../paths.ts'
 import { throughRelay } from '../relay/relay.ts'
-import type { Runtime } from '../runtime/runtime.ts'
+import type { Driver } from '../runtime/driver.ts'
 
 const TIMED_OUT_CODE = 124
 /** 128 + SIGKILL: the exit code of a command that ended with its machine. */
@@ -92,22 +92,22 @@ async function execNow(
   { asRoot = false, size = null, onLaunched }: Options,
 ): Promise<ExecExit> {
   const machine = getRunning(host, ref)
-  const runtime = getRuntime(host, machine.record.spec.isolation)
+  const driver = driverOf(host, machine)
   const paths = host.paths.run(ref.id, ref.generation)
   const { cwd = null, argv, stdin } = request
   const described = await processOf(machine, paths, request, { asRoot, size })
   const kind = asRoot ? 'root' : 'user'
   const asked = { argv, env: described.env, cwd: cwd ?? described.cwd, hasStdin: stdin !== null }
-  const script = size === null && runtime.execDetaches ? standbyScript(asked) : null
+  const script = size === null && driver.execDetaches ? standbyScript(asked) : null
   const standby = script === null ? null : await takeStandby(host, machine, kind, ref.generation)
   const name = standby?.name ?? newExecName()
   const files = filesOf(paths, name)
-  const cgroupChild = runtime.execDetaches ? commandGroup(host, paths, name) : null
+  const cgroupChild = driver.execDetaches ? commandGroup(host, paths, name) : null
   const kill = () => killExec(host, machine, paths, name)
   const signalIt = (which: TerminalSignal) => signalInside(host, machine, paths, name, which)
   const charge = atExpenseOf(host.cgroups, machine.record.spec.networkGroup)
   const { launching } = machine
-  const start = { runtime, charge, paths, files, cgroupChild, launching }
+  const start = { driver, charge, paths, files, cgroupChild, launching }
   const leave = (fds: number[]) => leaveBehind(host, machine, fds)
   const launch = { ...start, stdin, onOutput, kill, signalInside: signalIt, leave }
   try {
@@ -146,13 +146,13 @@ async function begin(
   { args, ...rest }: Process,
   { name, cwd, size, asRoot }: Started,
 ): Promise<Attempt> {
-  const { runtime, paths, files } = launch
+  const { driver, paths, files } = launch
   // Of a command in a terminal, the machine itself says that it is not there: the runtime's words would be lost.
   const command = { ...rest, args: cwd === null && size === null ? args : commandIn(cwd ?? '', args) }
   // The helper, which alone is root's, writes the rest of what was cut short. A terminal is no pipe.
-  const isRelayed = runtime.cutsWrites && !asRoot && size === null
-  const described = runtime.execDetaches ? command : withMarker(command, markerOf(name), isRelayed)
-  const control = size === null ? await controlOf(runtime, paths) : null
+  const isRelayed = driver.cutsWrites && !asRoot && size === null
+  const described = driver.execDetaches ? command : withMarker(command, markerOf(name), isRelayed)
+  const control = size === null ? await controlOf(driver, paths) : null
   const inTerminal = size && { terminal: true, consoleSize: { width: size.columns, height: size.rows } }
   // The file says to the next engine that this command was begun; only the runtime reads what is in it.
   const description = control ? '' : JSON.stringify({ ...described, ...inTerminal })
@@ -171,10 +171,10 @@ function withMarker<T extends Pick<Process, 'args' | 'env'>>(
 }
 
 /** Returns null if the command is for the runtime's own exec. */
-async function controlOf({ commands, ...runtime }: Runtime, paths: RunPaths): Promise<Control | null> {
+async function controlOf({ commands, root }: Driver, paths: RunPaths): Promise<Control | null> {
   const { program, otherwise } = commands
   if (program === null) return null
-  const control = await connectControl(runtime.root, paths.container)
+  const control = await connectControl(root, paths.container)
   if (control && runsProbed(control, program)) return control
   control?.close()
   if (otherwise) return null

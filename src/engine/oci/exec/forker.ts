@@ -10,7 +10,6 @@ import type { EngineContext, Machine } from '../context.ts'
 import { removeChild } from '../kernel/cgroups.ts'
 import { closeFd } from '../kernel/syscalls.ts'
 import { createSocketPair, sendWithFds } from '../kernel/unix-sockets.ts'
-import { execArgs } from '../runtime/runtime.ts'
 import { HELPER_DIR } from '../storage/mount-points.ts'
 import { canExecute } from '../warm-pool/executable.ts'
 import { reapOrphans } from '../kernel/children.ts'
@@ -44,10 +43,10 @@ export async function makeForker(
 ): Promise<Forker | null> {
   const args = [`${HELPER_DIR}/${FORKING_PROGRAM}`, ...waitingShell]
   const { name, generation, start } = await describeAhead(host, machine, kind, args)
-  const { runtime, paths, files, cgroupChild } = start
+  const { driver, paths, files, cgroupChild } = start
   const [ours, its] = createSocketPair()
   const socket = new Socket({ fd: ours })
-  const run = execArgs(runtime, paths.container, files, { cgroupChild, extraFd: SOCKET_FD })
+  const run = driver.execArgs(paths.container, files, { cgroupChild, extraFd: SOCKET_FD })
   const launched = launchRuntime(start, run, [null, null, null, its])
   closeFd(its)
   const running = await untilRunning(start, launched)

@@ -2,7 +2,7 @@
 
 import { readdir } from 'node:fs/promises'
 import type { TerminalSignal } from '../../terminal.ts'
-import { getRuntime, type EngineContext, type Machine } from '../context.ts'
+import { driverOf, type EngineContext, type Machine } from '../context.ts'
 import { killAll, listChildren, removeChild } from '../kernel/cgroups.ts'
 import type { RunPaths } from '../paths.ts'
 import { reapOrphans } from '../kernel/children.ts'
@@ -56,12 +56,12 @@ async function tryToKill(
   paths: RunPaths,
   name: string,
 ): Promise<boolean> {
-  const runtime = getRuntime(host, machine.record.spec.isolation)
-  if (runtime.execDetaches) return await killAll(host.cgroups, paths.container, name)
+  const driver = driverOf(host, machine)
+  if (driver.execDetaches) return await killAll(host.cgroups, paths.container, name)
   // A frozen sandbox runs no helper.
   if (machine.frozen) return false
   const main = await loadProcess(machine, paths)
-  return await signalInsideGvisor(runtime, paths.container, markerOf(name), main, paths.execs)
+  return await signalInsideGvisor(driver, paths.container, markerOf(name), main, paths.execs)
 }
 
 /** A sandbox that does not answer is not waited for. */
@@ -73,9 +73,9 @@ export async function signalInside(
   signal: TerminalSignal,
 ): Promise<void> {
   if (machine.frozen) return
-  const runtime = getRuntime(host, machine.record.spec.isolation)
+  const driver = driverOf(host, machine)
   const main = await loadProcess(machine, paths)
-  await signalInsideGvisor(runtime, paths.container, markerOf(name), main, paths.execs, signal).catch(
+  await signalInsideGvisor(driver, paths.container, markerOf(name), main, paths.execs, signal).catch(
     (error: unknown) => host.log.warn({ err: error }, 'a command was not signalled'),
   )
 }

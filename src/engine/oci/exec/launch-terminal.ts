@@ -18,7 +18,6 @@ import {
   resizeTerminal,
   signalForeground,
 } from '../kernel/terminals.ts'
-import { terminalArgs } from '../runtime/runtime.ts'
 import { trackLaunch } from './launching.ts'
 import { type Attempt, type Launch, type Outcome, readPid, signalGroup } from './launch.ts'
 import { drain, openReader, pump } from './pipes.ts'
@@ -32,11 +31,11 @@ const ROOM_EVERY_MS = { min: 2, max: 50 }
 type Running = { master: ReadStream; fd: number; pid: number }
 
 export function launchTerminal(launch: Launch & { size: TerminalSize }): Attempt {
-  const { runtime, paths, files, cgroupChild, size } = launch
+  const { driver, paths, files, cgroupChild, size } = launch
   const consoleSocket = files.processFile.replace(/\.json$/, '.tty')
   const listener = listenForTerminal(consoleSocket)
-  const args = terminalArgs(runtime, paths.container, { ...files, consoleSocket }, cgroupChild)
-  const [command, commandArgs] = launch.charge(runtime.binary, args)
+  const args = driver.terminalArgs(paths.container, { ...files, consoleSocket }, cgroupChild)
+  const [command, commandArgs] = launch.charge(driver.binary, args)
   const stderr = createPipe()
   const stdio = [null, null, stderr.writeEnd]
   const launcher = startProgram(command, commandArgs, { env: { PATH: SAFE_PATH }, stdio })
@@ -93,7 +92,7 @@ export function launchTerminal(launch: Launch & { size: TerminalSize }): Attempt
     letGo: () => {
       launcher.kill()
       // The watcher of a sandbox that does not answer.
-      if (running && !runtime.execDetaches) killProcessGroup(running.pid)
+      if (running && !driver.execDetaches) killProcessGroup(running.pid)
       void Promise.race([readerFailed.promise, Promise.resolve()]).then(
         () => letGo.resolve({ kind: 'let-go' }),
         letGo.reject,

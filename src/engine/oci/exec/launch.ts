@@ -60,9 +60,9 @@ export function followExec(
   launch: Launch,
   stdinFd: number | undefined = inputs[0],
 ): Attempt {
-  const { runtime } = launch
+  const { driver } = launch
   const input =
-    launch.stdin && stdinFd !== undefined ? openInput(stdinFd, launch.stdin, runtime.execDetaches) : null
+    launch.stdin && stdinFd !== undefined ? openInput(stdinFd, launch.stdin, driver.execDetaches) : null
   const begun = Promise.withResolvers<number>()
   let pid: number | null = null
   const onBegun = (begunPid: number) => {
@@ -70,7 +70,7 @@ export function followExec(
     input?.begin()
     begun.resolve(begunPid)
   }
-  const follow = runtime.execDetaches ? followDetached : followAttached
+  const follow = driver.execDetaches ? followDetached : followAttached
   return attempt({
     follow: (watch) =>
       follow({ ...launch, ...readers, ...watch, launched, running, onBegun }).finally(() => (pid = null)),
@@ -81,7 +81,7 @@ export function followExec(
     },
     signal: (signal) => {
       if (signal === 'KILL') void launch.kill()
-      else if (!runtime.execDetaches) void launch.signalInside(signal)
+      else if (!driver.execDetaches) void launch.signalInside(signal)
       // Until it is reaped, which is when `pid` is forgotten, nothing else has its number.
       else void begun.promise.then(() => pid !== null && signalGroup(pid, signal))
     },

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { run } from '../kernel/programs.ts'
 import type { TerminalSignal } from '../../terminal.ts'
 import { execProcess, HELPER, type Process } from '../runtime/bundle.ts'
-import { execArgs, type Runtime } from '../runtime/runtime.ts'
+import type { Driver } from '../runtime/driver.ts'
 
 const KILL_TIMEOUT_MS = 10_000
 
@@ -23,7 +23,7 @@ const TWICE = '1 2'
 
 /** Returns false if the sandbox did not answer. */
 export async function signalInsideGvisor(
-  runtime: Runtime,
+  driver: Driver,
   container: string,
   marker: string,
   main: Process,
@@ -38,9 +38,9 @@ export async function signalInsideGvisor(
   })
   await writeFile(files.processFile, JSON.stringify(described), { mode: 0o600 })
   try {
-    const asked = execArgs(runtime, container, files)
-    const timeoutMs = Math.min(KILL_TIMEOUT_MS, runtime.deadlineMs)
-    return !(await run(runtime.binary, asked, { timeoutMs })).timedOut
+    const asked = driver.execArgs(container, files)
+    const timeoutMs = Math.min(KILL_TIMEOUT_MS, driver.deadlineMs)
+    return !(await run(driver.binary, asked, { timeoutMs })).timedOut
   } finally {
     await Promise.all([rm(files.processFile, { force: true }), rm(files.pidFile, { force: true })])
   }

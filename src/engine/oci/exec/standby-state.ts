@@ -1,6 +1,7 @@
 // The standbys of a machine (standby.ts), and what makes them (forker.ts).
 
-import type { ExecFiles, StartedExec } from './start-exec.ts'
+import type { ExecFiles } from '../runtime/driver.ts'
+import type { StartedExec } from './start-exec.ts'
 
 /** As whom its command runs: the machine's own user, or root. */
 export type StandbyKind = 'user' | 'root'

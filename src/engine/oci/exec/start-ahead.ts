@@ -1,7 +1,7 @@
 // What the runtime starts in a machine ahead of commands: its forker (forker.ts), or a standby where there is none.
 
 import { writeFile } from 'node:fs/promises'
-import { getRuntime, type EngineContext, type Machine } from '../context.ts'
+import { driverOf, type EngineContext, type Machine } from '../context.ts'
 import { atExpenseOf } from '../kernel/team-groups.ts'
 import { waitForChild } from '../kernel/children.ts'
 import { aheadOf, commandGroup, filesOf, loadProcess, newExecName } from './command.ts'
@@ -27,22 +27,22 @@ export async function describeAhead(
   const files = filesOf(paths, name)
   const described = aheadOf(await loadProcess(machine, paths), kind, args)
   await writeFile(files.processFile, JSON.stringify(described), { mode: 0o600 })
-  const runtime = getRuntime(host, spec.isolation)
+  const driver = driverOf(host, machine)
   const charge = atExpenseOf(host.cgroups, spec.networkGroup)
   const cgroupChild = commandGroup(host, paths, name)
   return {
     name,
     generation,
-    start: { runtime, charge, paths, files, cgroupChild, launching: machine.launching },
+    start: { driver, charge, paths, files, cgroupChild, launching: machine.launching },
   }
 }
 
 /** Returns what the runtime has started, and waits for its end from then on; null if it could not start it. */
 export async function untilRunning(
-  { runtime, files }: Start,
+  { driver, files }: Start,
   launched: Pick<StartedExec, 'launcher' | 'launched'>,
 ): Promise<StartedExec['running']> {
-  const code = await launchedWithin(launched, runtime.deadlineMs)
+  const code = await launchedWithin(launched, driver.deadlineMs)
   const pid = code === 0 ? readPid(files.pidFile) : null
   return pid === null ? null : { pid, exited: waitForChild(pid) }
 }

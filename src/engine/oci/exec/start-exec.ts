@@ -10,12 +10,10 @@ import { type Program, startProgram } from '../kernel/programs.ts'
 import { closeFd, createPipe } from '../kernel/syscalls.ts'
 import type { Charge } from '../kernel/team-groups.ts'
 import type { RunPaths } from '../paths.ts'
-import { execArgs, type Runtime } from '../runtime/runtime.ts'
-
-export type ExecFiles = { processFile: string; pidFile: string }
+import type { Driver, ExecFiles } from '../runtime/driver.ts'
 
 export type Start = {
-  runtime: Runtime
+  driver: Driver
   /** Whose expense the runtime runs at. */
   charge: Charge
   paths: RunPaths
@@ -59,12 +57,12 @@ export function startExec(
   start: Start,
   { hasStdin, extraInput = false }: { hasStdin: boolean; extraInput?: boolean },
 ): StartedExec {
-  const { runtime, paths, files, cgroupChild } = start
+  const { driver, paths, files, cgroupChild } = start
   const [stdout, stderr] = [createPipe(), createPipe()]
-  const complaints = runtime.execDetaches ? null : createPipe()
+  const complaints = driver.execDetaches ? null : createPipe()
   const stdin = hasStdin ? createPipe() : null
   const extra = extraInput ? createPipe() : null
-  const args = execArgs(runtime, paths.container, files, {
+  const args = driver.execArgs(paths.container, files, {
     cgroupChild,
     stderrFd: complaints && COMMAND_STDERR_FD,
     extraFd: extra && FOURTH_FD,
@@ -84,15 +82,15 @@ export function startExec(
 }
 
 export function launchRuntime(
-  { runtime, charge, launching }: Start,
+  { driver, charge, launching }: Start,
   args: string[],
   stdio: (number | null)[],
 ): Launched {
-  const [command, commandArgs] = charge(runtime.binary, args)
+  const [command, commandArgs] = charge(driver.binary, args)
   const launcher = startProgram(command, commandArgs, { env: { PATH: SAFE_PATH }, stdio })
   const launched = launcher.ended.then(({ exitCode }) => exitCode ?? NOT_EXECUTABLE)
   // runsc stays until the command ends, outside the machine: a freeze does not stop it.
-  if (runtime.execDetaches) trackLaunch(launching, launched)
+  if (driver.execDetaches) trackLaunch(launching, launched)
   return { launcher, launched }
 }
 

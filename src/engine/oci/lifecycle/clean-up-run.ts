@@ -7,7 +7,7 @@ import type { EngineContext, Machine } from '../context.ts'
 import { endMonitor, forgetExit } from '../runtime/monitor.ts'
 import { removeTree } from '../kernel/mounts.ts'
 import type { RunPaths } from '../paths.ts'
-import { forgetContainer } from '../runtime/runtime.ts'
+import { forgetContainer } from '../runtime/by-program.ts'
 
 const TRIES = 3
 const PAUSE_MS = 200

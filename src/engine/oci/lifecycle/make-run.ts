@@ -4,7 +4,7 @@
 import { writeFileSync } from 'node:fs'
 import type { RunSpec } from '../../engine.ts'
 import type { EngineContext } from '../context.ts'
-import { getRuntime } from '../context.ts'
+import { getDriver } from '../context.ts'
 import type { StoredImage } from '../images/store.ts'
 import { socketBufferBytes } from '../kernel/capacity.ts'
 import { cgroupPath, limitSocketBuffers, placeInTeam } from '../kernel/cgroups.ts'
@@ -12,8 +12,9 @@ import { detachMount, mountOverlay } from '../kernel/syscalls.ts'
 import { atExpenseOf, prepareTeam } from '../kernel/team-groups.ts'
 import type { RunPaths } from '../paths.ts'
 import { buildConfig, type BundleInput, type OciConfig } from '../runtime/bundle.ts'
-import { type Monitor, type Restored, startMonitor } from '../runtime/monitor.ts'
-import type { Runtime } from '../runtime/runtime.ts'
+import { type Monitor, startMonitor } from '../runtime/monitor.ts'
+import type { Driver, Restored } from '../runtime/driver.ts'
+import { traitsOf } from '../runtime/traits.ts'
 import { explainStartFailure } from '../runtime/start-errors.ts'
 import { prepareForkGeneration } from '../snapshot/generation.ts'
 import { writeBootFiles } from '../storage/boot-files.ts'
@@ -42,11 +43,11 @@ export type MadeRun = { config: OciConfig; input: BundleInput; monitor: Monitor 
 
 /** Its group, before the runtime makes it. */
 export function prepareGroup(host: EngineContext, { record, paths }: Pick<NewRun, 'record' | 'paths'>): void {
-  const { networkGroup, isolation, size } = record.spec
+  const { networkGroup, size } = record.spec
   prepareTeam(host.cgroups, networkGroup)
   placeInTeam(host.cgroups, paths.container, networkGroup)
-  // gVisor's buffers are its own memory, and runsc sets no limit in an existing group.
-  if (isolation === 'runc')
+  // The buffers of another kernel are its own memory, and runsc sets no limit in an existing group.
+  if (traitsOf(record.spec).sharesKernel)
     limitSocketBuffers(host.cgroups, paths.container, socketBufferBytes(size.memoryMb))
 }
 
@@ -54,7 +55,7 @@ export function prepareGroup(host: EngineContext, { record, paths }: Pick<NewRun
 export async function makeRun(host: EngineContext, wanted: NewRun): Promise<MadeRun> {
   const { record, run, paths, image, signal } = wanted
   const { spec } = record
-  const runtime = getRuntime(host, spec.isolation)
+  const driver = getDriver(host, spec.isolation)
   const disk = host.paths.machine(spec.id)
   try {
     await host.effect('engine.start.root', async () => {
@@ -63,7 +64,7 @@ export async function makeRun(host: EngineContext, wanted: NewRun): Promise<Made
     })
     const input = await describeRun(host, wanted)
     const config = buildConfig(input)
-    await host.effect('engine.start.bundle', async () => writeConfig(runtime, paths, config))
+    await host.effect('engine.start.bundle', async () => writeConfig(driver, paths, config))
     await host.effect('engine.start.boot-files', async () => {
       // A restored machine already has them, possibly changed by its process.
       if (!wanted.restored && run.files.length > 0) await writeBootFiles(paths.rootfs, run.files, signal)
@@ -72,7 +73,7 @@ export async function makeRun(host: EngineContext, wanted: NewRun): Promise<Made
     const charge = atExpenseOf(host.cgroups, spec.networkGroup)
     const place = { logFile: wanted.logFile, exitDir: host.paths.exits, charge, stdin: wanted.stdin }
     const started = await host.effect('engine.start.monitor', () =>
-      startMonitor(runtime, paths, place, signal, restored),
+      startMonitor(driver, paths, place, signal, restored),
     )
     if (started.kind === 'failed') throw explainStartFailure(host, config.process, started.reason)
     wanted.onRoot?.(paths.rootfs)
@@ -118,11 +119,6 @@ async function describeRun(
 }
 
 /** In memory: to have another thread do it takes longer. */
-export function writeConfig(runtime: Runtime, paths: RunPaths, config: OciConfig): void {
-  writeFileSync(paths.config, JSON.stringify(withCriu(runtime, config)), { mode: 0o600 })
-}
-
-/** The runtime reads there what its command line does not offer (criu.ts). */
-function withCriu({ criu }: Runtime, config: OciConfig): OciConfig {
-  return criu === null ? config : { ...config, annotations: { 'org.criu.config': criu.options } }
+export function writeConfig(driver: Driver, paths: RunPaths, config: OciConfig): void {
+  writeFileSync(paths.config, JSON.stringify(driver.memory?.inConfig(config) ?? config), { mode: 0o600 })
 }

@@ -23,7 +23,7 @@ import { heedMark, loadRecords, type MachineRecord, saveRecord } from './record.
 import { readSecrets } from './secrets.ts'
 import { cleanUpMachine, cleanUpRun, retry } from './clean-up-run.ts'
 import { endStartup } from './startup.ts'
-import { listContainers } from '../runtime/runtime.ts'
+import { listContainers } from '../runtime/by-program.ts'
 import { joinShares } from '../storage/team-shares.ts'
 import { destroyMachine } from './stop.ts'
 import { isReadyName, nameFirstRun } from '../warm-pool/ready.ts'

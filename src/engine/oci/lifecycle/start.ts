@@ -5,7 +5,6 @@
 
 import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
-import { join } from 'node:path'
 import { allSettled } from '../../../lib/concurrency/all-settled.ts'
 import { type StepTimes, timeSteps } from '../../../lib/slow-steps.ts'
 import { startFingerprintOf } from '../../start-fingerprint.ts'
@@ -16,7 +15,7 @@ import type { OciConfig } from '../runtime/bundle.ts'
 import { prepareEtc } from '../storage/etc.ts'
 import { holdParts, letGoOfParts } from './deaths.ts'
 import { recordEndIfExited } from './exits.ts'
-import { getMachine, getRuntime, type EngineContext, type Machine } from '../context.ts'
+import { driverOf, getMachine, type EngineContext, type Machine } from '../context.ts'
 import type { StoredImage } from '../images/store.ts'
 import { currentLogFile } from '../logs/logs.ts'
 import { discardCheckpoint, consumeCheckpoint } from '../checkpoint/checkpoints.ts'
@@ -25,8 +24,8 @@ import type { RunPaths } from '../paths.ts'
 import { markRunning, saveRecord } from './record.ts'
 import { endStartup, prolongStartup } from './startup.ts'
 import { cleanUpMachine, cleanUpRun, waitForCleanup } from './clean-up-run.ts'
-import { enterRestored, prepareRestore } from '../checkpoint/restore.ts'
-import { criuErrors, startContainer } from '../runtime/runtime.ts'
+import { enterRestored } from '../checkpoint/enter-restored.ts'
+import type { Driver, Memory } from '../runtime/driver.ts'
 import { explainStartFailure } from '../runtime/start-errors.ts'
 import { endRun } from './stop.ts'
 import { letGo, ordersFor, prepareReady, writeOwnEtc } from '../warm-pool/claim.ts'
@@ -117,7 +116,7 @@ async function tryToResume(
     await launch(host, { ...launched, memory })
     return true
   } catch (error) {
-    const why = await criuErrors(join(launched.paths.dir, 'restore.log'))
+    const why = await driverOf(host, machine).memory?.complaint(launched.paths.dir)
     host.log.warn({ err: error, why, machine: id }, 'memory could not be restored; machine is cold started')
     await undo()
     return false
@@ -160,7 +159,7 @@ async function launch(host: EngineContext, launched: Launch): Promise<void> {
   if (run.egress !== null && run.egress.secrets.length > 0) await restricted
   await times.measure('room', () => host.ready.makeRoom(spec.size.memoryMb))
   prepareGroup(host, { record, paths })
-  const runtime = getRuntime(host, spec.isolation)
+  const driver = driverOf(host, machine)
   const { signal } = machine.destroySignal
   const { config, monitor } = await makeRun(host, {
     record,
@@ -171,18 +170,26 @@ async function launch(host: EngineContext, launched: Launch): Promise<void> {
     signal,
     stdin: null,
     logFile: currentLogFile(host, spec.id, launched.generation),
-    restored: memory === null ? null : () => prepareRestore(runtime, memory, run.hostname, networkNamespace),
+    restored:
+      memory === null
+        ? null
+        : async () => await memoryOf(driver).prepare(memory, run.hostname, networkNamespace),
   })
   record.monitor = monitor
   await restricted
   machine.ending = false
   const go = await host.effect('engine.start.go', () =>
     memory === null
-      ? startContainer(runtime, paths, signal)
-      : enterRestored(host.cgroups, runtime, paths.container, signal),
+      ? driver.start(paths, signal)
+      : enterRestored(host.cgroups, memoryOf(driver), paths.container, signal),
   )
   if (go.kind === 'failed') throw explainStartFailure(host, config.process, go.reason)
   await recordRunning(host, launched, config)
+}
+
+function memoryOf({ class: name, memory }: Driver): Memory {
+  if (memory === null) throw new Error(`class ${name} cannot restore memory`)
+  return memory
 }
 
 /** Starts the run of a machine that was made ahead. Returns false if the machine does not fit this run; it is removed then. */

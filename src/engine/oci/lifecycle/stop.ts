@@ -6,10 +6,9 @@ import { EngineError } from '../../errors.ts'
 import { killAll, listCgroups, thawGroup } from '../kernel/cgroups.ts'
 import { destroyDisk } from '../storage/disks.ts'
 import { endedWithin, recordKilled } from './exits.ts'
-import { getMachine, getRuntime, type EngineContext, type Machine } from '../context.ts'
+import { driverOf, getMachine, type EngineContext, type Machine } from '../context.ts'
 import { discardCheckpoint } from '../checkpoint/checkpoints.ts'
 import { removeTree } from '../kernel/mounts.ts'
-import { terminateContainer } from '../runtime/runtime.ts'
 import { cleanUpRun } from './clean-up-run.ts'
 import { forgetSecrets } from './secrets.ts'
 import { dropReady, FIRST_GENERATION } from '../warm-pool/ready.ts'
@@ -40,12 +39,12 @@ export async function endGracefully(host: EngineContext, machine: Machine, grace
 async function askToEnd(host: EngineContext, machine: Machine, graceMs: number): Promise<void> {
   const { spec, generation } = machine.record
   const { container } = host.paths.run(spec.id, generation)
-  const runtime = getRuntime(host, spec.isolation)
+  const driver = driverOf(host, machine)
   const over = new AbortController()
   thawGroup(host.cgroups, container)
   machine.frozen = false
   host
-    .effect('engine.stop.signal', () => terminateContainer(runtime, container, over.signal))
+    .effect('engine.stop.signal', () => driver.terminate(container, over.signal))
     .catch((error: unknown) =>
       host.log.warn({ err: error, machine: spec.id }, 'a machine was not asked to end'),
     )

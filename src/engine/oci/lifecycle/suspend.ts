@@ -4,7 +4,7 @@
 import type { MachineRef } from '../../engine.ts'
 import { endStandbys } from '../exec/standby.ts'
 import { freezeProcesses } from './freeze.ts'
-import { getMachine, type EngineContext, type Machine } from '../context.ts'
+import { driverOf, getMachine, type EngineContext, type Machine } from '../context.ts'
 import {
   dumpCheckpoint,
   discardCheckpoint,
@@ -44,8 +44,8 @@ export function suspendMachine(host: EngineContext, ref: MachineRef, graceMs: nu
 
 async function keepRun(host: EngineContext, machine: Machine): Promise<boolean> {
   const { spec, generation } = machine.record
-  const { id, isolation, size } = spec
-  if (!host.runtimes.get(isolation)?.criu || !(await freezeProcesses(host, machine))) return false
+  const { id, size } = spec
+  if (!driverOf(host, machine).memory || !(await freezeProcesses(host, machine))) return false
   const timeoutMs = DUMP_TIMEOUT_MS + size.memoryMb * DUMP_TIMEOUT_MS_PER_MB
   if (!(await dumpCheckpoint(host, machine, id, timeoutMs))) return false
   return await commitCheckpoint(host, machine.record, { id, generation }, 'sums')

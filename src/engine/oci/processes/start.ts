@@ -16,13 +16,12 @@ import { reapOrphans } from '../kernel/children.ts'
 import { startProgram, whenClosed } from '../kernel/programs.ts'
 import { closeFd, createPipe } from '../kernel/syscalls.ts'
 import { atExpenseOf } from '../kernel/team-groups.ts'
-import { getRunning, getRuntime, type EngineContext, type Machine } from '../context.ts'
+import { getRunning, driverOf, type EngineContext, type Machine } from '../context.ts'
 import { commandGroup, loadProcess, markerOf } from '../exec/command.ts'
 import { whenNotHeld } from '../exec/exec.ts'
 import { killExec } from '../exec/kill-command.ts'
 import { openReader } from '../exec/pipes.ts'
 import { retry } from '../lifecycle/clean-up-run.ts'
-import { execArgs } from '../runtime/runtime.ts'
 import { closeReaders, destroyReaders, follow, newHeld, openReaders, statusOfProcess } from './held.ts'
 import type { Held, Readers } from './held-process.ts'
 import { endKeeper, type Pipes, startKeeper } from './keeper.ts'
@@ -122,13 +121,13 @@ async function launch(host: EngineContext, machine: Machine, given: Launch): Pro
   const described = wrappedProcess(await loadProcess(machine, paths), {
     ...request,
     marker: markerOf(request.id),
-    isRelayed: getRuntime(host, spec.isolation).cutsWrites,
+    isRelayed: driverOf(host, machine).cutsWrites,
   })
   await writeFile(files.processFile, JSON.stringify(described), { mode: 0o600 })
   const late = new AbortController()
   try {
     const launcher = spawnRuntime(host, machine, given, files)
-    const tooLate = delay(getRuntime(host, spec.isolation).deadlineMs, undefined, { signal: late.signal })
+    const tooLate = delay(driverOf(host, machine).deadlineMs, undefined, { signal: late.signal })
     await Promise.race([readers.begun, launcher.failed, machine.ended, tooLate.catch(() => {})])
     // The runtime's own messages are only read until the process starts: then they are the command's.
     if (readers.said().pid === null) {
@@ -158,19 +157,19 @@ function spawnRuntime(
   files: { processFile: string; pidFile: string },
 ): Launcher {
   const { spec, generation } = machine.record
-  const runtime = getRuntime(host, spec.isolation)
+  const driver = driverOf(host, machine)
   const paths = host.paths.run(spec.id, generation)
   const stdin = request.stdin === null ? null : filledPipe(request.stdin)
   const { stdout, stderr, report } = writeEnds
-  const cgroupChild = runtime.execDetaches ? commandGroup(host, paths, request.id) : null
+  const cgroupChild = driver.execDetaches ? commandGroup(host, paths, request.id) : null
   // runsc has messages of its own while the command runs; runc has them before, on the command's stderr.
-  const own = runtime.execDetaches ? null : createPipe()
+  const own = driver.execDetaches ? null : createPipe()
   const outputs = [stdout, ...(own ? [own.writeEnd] : []), stderr, report]
-  const fds = runtime.execDetaches ? { extraFd: 3 } : { stderrFd: 3, extraFd: 4 }
+  const fds = driver.execDetaches ? { extraFd: 3 } : { stderrFd: 3, extraFd: 4 }
   const charge = atExpenseOf(host.cgroups, spec.networkGroup)
   const [command, args] = charge(
-    runtime.binary,
-    execArgs(runtime, paths.container, files, { cgroupChild, ...fds }),
+    driver.binary,
+    driver.execArgs(paths.container, files, { cgroupChild, ...fds }),
   )
   const launcher = startProgram(command, args, { env: { PATH: SAFE_PATH }, stdio: [stdin, ...outputs] })
   for (const fd of [stdin, own?.writeEnd ?? null]) if (fd !== null) closeFd(fd)
@@ -178,7 +177,7 @@ function spawnRuntime(
   const said = boundedText(COMPLAINT_BYTES)
   messages?.on('data', (data: Buffer) => said.add(data))
   const complaint = () => {
-    if (!runtime.execDetaches) return said.text()
+    if (!driver.execDetaches) return said.text()
     const read: unknown = readers.outputs[1]?.socket.read()
     return Buffer.isBuffer(read) ? read.toString('utf8', 0, COMPLAINT_BYTES) : ''
   }
@@ -187,12 +186,12 @@ function spawnRuntime(
   )
   const failed = over.then(async (code) => {
     // runc exits once it has started the process.
-    if (runtime.execDetaches && code === 0) await new Promise(() => {})
+    if (driver.execDetaches && code === 0) await new Promise(() => {})
   })
   failed.catch(() => {})
   const finish = async () => {
     // runsc would stay to the end, but is not needed: the process itself reports how it ends.
-    if (!runtime.execDetaches) launcher.kill()
+    if (!driver.execDetaches) launcher.kill()
     await over
   }
   return { failed, complaint, kill: launcher.kill, finish }

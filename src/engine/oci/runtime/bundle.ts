@@ -9,6 +9,7 @@ import type { Seccomp } from '../kernel/seccomp.ts'
 import { UNIT_PTYS } from '../kernel/shared-counters.ts'
 import { type Trust, TRUST, TRUST_FILE } from '../storage/trust.ts'
 import type { User } from '../storage/user.ts'
+import { traitsOf } from './traits.ts'
 import { type CapabilitySets, capabilitySets } from './capabilities.ts'
 
 export type BundleInput = {
@@ -41,11 +42,6 @@ const CPU_PERIOD_US = 100_000
 const CPUS_TO_START = 1
 const IO_BYTES_PER_CPU_SECOND = 400 * MB
 
-/** gVisor's own threads count against the host's pid limit: room for them in addition to the machine's. */
-const GVISOR_PIDS = 512
-/** gVisor's own memory counts against the host's memory limit. */
-const GVISOR_MEMORY_MB = 96
-
 export type Process = {
   terminal: boolean
   consoleSize?: { width: number; height: number }
@@ -63,7 +59,7 @@ export type OciConfig = { process: Process; [key: string]: unknown }
 
 export function buildConfig(input: BundleInput): OciConfig {
   const { spec, run } = input
-  const native = spec.isolation === 'runc'
+  const native = traitsOf(spec).sharesKernel
   return {
     ociVersion: '1.0.2',
     hostname: run.hostname,
@@ -204,8 +200,8 @@ export function cpuQuota(cpus: number): number {
 }
 
 function buildResources(spec: MachineSpec, ioDevice: BundleInput['ioDevice']): object {
-  const gvisor = spec.isolation === 'gvisor'
-  const limit = (spec.size.memoryMb + (gvisor ? GVISOR_MEMORY_MB : 0)) * MB
+  const { ownMemoryMb, ownPids } = traitsOf(spec)
+  const limit = (spec.size.memoryMb + ownMemoryMb) * MB
   const rate = Math.round(spec.size.cpus * IO_BYTES_PER_CPU_SECOND)
   return {
     devices: [{ allow: false, access: 'rwm' }],
@@ -216,7 +212,7 @@ function buildResources(spec: MachineSpec, ioDevice: BundleInput['ioDevice']): o
       quota: cpuQuota(Math.max(spec.size.cpus, CPUS_TO_START)),
       shares: Math.max(2, Math.round(spec.size.cpus * 1024)),
     },
-    pids: { limit: spec.size.pids + (gvisor ? GVISOR_PIDS : 0) },
+    pids: { limit: spec.size.pids + ownPids },
     ...(ioDevice && {
       blockIO: {
         throttleReadBpsDevice: [{ ...ioDevice, rate }],

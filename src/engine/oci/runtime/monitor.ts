@@ -9,15 +9,12 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { boundedText } from '../../../lib/bounded-text.ts'
 import { killProcessGroup, SAFE_PATH } from '../../../lib/process.ts'
 import type { RunPaths } from '../paths.ts'
-import type { Runtime } from './runtime.ts'
+import type { Driver, Restored } from './driver.ts'
 import type { Charge } from '../kernel/team-groups.ts'
 import { startProgram } from '../kernel/programs.ts'
 import { closeFd, createPipe } from '../kernel/syscalls.ts'
 
 export type Monitor = { pid: number; startTime: string }
-
-/** The checkpoint to restore instead of creating a container. `searchPath`: the PATH with CRIU. */
-export type Restored = { directory: string; searchPath: string }
 
 /** `charge`: whose expense conmon and the runtime run at. `stdin`: a FIFO that the process gets; null: nothing to read. */
 export type MonitorPlace = { logFile: string; exitDir: string; charge: Charge; stdin: string | null }
@@ -40,7 +37,7 @@ const RESTORE_DEADLINE_MS = 10_000
  * effect.
  */
 export async function startMonitor(
-  runtime: Runtime,
+  driver: Driver,
   run: RunPaths,
   place: MonitorPlace,
   signal: AbortSignal,
@@ -49,8 +46,8 @@ export async function startMonitor(
   const running = findMonitor(run)
   if (running) return { kind: 'started', monitor: running }
   const report = createPipe()
-  const deadlineMs = restored ? Math.min(runtime.deadlineMs, RESTORE_DEADLINE_MS) : runtime.deadlineMs
-  const [command, args] = place.charge('conmon', conmonArgs(runtime, run, place, restored))
+  const deadlineMs = restored ? Math.min(driver.deadlineMs, RESTORE_DEADLINE_MS) : driver.deadlineMs
+  const [command, args] = place.charge('conmon', conmonArgs(driver, run, place, restored))
   const launcher = startProgram(command, args, {
     // conmon writes the result of the creation to the descriptor that this variable names.
     env: { PATH: restored?.searchPath ?? SAFE_PATH, _OCI_SYNCPIPE: '3' },
@@ -137,27 +134,27 @@ export async function reopenLog(run: RunPaths): Promise<void> {
 }
 
 function conmonArgs(
-  runtime: Runtime,
+  driver: Driver,
   run: RunPaths,
   { logFile, exitDir, stdin }: MonitorPlace,
   restored: Restored | null,
 ): string[] {
-  const through = stdin === null ? [] : ['-c', WITH_STDIN, stdin, runtime.launcher]
+  const through = stdin === null ? [] : ['-c', WITH_STDIN, stdin, driver.launcher]
   const args = [
     ['--api-version', '1'],
     ['--cid', run.container],
     ['--cuuid', run.container],
     ['--name', run.container],
-    ['--runtime', stdin === null ? runtime.launcher : '/bin/sh'],
+    ['--runtime', stdin === null ? driver.launcher : '/bin/sh'],
     ['--bundle', run.dir],
     ['--container-pidfile', run.pid],
     ['--conmon-pidfile', run.monitorPid],
     ['--log-path', `k8s-file:${logFile}`],
-    ['--log-size-max', String(runtime.logFileBytes)],
+    ['--log-size-max', String(driver.logFileBytes)],
     ['--log-level', 'error'],
     ['--exit-dir', exitDir],
     ['--no-sync-log', '--full-attach'],
-    ...[...through, ...runtime.globalArgs].map((arg) => ['--runtime-arg', arg]),
+    ...[...through, ...driver.globalArgs].map((arg) => ['--runtime-arg', arg]),
     ...(restored ? [['--restore', restored.directory]] : []),
   ]
   return args.flat()

@@ -1,11 +1,11 @@
 // The containers of probes, which contain only the static helper.
 
 import type { Paths } from '../paths.ts'
-import type { Runtime } from './runtime.ts'
+import type { Driver } from './driver.ts'
 
 /** A name per class, since both are probed at once. */
-export function probeNamespace(runtime: Runtime, instanceId: string): string {
-  return `berth-${instanceId}-probe-${runtime.class}`
+export function probeNamespace(driver: Driver, instanceId: string): string {
+  return `berth-${instanceId}-probe-${driver.class}`
 }
 
 export function probeConfig(paths: Paths, namespace: string, rootfs: string, args: string[]) {

@@ -5,6 +5,7 @@ import { rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Paths, RunPaths } from '../paths.ts'
 import type { MachineRecord } from '../lifecycle/record.ts'
+import { traitsOf } from '../runtime/traits.ts'
 
 export async function prepareSharedForkGeneration(paths: Paths): Promise<void> {
   const shared = join(paths.helper, 'fork-generation')
@@ -21,7 +22,7 @@ export async function prepareForkGeneration(
   { spec, forkGeneration }: Pick<MachineRecord, 'spec' | 'forkGeneration'>,
   { forkGeneration: path }: RunPaths,
 ): Promise<string | null> {
-  if (spec.isolation === 'gvisor' && forkGeneration === 0) return null
+  if (traitsOf(spec).mountsSlowly && forkGeneration === 0) return null
   await writeFile(path, `${forkGeneration}\n`, { mode: 0o644 })
   return path
 }

@@ -3,6 +3,7 @@
 
 import type { ForkSpec } from '../../engine.ts'
 import { HELPER } from '../runtime/bundle.ts'
+import { traitsOf } from '../runtime/traits.ts'
 import { dirtyBytes } from '../kernel/cgroups.ts'
 import { destroyDisk, snapshotDisk } from '../storage/disks.ts'
 import { execInMachine } from '../exec/exec.ts'
@@ -20,14 +21,14 @@ export async function syncDisks(
 ): Promise<void> {
   const flushed = [...sources].map(async ([id, machine]) => {
     if (machine.record.state !== 'running') return
-    if (machine.record.spec.isolation === 'gvisor' && !machine.frozen) await flushInside(host, machine)
+    if (!traitsOf(machine.record.spec).sharesKernel && !machine.frozen) await flushInside(host, machine)
     const copy = forks.find(({ source }) => source.id === id)
     if (copy) await flushOutside(host, machine, copy.id)
   })
   await Promise.all(flushed)
 }
 
-/** gVisor caches times and mapped pages itself. A machine that does not answer in time is copied as it is. */
+/** A kernel of its own caches times and mapped pages. A machine that does not answer in time is copied as it is. */
 async function flushInside(host: EngineContext, { record }: Machine): Promise<void> {
   const { spec, generation } = record
   const request = { argv: [HELPER, 'sync'], stdin: null, timeoutMs: INSIDE_TIMEOUT_MS }

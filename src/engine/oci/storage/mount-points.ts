@@ -5,6 +5,7 @@
 
 import type { MachineSpec } from '../../engine.ts'
 import { EngineError } from '../../errors.ts'
+import { traitsOf } from '../runtime/traits.ts'
 import { inTheWay } from './in-the-way.ts'
 import { makeInTree, pathInTree } from './unit-tree.ts'
 
@@ -24,8 +25,10 @@ const kernelTrees = ['/proc', '/sys', '/dev']
 
 export async function prepareMountPoints(
   rootfs: string,
-  { isolation, volume }: Pick<MachineSpec, 'isolation' | 'volume'>,
+  spec: Pick<MachineSpec, 'isolation' | 'volume'>,
 ): Promise<MountPoints> {
+  const { volume } = spec
+  const { replacesTmp } = traitsOf(spec)
   for (const tree of kernelTrees) {
     if ((await lookUp(rootfs, tree)) !== tree) throw leadsAway(tree)
   }
@@ -35,7 +38,7 @@ export async function prepareMountPoints(
   if (volume && mount !== null && (isReserved(mount) || lieTogether(mount, helper))) {
     throw leadsAway(volume.mount)
   }
-  const tmp = isolation === 'gvisor' && mount !== '/tmp' ? await findTmp(rootfs) : null
+  const tmp = replacesTmp && mount !== '/tmp' ? await findTmp(rootfs) : null
   return { helper, volume: mount, tmp }
 }
 

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { randomBytes } from 'node:crypto'
 import type { MachineSpec, RunSpec } from '../../engine.ts'
 import { allSettled } from '../../../lib/concurrency/all-settled.ts'
-import { getRuntime, newMachine, type EngineContext } from '../context.ts'
+import { getDriver, newMachine, type EngineContext } from '../context.ts'
 import { closeUnused, makeStandby } from '../exec/make-standby.ts'
 import type { Standby } from '../exec/standby-state.ts'
 import type { StoredImage } from '../images/store.ts'
@@ -19,7 +19,7 @@ import { beginMachine, newRecord } from '../lifecycle/record.ts'
 import { removeMachineState } from '../lifecycle/stop.ts'
 import type { Attachment } from '../network/network.ts'
 import type { RunPaths } from '../paths.ts'
-import { startContainer } from '../runtime/runtime.ts'
+import { traitsOf } from '../runtime/traits.ts'
 import { createDisk, fillVolume } from '../storage/disks.ts'
 import { writeEtc } from '../storage/etc.ts'
 import { HELPER_DIR } from '../storage/mount-points.ts'
@@ -44,7 +44,7 @@ const nobodysRun: RunSpec = {
 
 /** Of the very files that a machine is made of. */
 export function identityOf(host: EngineContext, { isolation }: MachineSpec, imageRoot: string): string {
-  const { binary } = getRuntime(host, isolation)
+  const { binary } = getDriver(host, isolation)
   const [root, program] = [imageRoot, binary].map((path) => statSync(path, { throwIfNoEntry: false }))
   return [root?.dev, root?.ino, program?.dev, program?.ino, program?.mtimeMs, program?.size].join(' ')
 }
@@ -79,7 +79,7 @@ type Making = {
 
 async function make(host: EngineContext, { spec, paths, image, ends, signal }: Making): Promise<Ready> {
   const record = { spec, forkGeneration: 0 }
-  const runtime = getRuntime(host, spec.isolation)
+  const driver = getDriver(host, spec.isolation)
   const identity = identityOf(host, spec, image.rootfs)
   const attachment = await makeLasting(host, { spec, paths, image })
   const { namespacePath: networkNamespace, address } = attachment
@@ -105,14 +105,15 @@ async function make(host: EngineContext, { spec, paths, image, ends, signal }: M
     restored: null,
     onRoot: (rootfs) => (root = hold(rootfs, O_RDONLY | O_DIRECTORY)),
   })
-  const go = await startContainer(runtime, paths, signal)
+  const go = await driver.start(paths, signal)
   if (go.kind === 'failed') throw new Error(`a machine could not be made ahead: ${go.reason.slice(-300)}`)
   const orders = hold(paths.orders, O_WRONLY | O_NONBLOCK)
   closeSync(both)
   ends.delete(both)
   await unlink(paths.orders)
-  const naming =
-    spec.isolation === 'gvisor' ? await prepareNaming(host, paths.container, config.process) : null
+  const naming = traitsOf(spec).sharesKernel
+    ? null
+    : await prepareNaming(driver, paths.container, config.process)
   const standby = await standbyOf(host, spec, attachment)
   if (!(await freezeGroup(host.cgroups, paths.container))) {
     if (naming) closeNaming(naming)
@@ -143,7 +144,7 @@ async function standbyOf(
   spec: MachineSpec,
   { address }: Attachment,
 ): Promise<Standby | null> {
-  if (!getRuntime(host, spec.isolation).execDetaches) return null
+  if (!getDriver(host, spec.isolation).execDetaches) return null
   const machine = newMachine({ ...newRecord(spec, address), generation: FIRST_GENERATION }, null)
   return await makeStandby(host, machine, 'user').catch(() => null)
 }

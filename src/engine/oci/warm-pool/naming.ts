@@ -4,11 +4,12 @@
 
 import { closeSync, openSync, writeSync } from 'node:fs'
 import { completesWithin } from '../../../lib/concurrency/completes-within.ts'
-import { getRuntime, type EngineContext } from '../context.ts'
+import type { EngineContext } from '../context.ts'
 import { connectControl, executeNamingOver, runsProbed, waitOver } from '../exec/control.ts'
 import { closeFd, createPipe } from '../kernel/syscalls.ts'
 import type { RunPaths } from '../paths.ts'
 import { execProcess, type Process } from '../runtime/bundle.ts'
+import type { Driver } from '../runtime/driver.ts'
 import { HELPER_DIR } from '../storage/mount-points.ts'
 import { executable } from './executable.ts'
 import type { Naming } from './types.ts'
@@ -41,11 +42,11 @@ export function namingProgram(): Buffer {
 
 /** Starts the process in a sandbox of gVisor, before it is frozen. `main`: the first process of the machine. */
 export async function prepareNaming(
-  host: EngineContext,
+  driver: Driver,
   container: RunPaths['container'],
   main: Process,
 ): Promise<Naming> {
-  const { root, commands } = getRuntime(host, 'gvisor')
+  const { root, commands } = driver
   const control = await connectControl(root, container)
   const [{ readEnd, writeEnd: input }, nothing] = [createPipe(), openSync('/dev/null', 'r+')]
   try {

@@ -4,9 +4,10 @@
 import { existsSync } from 'node:fs'
 import { MINUTE, SECOND } from '../../../lib/clock.ts'
 import type { MachineSpec } from '../../engine.ts'
-import { getRuntime, type EngineContext } from '../context.ts'
+import { getDriver, type EngineContext } from '../context.ts'
 import { availableMemoryMb } from '../kernel/capacity.ts'
 import { isMonitorAlive } from '../runtime/monitor.ts'
+import { traitsOf } from '../runtime/traits.ts'
 import { checkReserve } from '../storage/pool.ts'
 import { type Burst, readyFor, withCreate } from './bursts.ts'
 import { identityOf, makeReady, removeReady } from './make.ts'
@@ -187,9 +188,9 @@ function keyOf({ networkGroup, imageDigest, isolation, size, volume }: MachineSp
   return JSON.stringify([networkGroup, imageDigest, isolation, cpus, memoryMb, pids, diskGb, ofVolume])
 }
 
-function canBeReady(host: EngineContext, { isolation }: MachineSpec): boolean {
+function canBeReady(host: EngineContext, spec: MachineSpec): boolean {
   // A sandbox gets its hostname by a command of ours, and a command by the runtime's exec takes as long as it saves.
-  return isolation === 'runc' || getRuntime(host, isolation).commands.program !== null
+  return traitsOf(spec).sharesKernel || getDriver(host, spec.isolation).commands.program !== null
 }
 
 /** It lives, and what it was made of is still there: the image was not removed or fetched again, the runtime not replaced. */

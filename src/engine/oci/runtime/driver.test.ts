@@ -1,12 +1,14 @@
-// The full command line of each runtime, because a missing flag would weaken every machine without any other symptom.
+// The full command line of each class's program, because a missing flag would weaken every machine without any other symptom.
 
 import { expect, it } from 'vitest'
-import { execArgs, runcRuntime, runscRuntime, runtimeDefaults } from './runtime.ts'
+import { driverDefaults } from './driver.ts'
+import { gvisorDriver } from './gvisor.ts'
+import { runcDriver } from './runc.ts'
 
 const files = { processFile: '/process', pidFile: '/pid' }
 
 it('runsc runs with its complete list of hardening flags', () => {
-  const runtime = runscRuntime('/root', '1', runtimeDefaults)
+  const driver = gvisorDriver('/root', '1', driverDefaults)
   const globalArgs = [
     '--root',
     '/root',
@@ -21,11 +23,11 @@ it('runsc runs with its complete list of hardening flags', () => {
     '--file-access-mounts=exclusive',
     '--cpu-num-from-quota=true',
   ]
-  expect(runtime.globalArgs).toEqual(globalArgs)
+  expect(driver.globalArgs).toEqual(globalArgs)
   const exec = ['exec', '--process', '/process', '--pid-file', '/pid']
   const stderr = ['--pass-fd', '3:2']
-  expect(execArgs(runtime, 'unit_1-1', files)).toEqual([...globalArgs, ...exec, 'unit_1-1'])
-  expect(execArgs(runtime, 'unit_1-1', files, { stderrFd: 3 })).toEqual([
+  expect(driver.execArgs('unit_1-1', files)).toEqual([...globalArgs, ...exec, 'unit_1-1'])
+  expect(driver.execArgs('unit_1-1', files, { stderrFd: 3 })).toEqual([
     ...globalArgs,
     ...exec,
     ...stderr,
@@ -34,11 +36,11 @@ it('runsc runs with its complete list of hardening flags', () => {
 })
 
 it('runc runs with its state directory and the cgroup of a command', () => {
-  const runtime = runcRuntime('/root', '1', runtimeDefaults)
-  expect(runtime.globalArgs).toEqual(['--root', '/root'])
+  const driver = runcDriver('/root', '1', driverDefaults)
+  expect(driver.globalArgs).toEqual(['--root', '/root'])
   const exec = ['exec', '--detach', '--process', '/process', '--pid-file', '/pid']
-  expect(execArgs(runtime, 'unit_1-1', files, { cgroupChild: 'exec-1' })).toEqual([
-    ...runtime.globalArgs,
+  expect(driver.execArgs('unit_1-1', files, { cgroupChild: 'exec-1' })).toEqual([
+    ...driver.globalArgs,
     '--log',
     '/dev/null',
     ...exec,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { withHostName } from './restore.ts'
+import { withHostName } from './criu-memory.ts'
 
 /** As CRIU 4.2.1 wrote it: two magic numbers, the length, then the name and the domain. */
 const saved = Buffer.from('19435654033247540e0000000a04756e69741206286e6f6e6529', 'hex')

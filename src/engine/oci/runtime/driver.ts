@@ -1,0 +1,120 @@
+// What the engine needs of an isolation class: how one of its programs is probed, starts, runs commands, keeps memory, and is
+// forgotten. Each class has a driver (runc.ts, gvisor.ts). Nothing else asks for a class by its name: what differs is said
+// here, or, where no program is needed to know it, in traits.ts.
+//
+// Freezing, thawing, killing and the report of an end are the same for all: the kernel's groups, and conmon (monitor.ts).
+
+import type { RunResult } from '../../../lib/process.ts'
+import type { IsolationClass } from '../../engine.ts'
+import type { Program } from '../exec/control.ts'
+import type { RunPaths } from '../paths.ts'
+
+export type Limits = { timeoutMs: number; signal: AbortSignal }
+export type Started = { kind: 'started' } | { kind: 'failed'; reason: string }
+
+export type Driver = {
+  class: IsolationClass
+  version: string
+  binary: string
+  /** The program that creates and starts containers: it may be a wrapper of `binary`. */
+  launcher: string
+  /** The directory of its container state. */
+  root: string
+  globalArgs: string[]
+  /** It passes our pipes on and exits; otherwise it stays until the command ends. */
+  execDetaches: boolean
+  /** What its machines write at once to a pipe of the host may be cut short: output goes through the relay (relay.c). */
+  cutsWrites: boolean
+  /** How its sandboxes are asked for commands, if not by the program alone. */
+  commands: CommandWays
+  /** The timeout of a call: far longer than one takes on a busy host. */
+  deadlineMs: number
+  /**
+   * How much of a machine's log conmon writes before it starts a new file: this limits a log while no engine rotates
+   * it (decision 0068).
+   */
+  logFileBytes: number
+  /** Null: no probe has shown that it can keep the memory of its machines. */
+  memory: Memory | null
+  /** Starts a created container. Repeating it succeeds. */
+  start(run: Pick<RunPaths, 'container' | 'pid'>, signal: AbortSignal): Promise<Started>
+  /** Sends SIGTERM to the first process of a container. */
+  terminate(container: string, signal: AbortSignal): Promise<RunResult>
+  /** Returns the arguments of an exec whose process is described in a file; the pid file appears once it runs. */
+  execArgs(container: string, files: ExecFiles, options?: ExecOptions): string[]
+  /**
+   * Returns the arguments of an exec in a terminal, whose master comes over a unix socket. The process of the pid file is
+   * then an orphan, and ends as the command does.
+   */
+  terminalArgs(
+    container: string,
+    files: ExecFiles & { consoleSocket: string },
+    cgroupChild: string | null,
+  ): string[]
+}
+
+/** How a class saves the memory of its machines, and restores it in a new run of them or of a copy. */
+export type Memory = {
+  /** With what it is saved: nothing else can restore it. */
+  madeWith: string
+  /** What the configuration of each run must say for it. */
+  inConfig(config: object): object
+  /** Writes the memory of a container that stands to a directory. It goes on standing. */
+  save(container: string, directory: string, limits: Limits): Promise<void>
+  /** What conmon needs to restore it in a network namespace, under a host name. */
+  prepare(directory: string, hostname: string, networkNamespace: string): Promise<Restored>
+  /** Whether a command ends well in a container that was just restored. */
+  answers(container: string, command: string[], signal: AbortSignal): Promise<boolean>
+  /** What it has written about a restore that failed, below the directory of the run; empty without anything. */
+  complaint(directory: string): Promise<string>
+}
+
+/** The checkpoint to restore instead of creating a container. `searchPath`: the PATH with what restores it. */
+export type Restored = { directory: string; searchPath: string }
+
+export type ExecFiles = { processFile: string; pidFile: string }
+
+/**
+ * `stderrFd`: the program's descriptor that gVisor gives the command as its stderr, so that its own stderr has only its own
+ * messages. runc prints nothing once the command could start; warnings before that would look like the command's.
+ * `extraFd`: the program's descriptor that the command gets as its fourth one; for runc it must be the fourth.
+ */
+export type ExecOptions = { cgroupChild?: string | null; stderrFd?: number | null; extraFd?: number | null }
+
+/**
+ * `program`: what a sandbox must run to be asked directly, as a probe has shown (exec/control-probe.ts); null: none is.
+ * `otherwise`: whether the program's own exec is used where that is not so.
+ */
+export type CommandWays = { program: Program | null; otherwise: boolean }
+
+export const byProgram: CommandWays = { program: null, otherwise: true }
+
+export type DriverOptions = {
+  runc: string
+  runsc: string
+  deadlineMs: number
+  logFileBytes: number
+  /** Programs to try; the first that works is used. Default: those of criu.ts. */
+  criu?: string[]
+  /** How commands get into gVisor: `direct` and `runsc` leave no choice. Default: `auto`, as the probe decides. */
+  gvisorCommands?: GvisorCommands
+}
+
+export const gvisorCommands = ['auto', 'direct', 'runsc'] as const
+export type GvisorCommands = (typeof gvisorCommands)[number]
+
+/** Where Debian installs them. */
+export const driverDefaults: DriverOptions = {
+  runc: '/usr/sbin/runc',
+  runsc: '/usr/bin/runsc',
+  deadlineMs: 30_000,
+  logFileBytes: 128 * 1024 * 1024,
+}
+
+export function driverOptions(config: {
+  criu: string | null
+  gvisorCommands: GvisorCommands
+}): DriverOptions {
+  const { criu, gvisorCommands } = config
+  return { ...driverDefaults, gvisorCommands, ...(criu === null ? {} : { criu: [criu] }) }
+}
