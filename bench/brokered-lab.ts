@@ -18,7 +18,7 @@ import { parseAllowed } from '../src/lib/egress/rules.ts'
 import { attack, BENCH_MACHINES } from './egress-beside.ts'
 import { testDoor } from '../test/support/egress-door.ts'
 
-const HOST = '127.0.0.2'
+const HOST = process.env['BENCH_HOST'] ?? '127.0.0.2'
 const TEAM = 7
 
 if (process.argv[2] === 'host') await serveHost()

@@ -34,7 +34,7 @@ function openThread() {
     }
     for (let each = 0; each < loops; each += 1) void run()
   }
-  return { shares, done, begin, pass, loop }
+  return { shares, done, begin, pass, loop, sleeping: () => wakes.length }
 }
 
 describe('a team', () => {
@@ -44,13 +44,26 @@ describe('a team', () => {
     loop('loud', 'loud', 128)
     await pass(400)
     const before = done['loud'] ?? 0
-    for (let each = 0; each < 25; each += 1) {
-      expect(shares.turn({ team: 'quiet', machine: 'quiet' }, 1)).toBeNull()
-      await pass(20)
-    }
+    await pass(500)
+    expect(shares.turn({ team: 'quiet', machine: 'quiet' }, 1)).toBeNull()
     const share = ((done['loud'] ?? 0) - before) / 500
     expect(share).toBeGreaterThan(0.4)
     expect(share).toBeLessThan(0.6)
+  })
+
+  test('that has more to do than its share has a quarter of the thread while another one asks', async () => {
+    const { shares, done, pass, loop } = openThread()
+    expect(shares.turn({ team: 'quiet', machine: 'quiet' }, 1)).toBeNull()
+    loop('loud', 'loud', 128)
+    await pass(400)
+    const before = done['loud'] ?? 0
+    for (let each = 0; each < 100; each += 1) {
+      expect(shares.turn({ team: 'quiet', machine: 'quiet' }, 1)).toBeNull()
+      await pass(5)
+    }
+    const share = ((done['loud'] ?? 0) - before) / 500
+    expect(share).toBeGreaterThan(0.2)
+    expect(share).toBeLessThan(0.3)
   })
 
   test('that works alone has nearly all of the thread', async () => {
@@ -73,6 +86,14 @@ describe('a team', () => {
     expect((done['one'] ?? 0) / ofOther).toBeLessThan(1.25)
     // Its units take turns.
     expect(Math.min(...others) / Math.max(...others)).toBeGreaterThan(0.8)
+  })
+
+  test('costs one timer while it waits, however many of its connections do', async () => {
+    const { shares, pass, loop, sleeping } = openThread()
+    expect(shares.turn({ team: 'quiet', machine: 'quiet' }, 1)).toBeNull()
+    loop('loud', 'loud', 128)
+    await pass(400)
+    expect(sleeping()).toBe(1)
   })
 
   test('loses no turn to clients that went away', async () => {

@@ -8,8 +8,8 @@ import type { Clock } from '../lib/clock.ts'
 /** For bytes that a connection brings. Null: they go on at once; else it resolves when they may. */
 export type Turn = (bytes: number) => Promise<void> | null
 
-/** In units: a request on a connection that is open is one. */
-export const work = { connection: 8, name: 2, request: 1 } as const
+/** In units of 0.2 ms, as they were measured: what is priced below its cost exceeds its team's share when much of it comes. */
+export const work = { connection: 8, name: 3, request: 2 } as const
 export const BYTES_A_UNIT = 128 * 1024
 
 export type Client = { destroyed: boolean }
@@ -23,6 +23,10 @@ export type Shares = {
 /** Of the thread's time: so that what comes finds it idle as often as not, and waits for one short step at the most. */
 const BESIDE_OTHERS = 0.5
 const ALONE = 0.9
+/** For those that wait, while another team asks: each of its connections passes the thread seven times and more. */
+const BESIDE_ASKING = 0.25
+/** It counts as asking for so long. */
+const ASKING_FOR_MS = 50
 /** A team counts for so long after its last work: those that ask now and then must find the thread free as well. */
 const ACTIVE_FOR_MS = 10_000
 /** What a team may do at once that has done nothing lately. */
@@ -39,6 +43,7 @@ const NEWEST = 0.2
 const UNIT_MS = { first: 0.4, least: 0.05, most: 1 } as const
 
 type Waiting = { units: number; client: Client | undefined; go: () => void }
+type Asked = { team: Team | null; atMs: number }
 type Team = {
   /** In milliseconds of the thread. Below zero: it has had more than its share. */
   credit: number
@@ -56,6 +61,9 @@ export function createShares(clock: Pick<Clock, 'monotonicMs' | 'sleep'>, busyMs
   const thatWait = new Set<Team>()
   const unitMs = measureUnits(busyMs)
   let lookedAtMs = clock.monotonicMs()
+  /** The team whose work last began without waiting, and the last other one. */
+  let asked: Asked = { team: null, atMs: -Infinity }
+  let askedBefore = asked
 
   const teamOf = (id: string, nowMs: number): Team => {
     const team = teams.get(id) ?? {
@@ -75,10 +83,16 @@ export function createShares(clock: Pick<Clock, 'monotonicMs' | 'sleep'>, busyMs
     for (const [id, team] of teams)
       if (!thatWait.has(team) && nowMs - team.activeAtMs > ACTIVE_FOR_MS) teams.delete(id)
   }
+  const anotherAsks = (team: Team, nowMs: number) => {
+    const another = asked.team === team ? askedBefore : asked
+    return another.team !== null && !thatWait.has(another.team) && nowMs - another.atMs < ASKING_FOR_MS
+  }
   const credit = (team: Team, nowMs: number) => {
-    const others = thatWait.size - (thatWait.has(team) ? 1 : 0)
-    const share = teams.size > 1 ? BESIDE_OTHERS / Math.max(1, others) : ALONE
-    const most = thatWait.has(team) ? WAITING_BURST_MS : BURST_MS
+    const isWaiting = thatWait.has(team)
+    const others = thatWait.size - (isWaiting ? 1 : 0)
+    const beside = isWaiting && anotherAsks(team, nowMs) ? BESIDE_ASKING : BESIDE_OTHERS
+    const share = teams.size > 1 ? beside / Math.max(1, others) : ALONE
+    const most = isWaiting ? WAITING_BURST_MS : BURST_MS
     team.credit = Math.min(most, team.credit + share * (nowMs - team.creditedAtMs))
     team.used *= 2 ** ((team.creditedAtMs - nowMs) / HALF_AFTER_MS)
     team.creditedAtMs = nowMs
@@ -115,14 +129,17 @@ export function createShares(clock: Pick<Clock, 'monotonicMs' | 'sleep'>, busyMs
       credit(team, nowMs)
       if (!thatWait.has(team) && (team.credit > 0 || goesBefore(team))) {
         charge(team, units, nowMs)
+        if (asked.team !== team) askedBefore = asked
+        asked = { team, atMs: nowMs }
         return null
       }
       const { promise, resolve } = Promise.withResolvers<void>()
       const own = team.waiting.get(machine) ?? []
       team.waiting.set(machine, own)
       own.push({ units, client, go: resolve })
+      const isFirst = thatWait.size === 0
       thatWait.add(team)
-      if (thatWait.size === 1) void pump()
+      if (isFirst) void pump()
       return promise
     },
   }
