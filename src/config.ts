@@ -112,6 +112,10 @@ export type Config = {
   isolation: 'auto' | 'gvisor' | 'runc'
   /** How commands get into units of class gvisor. */
   gvisorCommands: 'auto' | 'direct' | 'runsc'
+  /** The runsc to try before those of the machine. */
+  runsc: string | null
+  /** With what a current runsc is built where the machine has only its system's; null: none is built. */
+  runscBuild: Record<string, string> | null
   /** The CRIU program to use instead of those that are tried. */
   criu: string | null
   databaseUrl: string | null
@@ -157,6 +161,17 @@ export type Config = {
 }
 
 /** Reads the settings; throws a sentence that names the variable if one is invalid. */
+/** The operator's settings that a build of Go programs heeds: proxies, their certificates, and Go's own. */
+export function loadBuildSettings(env: Env = process.env): Record<string, string> {
+  const heeded =
+    /^(HOME|GOPROXY|GOSUMDB|GONOSUMDB|GOINSECURE|GOPRIVATE|GOENV|SSL_CERT_.*|NODE_EXTRA_CA_CERTS|.*_proxy|.*_PROXY)$/
+  return Object.fromEntries(
+    Object.entries(env).flatMap(([name, value]) =>
+      value !== undefined && heeded.test(name) ? [[name, value]] : [],
+    ),
+  )
+}
+
 export function loadConfig(env: Env = process.env): Config {
   const dataDir = resolve(env['BERTH_DATA_DIR'] ?? '/var/lib/berth')
   const apiAddress = address(env, 'BERTH_API_ADDRESS', '127.0.0.1:7070')
@@ -209,6 +224,8 @@ export function loadConfig(env: Env = process.env): Config {
     apiHosts: hostNames(env, 'BERTH_API_HOSTS'),
     isolation: oneOf(env, 'BERTH_ISOLATION', ['auto', 'gvisor', 'runc']),
     gvisorCommands: oneOf(env, 'BERTH_GVISOR_COMMANDS', ['auto', 'direct', 'runsc']),
+    runsc: env['BERTH_RUNSC'] === undefined ? null : resolve(env['BERTH_RUNSC']),
+    runscBuild: oneOf(env, 'BERTH_RUNSC_BUILD', ['on', 'off']) === 'on' ? loadBuildSettings(env) : null,
     criu: env['BERTH_CRIU'] === undefined ? null : resolve(env['BERTH_CRIU']),
     databaseUrl: env['DATABASE_URL'] ?? null,
     sleepDefault: sleepWindow(env, 'BERTH_SLEEP_DEFAULT', '30m'),

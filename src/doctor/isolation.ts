@@ -24,7 +24,12 @@ async function probeFinding(config: Config, read: (probe: Probe) => Finding): Pr
     for (const path of [paths.helper, paths.runs, paths.exits]) await mkdir(path, { recursive: true })
     await copyFile('/bin/busybox', join(paths.helper, 'busybox'))
     try {
-      return read(await probeClasses(paths, scratchId(), config.isolation, driverOptions(config)))
+      return read(
+        await probeClasses(paths, scratchId(), config.isolation, {
+          ...driverOptions(config),
+          keepsPrograms: false,
+        }),
+      )
     } catch (error) {
       return fail(error instanceof Error ? error.message : String(error), 'Run "npm run setup".')
     }

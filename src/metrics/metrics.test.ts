@@ -193,7 +193,13 @@ describe('the metrics address', () => {
         database: true,
         engine: true,
         heartbeat: true,
-        hosts: [{ name: 'first', answers: true }],
+        hosts: [
+          {
+            name: 'first',
+            answers: true,
+            classes: { gvisor: expect.any(String) as string, runc: expect.any(String) as string },
+          },
+        ],
       },
     ])
   })

@@ -4,7 +4,7 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import type { App } from '../app.ts'
 import { unitStates } from '../contract/states.ts'
-import { isolationClasses, type ReadyMachinesStatus } from '../engine/engine.ts'
+import { type Capabilities, isolationClasses, type ReadyMachinesStatus } from '../engine/engine.ts'
 import type { FleetHost } from '../engine/fleet.ts'
 import { SECOND } from '../lib/clock.ts'
 import type { Observer } from '../lib/observer.ts'
@@ -114,6 +114,8 @@ type HostLook = {
   facts: Pick<FleetHost, 'capacity' | 'clockOffsetMs' | 'certificatesEnd'>
   /** Whether its gateway is connected; null for the server's own host, and where gateways of others have no address. */
   gateway: boolean | null
+  /** Of each isolation class, what runs its units, or why none can; null if the host has never said it. */
+  classes: Record<string, string> | null
   /** Null where there is one host, whose units are all. */
   units: number | null
 }
@@ -123,8 +125,12 @@ type Look = { gauges: Gauges | null; hosts: HostLook[] }
 const nothingKnown: Look = { gauges: null, hosts: [] }
 
 /** Reads the database and the engines, the server's own first; any of them may be unavailable. */
-async function lookAt({ config, db, fleet, clock, connectedGateways }: App): Promise<Look> {
+async function lookAt(app: App): Promise<Look> {
+  const { config, db, fleet, clock, connectedGateways } = app
   const [local, ...others] = fleet.hosts()
+  // What runs units may be another program than at the start (engine/oci/runtime/build-for-new-runs.ts).
+  const said = (await local?.engine.capabilities().catch(() => null)) ?? null
+  if (local && said) app.capabilities.set(local.id, said)
   const [gauges, capacity, units] = await Promise.all([
     readGauges(db, clock.now()).catch(() => null),
     local?.engine.capacity().catch(() => null) ?? null,
@@ -138,11 +144,16 @@ async function lookAt({ config, db, fleet, clock, connectedGateways }: App): Pro
     ready: host.capacity?.readyMachines ?? null,
     facts: host,
     gateway: host.id === local?.id || !config.hostsAddress ? null : connectedGateways.has(host.id),
+    classes: classesOf(app.capabilities.get(host.id)),
     units: units === null ? null : (units.get(host.id) ?? 0),
   })
   // Others are asked every two seconds anyway (domain/units/lifecycle/watch-hosts.ts), and one that hangs holds up nothing here.
   const own = local ? [{ ...lookAtHost({ ...local, capacity }), answers: capacity !== null }] : []
   return { gauges, hosts: [...own, ...others.map(lookAtHost)] }
+}
+
+function classesOf(known: Capabilities | undefined): HostLook['classes'] {
+  return known ? Object.fromEntries(known.classes.map(({ class: name, detail }) => [name, detail])) : null
 }
 
 function stateOf({ isLost, awaySince, isDraining }: FleetHost): HostLook['state'] {
@@ -260,10 +271,11 @@ function healthOf({ gauges, hosts }: Look, now: Date): { isWell: boolean; parts:
   const beats = at !== null && now.getTime() - at.getTime() < FRESH_MS
   const parts = { database: gauges !== null, engine: hosts[0]?.answers ?? false, heartbeat: beats }
   const members = hosts.filter(({ state }) => state !== 'lost')
-  const named = members.map(({ name, answers, awaySince, gateway, units }) => ({
+  const named = members.map(({ name, answers, awaySince, gateway, units, classes }) => ({
     name,
     answers,
     ...(gateway === null ? {} : { gateway }),
+    ...(classes === null ? {} : { classes }),
     ...(awaySince ? { awaySince, unitsThatCannotBeUsed: units } : {}),
   }))
   return { isWell: Object.values(parts).every(Boolean), parts: { ...parts, hosts: named } }

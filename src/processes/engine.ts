@@ -71,6 +71,7 @@ export const engineProcess: ProcessMain = async ({
     log,
     clock: systemClock,
     runtimes: driverOptions(config),
+    runscBuild: config.runscBuild,
     readyMachines: { perKind: config.readyMachines, memoryReserveMb: config.memoryReserveMb },
     failpoints: config.failpoints ? fileFailpoints(join(stateDir, 'failpoints')) : noFailpoints,
   })

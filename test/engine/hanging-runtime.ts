@@ -4,6 +4,7 @@
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { processesOf } from '../support/host-state.ts'
+import { runscCandidates } from '../../src/engine/oci/runtime/runsc-candidates.ts'
 import { type DriverOptions, driverDefaults } from '../../src/engine/oci/runtime/driver.ts'
 
 export type RuntimeVerb = 'create' | 'start' | 'kill' | 'exec'
@@ -25,7 +26,7 @@ export async function makeHangingRuntimes(deadlineMs: number): Promise<HangingRu
   await mkdir(wishes)
   const script = async (name: 'runc' | 'runsc') => {
     const path = join(directory, name)
-    await writeFile(path, scriptAround(driverDefaults[name], wishes), { mode: 0o755 })
+    await writeFile(path, scriptAround(await programOf(name), { path, wishes }), { mode: 0o755 })
     return path
   }
   const [runc, runsc] = [await script('runc'), await script('runsc')]
@@ -43,15 +44,21 @@ export async function makeHangingRuntimes(deadlineMs: number): Promise<HangingRu
   }
 }
 
-function scriptAround(real: string, wishes: string): string {
+/** `path`: by which what hangs is found, wherever the engine keeps the script. */
+function scriptAround(real: string, { path, wishes }: { path: string; wishes: string }): string {
   return `#!/bin/sh
 trap '' TERM
 for verb in "$@"; do
   for name in "$@"; do
-    if [ -e "${wishes}/$verb \${name%-*}" ]; then tail -f "$0" >&2 & tail -f "$0" >&2; fi
+    if [ -e "${wishes}/$verb \${name%-*}" ]; then tail -f "${path}" >&2 & tail -f "${path}" >&2; fi
   done
 done
 trap - TERM
 exec ${real} "$@"
 `
+}
+
+async function programOf(name: 'runc' | 'runsc'): Promise<string> {
+  if (name === 'runc') return driverDefaults.runc
+  return (await runscCandidates(driverDefaults))[0]?.path ?? '/usr/bin/runsc'
 }

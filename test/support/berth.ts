@@ -214,6 +214,8 @@ export function baseEnvironment(dataDir: string, settings: Settings = {}): Recor
     // Other runs use them too.
     BERTH_IMAGE_UPDATES: 'never',
     BERTH_IMAGE_KEEP: 'never',
+    // The tests' set-up has built it, if it can be.
+    BERTH_RUNSC_BUILD: 'off',
     BERTH_POOL_GB: '16',
     BERTH_POOL_SPACE: 'sparse',
     BERTH_RESERVE_GB: '1',

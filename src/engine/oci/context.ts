@@ -4,7 +4,7 @@ import type { EventEmitter } from 'node:events'
 import type { Clock } from '../../lib/clock.ts'
 import type { KeyedLock } from '../../lib/concurrency/keyed-lock.ts'
 import type { Log } from '../../lib/log.ts'
-import type { IsolationClass, MachineRef, MachineStatus } from '../engine.ts'
+import type { Capabilities, IsolationClass, MachineRef, MachineStatus } from '../engine.ts'
 import { EngineError } from '../errors.ts'
 import type { Launching } from './exec/launching.ts'
 import type { Forkers, Standbys } from './exec/standby-state.ts'
@@ -17,7 +17,7 @@ import type { Paths, RunPaths } from './paths.ts'
 import type { MachineRecord } from './lifecycle/record.ts'
 import type { Held } from './processes/held-process.ts'
 import type { Pace } from './processes/pace.ts'
-import type { Driver } from './runtime/driver.ts'
+import type { Driver, DriverOptions } from './runtime/driver.ts'
 import type { Seccomp } from './kernel/seccomp.ts'
 import type { Ready, ReadyMachines } from './warm-pool/types.ts'
 
@@ -67,7 +67,14 @@ export type EngineContext = {
   cgroups: Cgroups
   network: Network
   images: Images
+  /** Of new runs. */
   drivers: Map<IsolationClass, Driver>
+  /** Of programs that runs were started with, by the name that their records have. */
+  programs: Map<string, Driver>
+  driverOptions: DriverOptions
+  capabilities: Capabilities
+  /** The class that the operator wants by default. */
+  isolation: 'auto' | IsolationClass
   seccomp: Seccomp
   ioDevice: { major: number; minor: number } | null
   /** The directory of the kernel's accounts of the pool. Null if it is unknown. */
@@ -93,6 +100,9 @@ export type EngineContext = {
   /** Emits `ended` with a MachineStatus for every run that ends. */
   events: EventEmitter<{ ended: [MachineStatus] }>
 }
+
+/** In the place of the name of a program: of runs that an engine began which did not write it down. */
+export const LEGACY_PROGRAM = 'legacy'
 
 export function newMachine(record: MachineRecord, attachment: Attachment | null): Machine {
   const { promise, resolve } = Promise.withResolvers<void>()
@@ -144,9 +154,10 @@ export function getDriver(host: EngineContext, isolation: IsolationClass): Drive
   return driver
 }
 
-/** The driver of the machine's newest run. */
-export function driverOf(host: EngineContext, { record }: Machine): Driver {
-  return getDriver(host, record.spec.isolation)
+/** The driver of the machine's newest run, which keeps the program that it was started with. */
+export function driverOf(host: EngineContext, { record }: Pick<Machine, 'record'>): Driver {
+  const { program = LEGACY_PROGRAM, spec } = record
+  return (program === null ? undefined : host.programs.get(program)) ?? getDriver(host, spec.isolation)
 }
 
 export function statusOf(machine: Machine): MachineStatus {

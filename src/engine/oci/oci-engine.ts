@@ -50,10 +50,12 @@ import {
 import { startProcess } from './processes/start.ts'
 import { type PoolUsage, watchPool } from './storage/pool-watch.ts'
 import { closePool, openPool, poolBytes, poolDevice, poolState, refuseUnwritable } from './storage/pool.ts'
+import type { BuildSettings } from './runsc-build/go.ts'
+import { buildForNewRuns } from './runtime/build-for-new-runs.ts'
 import { probeClasses } from './runtime/probe.ts'
 import { readMetrics } from './lifecycle/metrics.ts'
 import { adoptMachines, recoverMachines } from './lifecycle/recover.ts'
-import type { DriverOptions } from './runtime/driver.ts'
+import { driverDefaults, type DriverOptions } from './runtime/driver.ts'
 import { loadSeccomp } from './kernel/seccomp.ts'
 import { raiseSharedCounters } from './kernel/shared-counters.ts'
 import { startMachine } from './lifecycle/start.ts'
@@ -101,6 +103,8 @@ export type OciOptions = {
   failpoints?: Failpoints
   /** Where the runtimes are, and the timeout of each call. */
   runtimes?: DriverOptions
+  /** With what a current gVisor is built where the machine has none. Default, and null: none is built. */
+  runscBuild?: BuildSettings | null
   /** Machines made ahead: how many of a kind, and the memory that must stay free. Default: none. */
   readyMachines?: ReadyOptions
 }
@@ -152,6 +156,10 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
     network,
     images,
     drivers,
+    programs: new Map(),
+    driverOptions: options.runtimes ?? driverDefaults,
+    capabilities,
+    isolation: options.isolation,
     seccomp: loadSeccomp(CAPABILITIES),
     ioDevice: await poolDevice(paths),
     poolState: await poolState(paths),
@@ -179,9 +187,10 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
   const pool = watchPool(host, options.poolSpace)
   const weights = watchTeamWeights(host)
   host.ready.begin()
+  const building = options.runscBuild ? buildForNewRuns(host, options.runscBuild, options.onProgress) : null
 
   return {
-    capabilities: async () => capabilities,
+    capabilities: async () => host.capabilities,
     capacity: async () => {
       refuseUnwritable(paths)
       return await readCapacity({ ...host, subnet: instance.subnet })
@@ -234,6 +243,7 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
     watchPulls: (onPulls, signal) => images.watchPulls(onPulls, signal),
     recover: (wanted) => recoverMachines(host, wanted),
     close: async () => {
+      await building?.stop()
       await removing.stop()
       await pool.close()
       await weights.close()

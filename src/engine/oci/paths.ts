@@ -34,6 +34,8 @@ export function createPaths(options: { dataDir: string; runDir: string }) {
     secretsOf: (id: string) => join(runDir, 'secrets', id),
     /** Says that the engine has set what it is named after (kernel/grace-periods.ts). */
     gracePeriods: join(runDir, 'grace-periods'),
+    /** Programs that runs were started with (runtime/kept-programs.ts). */
+    programs: join(dataDir, 'programs'),
     runtimeRoot: (name: string) => join(runDir, name),
 
     /** What a machine keeps for life. */

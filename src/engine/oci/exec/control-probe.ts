@@ -25,6 +25,7 @@ const SCRIPT = `
 read -r line
 echo "$(id -u) $(id -g) $(id -G)|$(pwd)|$PROBE|$(umask)|$line|$1"
 grep -E '^Cap(Prm|Eff|Bnd)' /proc/self/status
+! grep '^NoNewPrivs:.*0' /proc/self/status
 echo apart >&2
 exit 7`
 

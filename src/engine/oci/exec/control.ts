@@ -120,6 +120,8 @@ function executeArgs(container: string, { user, args, env, cwd, capabilities }: 
       BoundingCaps: capabilityMask(capabilities.bounding),
       AmbientCaps: 0,
     },
+    // Older ones do not know it, and never let a process gain any.
+    NoNewPrivileges: true,
     StdioIsPty: false,
     GuestFDs: [0, 1, 2],
     ContainerID: container,

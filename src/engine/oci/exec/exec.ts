@@ -247,7 +247,8 @@ async function reportNotStarted({ request, onOutput }: Call, complaint: string):
   // It was frozen between our check and the runtime's.
   if (/paused container/.test(complaint)) throw new EngineError('frozen', 'The machine is frozen.')
   const command = request.argv[0] ?? ''
-  const denied = /permission denied|exec format error|is a directory/i.test(complaint)
+  // gVisor takes an empty name for the directory.
+  const denied = command !== '' && /permission denied|exec format error|is a directory/i.test(complaint)
   const why = denied ? 'cannot be executed' : 'command not found'
   await onOutput({ stream: 'stderr', data: Buffer.from(`${command.slice(0, 200)}: ${why}\n`) })
   return { exitCode: denied ? NOT_EXECUTABLE : NOT_FOUND, timedOut: false }

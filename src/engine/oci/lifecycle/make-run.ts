@@ -4,7 +4,6 @@
 import { writeFileSync } from 'node:fs'
 import type { RunSpec } from '../../engine.ts'
 import type { EngineContext } from '../context.ts'
-import { getDriver } from '../context.ts'
 import type { StoredImage } from '../images/store.ts'
 import { socketBufferBytes } from '../kernel/capacity.ts'
 import { cgroupPath, limitSocketBuffers, placeInTeam } from '../kernel/cgroups.ts'
@@ -25,6 +24,7 @@ import type { MachineRecord } from './record.ts'
 
 export type NewRun = {
   record: Pick<MachineRecord, 'spec' | 'forkGeneration'>
+  driver: Driver
   run: RunSpec
   paths: RunPaths
   image: StoredImage
@@ -53,9 +53,8 @@ export function prepareGroup(host: EngineContext, { record, paths }: Pick<NewRun
 
 /** Mounts the root, has the container created in it, and removes the mount from the host again. */
 export async function makeRun(host: EngineContext, wanted: NewRun): Promise<MadeRun> {
-  const { record, run, paths, image, signal } = wanted
+  const { record, driver, run, paths, image, signal } = wanted
   const { spec } = record
-  const driver = getDriver(host, spec.isolation)
   const disk = host.paths.machine(spec.id)
   try {
     await host.effect('engine.start.root', async () => {

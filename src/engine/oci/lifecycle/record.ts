@@ -24,6 +24,8 @@ export type MachineRecord = {
   /** conmon, with its start time, so that a reused pid is not taken for it. */
   monitor: { pid: number; startTime: string } | null
   exit: Exit | null
+  /** The program of its newest run (`Driver`); absent in runs of earlier versions. */
+  program?: string | null
   /** The container of its first run, if that was made ahead (warm-pool). */
   madeAs?: string
   /** What it may reach. */

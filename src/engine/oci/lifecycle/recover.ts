@@ -24,6 +24,7 @@ import { readSecrets } from './secrets.ts'
 import { cleanUpMachine, cleanUpRun, retry } from './clean-up-run.ts'
 import { endStartup } from './startup.ts'
 import { listContainers } from '../runtime/by-program.ts'
+import { adoptPrograms } from '../runtime/adopt-programs.ts'
 import { joinShares } from '../storage/team-shares.ts'
 import { destroyMachine } from './stop.ts'
 import { isReadyName, nameFirstRun } from '../warm-pool/ready.ts'
@@ -43,6 +44,7 @@ export async function adoptMachines(host: EngineContext): Promise<void> {
   for (const id of damaged) host.damaged.add(id)
   if (damaged.length > 0)
     host.log.error({ damaged }, 'records of machines cannot be read: their disks are kept')
+  await adoptPrograms(host, records)
   await keepShares(host, records)
   await endAbandonedDumps(host)
   const network = await host.network.recover(

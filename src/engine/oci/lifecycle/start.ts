@@ -15,7 +15,7 @@ import type { OciConfig } from '../runtime/bundle.ts'
 import { prepareEtc } from '../storage/etc.ts'
 import { holdParts, letGoOfParts } from './deaths.ts'
 import { recordEndIfExited } from './exits.ts'
-import { driverOf, getMachine, type EngineContext, type Machine } from '../context.ts'
+import { driverOf, getDriver, getMachine, type EngineContext, type Machine } from '../context.ts'
 import type { StoredImage } from '../images/store.ts'
 import { currentLogFile } from '../logs/logs.ts'
 import { discardCheckpoint, consumeCheckpoint } from '../checkpoint/checkpoints.ts'
@@ -144,7 +144,8 @@ async function launch(host: EngineContext, launched: Launch): Promise<void> {
   if (existsSync(paths.dir)) await cleanUpRun(host, paths)
   // Before the record shows a first run, so that no crash leaves a machine without them.
   if (record.generation === 0) await host.effect('engine.start.etc', () => prepareEtc(host, launched))
-  begin(launched)
+  const driver = getDriver(host, spec.isolation)
+  begin(launched, driver)
 
   const prepared = machine.attachment
   machine.attachment = null
@@ -159,10 +160,10 @@ async function launch(host: EngineContext, launched: Launch): Promise<void> {
   if (run.egress !== null && run.egress.secrets.length > 0) await restricted
   await times.measure('room', () => host.ready.makeRoom(spec.size.memoryMb))
   prepareGroup(host, { record, paths })
-  const driver = driverOf(host, machine)
   const { signal } = machine.destroySignal
   const { config, monitor } = await makeRun(host, {
     record,
+    driver,
     run,
     paths,
     image,
@@ -202,7 +203,7 @@ async function launchReady(host: EngineContext, launched: Beginning): Promise<bo
   const keepRecord = async () => {
     // Before the record shows a first run, as in any start.
     await host.effect('engine.start.etc', () => writeOwnEtc(host, machine, ready, run))
-    begin(launched)
+    begin(launched, ready.driver)
     record.monitor = ready.monitor
     await host.effect('engine.start.record', () => saveRecord(host.paths, record))
   }
@@ -235,9 +236,9 @@ async function missed(host: EngineContext, machine: Machine): Promise<false> {
   return false
 }
 
-function begin({ machine, generation, run, memory }: Beginning): void {
+function begin({ machine, generation, run, memory }: Beginning, { program }: Driver): void {
   Object.assign(machine.record, { generation, state: 'starting', monitor: null, exit: null })
-  const how = { beginning: startFingerprintOf(run), resumed: memory !== null, egress: run.egress }
+  const how = { beginning: startFingerprintOf(run), resumed: memory !== null, egress: run.egress, program }
   Object.assign(machine.record, how)
 }
 

@@ -8,7 +8,7 @@ import { runcDriver } from './runc.ts'
 const files = { processFile: '/process', pidFile: '/pid' }
 
 it('runsc runs with its complete list of hardening flags', () => {
-  const driver = gvisorDriver('/root', '1', driverDefaults)
+  const driver = gvisorDriver('/root', '1', { program: 'p', path: '/runsc' }, driverDefaults)
   const globalArgs = [
     '--root',
     '/root',

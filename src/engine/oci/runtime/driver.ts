@@ -15,6 +15,8 @@ export type Started = { kind: 'started' } | { kind: 'failed'; reason: string }
 export type Driver = {
   class: IsolationClass
   version: string
+  /** Names its program among those that this engine keeps (kept-programs.ts); null where the class has one program. */
+  program: string | null
   binary: string
   /** The program that creates and starts containers: it may be a wrapper of `binary`. */
   launcher: string
@@ -91,9 +93,14 @@ export const byProgram: CommandWays = { program: null, otherwise: true }
 
 export type DriverOptions = {
   runc: string
-  runsc: string
+  /** Null: the first of those of the machine that passes its probe (runsc-candidates.ts). Otherwise this one alone. */
+  runsc: string | null
+  /** Tried before all others, where `runsc` is null. */
+  preferredRunsc?: string | null
   deadlineMs: number
   logFileBytes: number
+  /** Whether programs are kept for runs that outlive this process. Default: yes. */
+  keepsPrograms?: boolean
   /** Programs to try; the first that works is used. Default: those of criu.ts. */
   criu?: string[]
   /** How commands get into gVisor: `direct` and `runsc` leave no choice. Default: `auto`, as the probe decides. */
@@ -106,15 +113,21 @@ export type GvisorCommands = (typeof gvisorCommands)[number]
 /** Where Debian installs them. */
 export const driverDefaults: DriverOptions = {
   runc: '/usr/sbin/runc',
-  runsc: '/usr/bin/runsc',
+  runsc: null,
   deadlineMs: 30_000,
   logFileBytes: 128 * 1024 * 1024,
 }
 
 export function driverOptions(config: {
   criu: string | null
+  runsc: string | null
   gvisorCommands: GvisorCommands
 }): DriverOptions {
-  const { criu, gvisorCommands } = config
-  return { ...driverDefaults, gvisorCommands, ...(criu === null ? {} : { criu: [criu] }) }
+  const { criu, runsc, gvisorCommands } = config
+  return {
+    ...driverDefaults,
+    gvisorCommands,
+    preferredRunsc: runsc,
+    ...(criu === null ? {} : { criu: [criu] }),
+  }
 }

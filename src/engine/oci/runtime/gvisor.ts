@@ -1,7 +1,6 @@
 // The driver of class gvisor: a sandbox with a kernel of its own. The only file that knows how runsc is called.
 
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { rename, writeFile } from 'node:fs/promises'
 import { startByProgram, terminateByProgram } from './by-program.ts'
 import { byProgram, type Driver, type DriverOptions } from './driver.ts'
 
@@ -22,18 +21,31 @@ const RUNSC_FLAGS = [
   '--cpu-num-from-quota=true',
 ]
 
-/** `launcher`: runsc itself, or the wrapper that masks the host from it. */
+/**
+ * A newer runsc has the processes that serve files share an empty network namespace, which it leaves mounted. Older ones make
+ * one for each, and do not know this flag.
+ */
+const GOFERS_APART = '--gofer-network-namespace=new'
+
+/** `launcher`: runsc itself, or the wrapper that masks the host from it. `knowsGofers`: whether it takes GOFERS_APART. */
 export function gvisorDriver(
   root: string,
   version: string,
-  { runsc, deadlineMs, logFileBytes }: DriverOptions,
-  launcher = runsc,
+  kept: { program: string; path: string },
+  { deadlineMs, logFileBytes }: Pick<DriverOptions, 'deadlineMs' | 'logFileBytes'>,
+  { launcher = kept.path, knowsGofers = false }: { launcher?: string; knowsGofers?: boolean } = {},
 ): Driver {
-  const program = { binary: runsc, launcher, globalArgs: ['--root', root, ...RUNSC_FLAGS], deadlineMs }
+  const program = {
+    binary: kept.path,
+    launcher,
+    globalArgs: ['--root', root, ...RUNSC_FLAGS, ...(knowsGofers ? [GOFERS_APART] : [])],
+    deadlineMs,
+  }
   const { globalArgs } = program
   return {
     class: 'gvisor',
     version,
+    program: kept.program,
     root,
     ...program,
     execDetaches: false,
@@ -60,12 +72,11 @@ export function gvisorDriver(
  * Since 6.17 net.core.rmem_default is a setting of each network namespace; runsc of 2024 and older takes it for the
  * host's namespace and refuses to start. With nothing below /proc/sys/net it starts.
  */
-export async function writeMaskedRunsc(directory: string, runsc: string): Promise<string> {
-  const path = join(directory, 'runsc-masked')
+export async function writeMaskedRunsc(path: string, runsc: string): Promise<void> {
   // All of it by one static program, which starts in half of the time that the separate ones take.
   const script = `#!/bin/busybox sh
 exec /bin/busybox unshare --mount --propagation slave /bin/busybox sh -c '/bin/busybox mount -t tmpfs -o ro none /proc/sys/net && exec "$0" "$@"' ${runsc} "$@"
 `
-  await writeFile(path, script, { mode: 0o700 })
-  return path
+  await writeFile(`${path}.new`, script, { mode: 0o700 })
+  await rename(`${path}.new`, path)
 }

@@ -19,6 +19,7 @@ export function runcDriver(
   return {
     class: 'runc',
     version,
+    program: null,
     root,
     ...program,
     execDetaches: true,

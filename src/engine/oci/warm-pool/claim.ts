@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { allSettled } from '../../../lib/concurrency/all-settled.ts'
 import type { MachineSpec, MachineStatus, RunSpec } from '../../engine.ts'
 import { EngineError } from '../../errors.ts'
-import { getDriver, newMachine, statusOf, type EngineContext, type Machine } from '../context.ts'
+import { newMachine, statusOf, type EngineContext, type Machine } from '../context.ts'
 import { thawGroup } from '../kernel/cgroups.ts'
 import { bytesInPipe, hasNoReader, setHostnameOf } from '../kernel/syscalls.ts'
 import { writeConfig } from '../lifecycle/make-run.ts'
@@ -113,9 +113,7 @@ export async function prepareReady(
   const { signal } = machine.destroySignal
   const [named] = await allSettled([
     nameHost(host, ready, run.hostname),
-    host.effect('engine.start.bundle', async () =>
-      writeConfig(getDriver(host, ready.spec.isolation), ready.paths, config),
-    ),
+    host.effect('engine.start.bundle', async () => writeConfig(ready.driver, ready.paths, config)),
     host.effect('engine.start.boot-files', () => writeBootFiles(rootOf(ready), run.files, signal)),
   ])
   const { process: main } = config

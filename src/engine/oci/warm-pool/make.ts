@@ -95,6 +95,7 @@ async function make(host: EngineContext, { spec, paths, image, ends, signal }: M
   let root = -1
   const { config, input, monitor } = await makeRun(host, {
     record,
+    driver,
     run: nobodysRun,
     paths,
     image,
@@ -124,6 +125,7 @@ async function make(host: EngineContext, { spec, paths, image, ends, signal }: M
     name: spec.id,
     spec,
     paths,
+    driver,
     attachment,
     monitor,
     input,

@@ -7,6 +7,7 @@ import type { Control } from '../exec/control.ts'
 import type { Standby } from '../exec/standby-state.ts'
 import type { RunPaths } from '../paths.ts'
 import type { BundleInput } from '../runtime/bundle.ts'
+import type { Driver } from '../runtime/driver.ts'
 import type { Monitor } from '../runtime/monitor.ts'
 
 /** A process in a sandbox that waits for its hostname. */
@@ -24,6 +25,7 @@ export type Ready = {
   /** Of the image and the runtime that it was made of (`identityOf`). */
   identity: string
   paths: RunPaths
+  driver: Driver
   attachment: Attachment
   monitor: Monitor
   input: BundleInput

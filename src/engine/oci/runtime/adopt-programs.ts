@@ -1,0 +1,25 @@
+// At the start of an engine: the drivers of runs that earlier engines began, with the programs that those were started with.
+// What no run needs any more is removed.
+
+import type { EngineContext } from '../context.ts'
+import { LEGACY_PROGRAM } from '../context.ts'
+import type { MachineRecord } from '../lifecycle/record.ts'
+import { forgetPrograms } from './kept-programs.ts'
+import { gvisorDriversOf, systemDriver } from './probe-gvisor.ts'
+import { traitsOf } from './traits.ts'
+
+export async function adoptPrograms(host: EngineContext, records: MachineRecord[]): Promise<void> {
+  const { paths, drivers, driverOptions, programs } = host
+  const running = records.filter(({ state }) => state === 'running')
+  const named = running.flatMap(({ program }) => program ?? [])
+  for (const [name, driver] of await gvisorDriversOf(paths, [...new Set(named)], driverOptions))
+    programs.set(name, driver)
+  // Earlier versions knew one program only.
+  const isLegacy = ({ program, spec }: MachineRecord) => program === undefined && !traitsOf(spec).sharesKernel
+  if (driverOptions.runsc === null && running.some(isLegacy)) {
+    const legacy = await systemDriver(paths, host.instanceId, driverOptions)
+    if (legacy) programs.set(LEGACY_PROGRAM, legacy)
+  }
+  const needed = [...drivers.values(), ...programs.values()].flatMap(({ program }) => program ?? [])
+  await forgetPrograms(paths.programs, new Set(needed))
+}
