@@ -40,6 +40,8 @@ export type Machine = {
   uncleanedRun: RunPaths | null
   /** Its processes are frozen (freeze.ts); the kernel knows it too, so an adoption finds it again. */
   frozen: boolean
+  /** Its own kernel has paused what runs in it (lifecycle/hold.ts). */
+  held: boolean
   /** They are paused for an instant, to be copied (quiesce.ts): settles when they resume. Not `frozen` for others. */
   quiesced: Promise<void> | null
   /** What the runtime has made ready for its next commands. */
@@ -117,6 +119,7 @@ export function newMachine(record: MachineRecord, attachment: Attachment | null)
     cleanup: Promise.resolve(),
     uncleanedRun: null,
     frozen: false,
+    held: false,
     quiesced: null,
     standbys: new Map(),
     forkers: new Map(),

@@ -15,7 +15,7 @@ import { crc32 } from 'node:zlib'
 import { startFingerprintOf } from '../../start-fingerprint.ts'
 import type { RunSpec } from '../../engine.ts'
 import { memoryInUse } from '../kernel/cgroups.ts'
-import { getDriver, type EngineContext, type Machine } from '../context.ts'
+import { driverOf, getDriver, type EngineContext, type Machine } from '../context.ts'
 import { hasPendingKill } from '../runtime/monitor.ts'
 import { removeTree } from '../kernel/mounts.ts'
 import type { Paths } from '../paths.ts'
@@ -57,7 +57,7 @@ export async function dumpCheckpoint(
   timeoutMs: number,
 ): Promise<boolean> {
   const { spec, generation, beginning, monitor } = machine.record
-  const memory = host.drivers.get(spec.isolation)?.memory ?? null
+  const { memory } = driverOf(host, machine)
   // A process with a pending SIGKILL would die of it again.
   if (memory === null || beginning === undefined || !monitor || hasPendingKill(monitor)) return false
   const { container } = host.paths.run(spec.id, generation)
@@ -99,7 +99,7 @@ export async function commitCheckpoint(
         generation,
         beginning: source.beginning ?? '',
         imageDigest: source.spec.imageDigest,
-        madeWith: getDriver(host, source.spec.isolation).memory?.madeWith ?? '',
+        madeWith: driverOf(host, { record: source }).memory?.madeWith ?? '',
         boot: bootId(),
         markedBy,
         files,

@@ -12,6 +12,8 @@ export async function enterRestored(
   signal: AbortSignal,
 ): Promise<Started> {
   dissolveChildren(cgroups, container)
-  if (await memory.answers(container, [HELPER, 'true'], signal)) return { kind: 'started' }
-  return { kind: 'failed', reason: 'it did not answer after its memory was restored' }
+  if (!(await memory.answers(container, [HELPER, 'true'], signal)))
+    return { kind: 'failed', reason: 'it did not answer after its memory was restored' }
+  await memory.endCommands(container, signal)
+  return { kind: 'started' }
 }

@@ -1,5 +1,5 @@
 // Finds out whether memory can be kept on this host, by doing what machines do: a container with its own network and
-// pipes is frozen, dumped, killed and restored, and must go on where it was.
+// pipes stands still, is dumped, killed, and restored in another network, and must go on where it was.
 
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -20,8 +20,15 @@ const PROBE_TIMEOUT_MS = 20_000
 const COUNTS_WITHIN_MS = 5000
 const LOOK_EVERY_MS = 10
 
-/** It prints 1, 2, 3: a restored one goes on after the last number, a restarted one prints 1 again. */
-const COUNTER = 'n=0; while :; do n=$((n+1)); echo $n; /helper/busybox sleep 0.02; done'
+/**
+ * It prints 1, 2, 3: a restored one goes on after the last number, a restarted one prints 1 again. It reads them from an open
+ * file that is on no disk any more. A child of it listens.
+ */
+const COUNTER = `
+PATH=/helper; busybox seq 1 2000 > /counts; exec 3</counts; busybox rm /counts
+busybox nc -ll -p 8000 -e /helper/busybox echo here &
+while read -r n <&3; do echo $n; busybox sleep 0.02; done`
+const VISIT = '[ "$(/helper/busybox nc 127.0.0.1 8000 </dev/null)" = here ]'
 
 type Probe = {
   paths: Paths
@@ -42,7 +49,7 @@ export async function probeCheckpoint(
   // The run of a machine that does not exist: if this process dies, the next engine removes it.
   const probe = {
     paths,
-    run: paths.run('probe', 0),
+    run: paths.run(`probe-${driver.class}`, 0),
     driver,
     memory,
     cgroups: openCgroups(instanceId),
@@ -50,11 +57,8 @@ export async function probeCheckpoint(
   }
   probe.log = join(probe.run.dir, 'log')
   const namespace = probeNamespace(driver, instanceId)
-  const ip = (args: string[]) => run('ip', args, { timeoutMs: PROBE_TIMEOUT_MS })
   try {
     await clear(probe)
-    await ip(['netns', 'delete', namespace])
-    await ip(['netns', 'add', namespace])
     return await saveAndRestore(probe, namespace)
   } catch (error) {
     return String(error instanceof Error ? error.message : error).slice(-300)
@@ -66,11 +70,22 @@ export async function probeCheckpoint(
   }
 }
 
+function ip(args: string[]) {
+  return run('ip', args, { timeoutMs: PROBE_TIMEOUT_MS })
+}
+
+async function makeNamespace(namespace: string): Promise<void> {
+  await ip(['netns', 'delete', namespace])
+  await ip(['netns', 'add', namespace])
+  await ip(['-netns', namespace, 'link', 'set', 'lo', 'up'])
+}
+
 async function saveAndRestore(probe: Probe, namespace: string): Promise<string | null> {
   const { run: paths, driver, memory, cgroups } = probe
   const signal = AbortSignal.timeout(PROBE_TIMEOUT_MS)
   const images = join(paths.dir, 'memory')
   for (const directory of [paths.rootfs, images]) await mkdir(directory, { recursive: true, mode: 0o700 })
+  await makeNamespace(namespace)
   await writeConfig(probe, namespace)
 
   const started = await start(probe, null, signal)
@@ -78,11 +93,13 @@ async function saveAndRestore(probe: Probe, namespace: string): Promise<string |
   const go = await driver.start(paths, signal)
   if (go.kind === 'failed') return go.reason
   await countsPast(probe, 2)
-  if (!(await freezeGroup(cgroups, paths.container))) return 'it could not be frozen'
+  if (memory.standing) await memory.standing.hold(paths.container, () => {}, signal)
+  else if (!(await freezeGroup(cgroups, paths.container))) return 'it could not be frozen'
   await memory.save(paths.container, images, { timeoutMs: PROBE_TIMEOUT_MS, signal })
   if (!(await killAll(cgroups, paths.container))) return 'it could not be killed'
   await forget(probe)
 
+  await makeNamespace(namespace)
   const saved = await lastCount(probe)
   const restored = await start(
     probe,
@@ -90,6 +107,8 @@ async function saveAndRestore(probe: Probe, namespace: string): Promise<string |
     signal,
   )
   if (restored !== null) return restored
+  if (!(await memory.answers(paths.container, ['/helper/busybox', 'sh', '-c', VISIT], signal)))
+    return 'what listened did not answer'
   return (await countsPast(probe, saved)) ? null : 'it did not go on where it stood'
 }
 

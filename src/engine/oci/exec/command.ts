@@ -39,8 +39,18 @@ export function commandGroup(host: EngineContext, paths: RunPaths, name: string)
   return host.cgroups.version === 1 ? `freezer:${name}` : name
 }
 
+/** A configuration may leave out those that are empty. */
+function withLists({ user, capabilities, ...process }: Process): Process {
+  const none = { bounding: [], effective: [], permitted: [], inheritable: [], ambient: [] }
+  return {
+    ...process,
+    user: { ...user, additionalGids: (user.additionalGids as number[] | undefined) ?? [] },
+    capabilities: { ...none, ...capabilities },
+  }
+}
+
 export async function loadProcess(machine: Machine, paths: RunPaths): Promise<Process> {
-  machine.process ??= (JSON.parse(await readFile(paths.config, 'utf8')) as OciConfig).process
+  machine.process ??= withLists((JSON.parse(await readFile(paths.config, 'utf8')) as OciConfig).process)
   return machine.process
 }
 

@@ -9,7 +9,7 @@ import { Socket } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Process } from '../runtime/bundle.ts'
-import { capabilityMask } from '../runtime/capabilities.ts'
+import { CAPABILITIES, capabilityMask } from '../runtime/capabilities.ts'
 import { closeFd } from '../kernel/syscalls.ts'
 import { connectUnix, type Listener, listenerOf, sendWithFds } from '../kernel/unix-sockets.ts'
 
@@ -87,6 +87,25 @@ export async function executeNamingOver(
 ): Promise<Executed> {
   const only = { ...noCapabilities, PermittedCaps: CAP_SYS_ADMIN, EffectiveCaps: CAP_SYS_ADMIN }
   return await execute(control, { ...executeArgs(container, process), Capabilities: only }, fds)
+}
+
+/** Starts root's process that may mount in the sandbox, as no process of a unit may. It is to be the helper's alone. */
+export async function executeMountingOver(
+  control: Control,
+  container: string,
+  process: Process,
+  fds: [number, number, number],
+): Promise<Executed> {
+  const args = executeArgs(container, process)
+  const mask = capabilityMask(CAPABILITIES) + CAP_SYS_ADMIN
+  const most = {
+    PermittedCaps: mask,
+    InheritableCaps: 0,
+    EffectiveCaps: mask,
+    BoundingCaps: mask,
+    AmbientCaps: 0,
+  }
+  return await execute(control, { ...args, Capabilities: most }, fds)
 }
 
 async function execute(control: Control, args: object, fds: [number, number, number]): Promise<Executed> {

@@ -18,6 +18,11 @@ for round in $3; do
     pid=\${file#/proc/}; kill "-$signal" "\${pid%/environ}"
   done
 done`
+/** The arguments of the helper that signal every process with an entry in its environment that begins so. */
+export function signalling(marker: string, signal: TerminalSignal): string[] {
+  return [HELPER, 'sh', '-c', SCRIPT, 'kill', marker, signal, signal === 'KILL' ? TWICE : '1']
+}
+
 /** A process may fork between the listing and the signal. */
 const TWICE = '1 2'
 
@@ -32,10 +37,7 @@ export async function signalInsideGvisor(
 ): Promise<boolean> {
   const name = `${signal.toLowerCase()}-${marker.split('=')[1]}-${randomBytes(3).toString('hex')}`
   const files = { processFile: join(execsDir, `${name}.json`), pidFile: join(execsDir, `${name}.pid`) }
-  const rounds = signal === 'KILL' ? TWICE : '1'
-  const described = execProcess(main, [HELPER, 'sh', '-c', SCRIPT, 'kill', marker, signal, rounds], {
-    asRoot: true,
-  })
+  const described = execProcess(main, signalling(marker, signal), { asRoot: true })
   await writeFile(files.processFile, JSON.stringify(described), { mode: 0o600 })
   try {
     const asked = driver.execArgs(container, files)

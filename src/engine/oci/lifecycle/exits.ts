@@ -175,6 +175,7 @@ function recordEnd(host: EngineContext, machine: Machine, exit: Exit): void {
   letGoOfParts(machine)
   machine.process = null
   machine.frozen = false
+  machine.held = false
   machine.onThaw = []
   const paths = host.paths.run(record.spec.id, record.generation)
   machine.cleanup = cleanUp(host, machine, paths)

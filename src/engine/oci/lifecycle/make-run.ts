@@ -107,7 +107,11 @@ async function describeRun(
       authority: host.network.authorityOf(spec.networkGroup),
     }),
     helperDir: host.paths.helper,
-    forkGeneration: await prepareForkGeneration(record, paths),
+    forkGeneration: await prepareForkGeneration(
+      record,
+      paths,
+      getDriver(host, spec.isolation).memory !== null,
+    ),
     volumeDir: spec.volume ? host.paths.machine(spec.id).volume : null,
     cgroupPath: cgroupPath(host.cgroups, paths.container),
     networkNamespace,

@@ -12,7 +12,7 @@ import type { MachineRef, RunSpec, Started } from '../../engine.ts'
 import { EngineError } from '../../errors.ts'
 import type { Effect } from '../failpoints.ts'
 import type { OciConfig } from '../runtime/bundle.ts'
-import { prepareEtc } from '../storage/etc.ts'
+import { ownFiles, prepareEtc } from '../storage/etc.ts'
 import { holdParts, letGoOfParts } from './deaths.ts'
 import { recordEndIfExited } from './exits.ts'
 import { driverOf, getDriver, getMachine, type EngineContext, type Machine } from '../context.ts'
@@ -143,8 +143,11 @@ async function launch(host: EngineContext, launched: Launch): Promise<void> {
   // Left by a failed cleanup: the names of this run must be free.
   if (existsSync(paths.dir)) await cleanUpRun(host, paths)
   // Before the record shows a first run, so that no crash leaves a machine without them.
-  if (record.generation === 0) await host.effect('engine.start.etc', () => prepareEtc(host, launched))
+  // A copy whose own kernel would not notice is told when it is there.
   const driver = getDriver(host, spec.isolation)
+  const introduce = record.generation === 0 && memory !== null ? memoryOf(driver).introduce : null
+  if (record.generation === 0 && introduce === null)
+    await host.effect('engine.start.etc', () => prepareEtc(host, launched))
   begin(launched, driver)
 
   const prepared = machine.attachment
@@ -184,6 +187,9 @@ async function launch(host: EngineContext, launched: Launch): Promise<void> {
       ? driver.start(paths, signal)
       : enterRestored(host.cgroups, memoryOf(driver), paths.container, signal),
   )
+  const { address, forkGeneration } = record
+  if (introduce !== null && go.kind === 'started')
+    await introduce(paths.container, { files: ownFiles(host, address, run), forkGeneration }, signal)
   if (go.kind === 'failed') throw explainStartFailure(host, config.process, go.reason)
   await recordRunning(host, launched, config)
 }

@@ -33,7 +33,7 @@ export type BundleInput = {
 
 export const HELPER = `${HELPER_DIR}/busybox`
 /** The file next to the helper with the number of forks between a machine and its first ancestor. */
-const FORK_GENERATION = 'fork-generation'
+export const FORK_GENERATION = 'fork-generation'
 
 const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 const MB = 1024 * 1024

@@ -59,6 +59,10 @@ export type Driver = {
 export type Memory = {
   /** With what it is saved: nothing else can restore it. */
   madeWith: string
+  /** How its machines stand still while they are saved. Null: frozen. */
+  standing: Standing | null
+  /** How long a machine is expected to stand, and how long one that is copied may. */
+  saving: { ms: number; msPerGb: number; mostMs: number; giveUpMs: number }
   /** What the configuration of each run must say for it. */
   inConfig(config: object): object
   /** Writes the memory of a container that stands to a directory. It goes on standing. */
@@ -67,8 +71,25 @@ export type Memory = {
   prepare(directory: string, hostname: string, networkNamespace: string): Promise<Restored>
   /** Whether a command ends well in a container that was just restored. */
   answers(container: string, command: string[], signal: AbortSignal): Promise<boolean>
+  /** Ends what commands have begun in a container, and what that has left, if a restored one would have it as something else. */
+  endCommands(container: string, signal: AbortSignal): Promise<void>
+  /** Tells a copy that was restored who it is, where its own kernel would not notice what the host has written. Null: the host does. */
+  introduce: ((container: string, who: Introduction, signal: AbortSignal) => Promise<void>) | null
   /** What it has written about a restore that failed, below the directory of the run; empty without anything. */
   complaint(directory: string): Promise<string>
+}
+
+/** Files by name, and how many forks it is away from its first ancestor. */
+export type Introduction = { files: [path: string, content: string][]; forkGeneration: number }
+
+/** Of a class whose machines save themselves, which they cannot do frozen: what runs in them stands still, and they go on. */
+export type Standing = {
+  /** `thaw`: called once a machine that is frozen has been told, so that what runs in it goes on for milliseconds at most. */
+  hold(container: string, thaw: () => void, signal: AbortSignal): Promise<void>
+  /** Only of one that is held. One that was frozen meanwhile goes on as soon as it is thawed, and is not waited for. */
+  release(container: string, isFrozen: boolean): Promise<void>
+  /** Whether one is held. */
+  isHeld(container: string): Promise<boolean>
 }
 
 /** The checkpoint to restore instead of creating a container. `searchPath`: the PATH with what restores it. */

@@ -4,6 +4,8 @@
 import { stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { ClassCapability } from '../../engine.ts'
+import { gvisorMemory } from '../checkpoint/gvisor-memory.ts'
+import { probeCheckpoint } from '../checkpoint/probe.ts'
 import type { Program } from '../exec/control.ts'
 import { probeControl, type ProbedControl, removeProbe } from '../exec/control-probe.ts'
 import type { Paths } from '../paths.ts'
@@ -13,18 +15,8 @@ import { type Kept, keepProgram, noteShown, shownOf } from './kept-programs.ts'
 import { inNamespace, type ProbedClass, type Tried, tryContainer, unavailable, versionOf } from './probing.ts'
 import { type Candidate, runscCandidates } from './runsc-candidates.ts'
 
-/**
- * gVisor's checkpoints are made by a running sandbox, so they are not of the instant at which its disk is copied.
- * With a network, those of 2024 restore a sandbox that does nothing.
- */
-const noGvisorMemory = {
-  available: false,
-  detail:
-    'gVisor saves memory only while its sandbox runs on, so not together with the disk: disks are kept alone',
-}
-
 /** What a probe has shown of a program: all that is needed to call it again. */
-type Shown = Way & { version: string; cutsWrites: boolean; direct: Program | null }
+type Shown = Way & { version: string; cutsWrites: boolean; direct: Program | null; keepsMemory?: boolean }
 
 /** How it must be called: with a flag that older ones do not know, or with a part of the host hidden from it. */
 type Way = { knowsGofers: boolean; isMasked: boolean }
@@ -34,7 +26,7 @@ const ways: Way[] = [
   { knowsGofers: false, isMasked: false },
   { knowsGofers: false, isMasked: true },
 ]
-type Probed = { kind: 'works'; driver: Driver; detail: string } | { kind: 'refused'; why: string }
+type Probed = { kind: 'works'; driver: Driver; detail: string; memory: ClassCapability['memory'] } | { kind: 'refused'; why: string }
 
 /** The first program that works is used, and why an earlier one is not is said. */
 export async function probeGvisor(
@@ -47,7 +39,7 @@ export async function probeGvisor(
     const probed = await probeCandidate(paths, instanceId, candidate, options)
     if (probed.kind === 'works') {
       const others = refused.map((why) => `; not used: ${why}`).join('')
-      return { capability: available(`${probed.detail}${others}`), driver: probed.driver }
+      return { capability: available(`${probed.detail}${others}`, probed.memory), driver: probed.driver }
     }
     refused.push(`${candidate.path} (${candidate.from}): ${probed.why}`)
   }
@@ -82,18 +74,19 @@ export async function systemDriver(
   return probed.kind === 'works' ? probed.driver : null
 }
 
-function available(detail: string): ClassCapability {
-  return { class: 'gvisor', available: true, detail, memory: noGvisorMemory }
+function available(detail: string, memory: ClassCapability['memory']): ClassCapability {
+  return { class: 'gvisor', available: true, detail, memory }
 }
 
 function driverOf(paths: Paths, kept: Kept, shown: Shown, options: DriverOptions): Driver {
   const { isMasked, knowsGofers } = shown
   const launcher = isMasked ? maskedOf(paths, kept) : kept.path
-  return {
+  const driver = {
     ...gvisorDriver(paths.runtimeRoot('runsc'), shown.version, kept, options, { launcher, knowsGofers }),
     cutsWrites: shown.cutsWrites,
     commands: { program: shown.direct, otherwise: options.gvisorCommands !== 'direct' },
   }
+  return shown.keepsMemory === true ? { ...driver, memory: gvisorMemory(driver) } : driver
 }
 
 function maskedOf(paths: Paths, { program, path }: Kept): string {
@@ -119,14 +112,42 @@ async function probeCandidate(
     return { kind: 'refused', why: `runsc ${version} does not take commands directly: ${probed.why}` }
   const direct = probed?.kind === 'works' ? probed.program : null
   const { way, cutsWrites } = tried
-  const shown = { ...way, version, cutsWrites, direct }
+  const commanded = driverOf(paths, kept, { ...way, version, cutsWrites, direct }, options)
+  const memory = await probeMemory(paths, commanded, instanceId)
+  const shown = { ...way, version, cutsWrites, direct, keepsMemory: memory.available }
   if (isKept) await noteShown(kept, shown)
   const notes = [
     `runsc ${version}, ${from}`,
     ...(way.isMasked ? ['with /proc/sys/net hidden from it'] : []),
     ...(probed?.kind === 'fails' ? [`commands by its exec only (${probed.why})`] : []),
   ]
-  return { kind: 'works', driver: driverOf(paths, kept, shown, options), detail: notes.join(', ') }
+  return { kind: 'works', driver: driverOf(paths, kept, shown, options), detail: notes.join(', '), memory }
+}
+
+/** Which files keep memory: who opens an engine again in the same process need not try again. */
+const keeping = new Map<string, string | null>()
+
+async function probeMemory(
+  paths: Paths,
+  driver: Driver,
+  instanceId: string,
+): Promise<ClassCapability['memory']> {
+  const { commands, version } = driver
+  if (commands.program === null)
+    return { available: false, detail: `runsc ${version} does not take orders directly` }
+  const file = await fileOf(driver)
+  const known = keeping.get(file)
+  const said =
+    known === undefined ? await probeCheckpoint(paths, driver, gvisorMemory(driver), instanceId) : known
+  keeping.set(file, said)
+  if (said === null) return { available: true, detail: `runsc ${version} saves and restores its sandboxes` }
+  const detail = `runsc ${version} could not save and restore a sandbox, so disks are kept alone: ${said}`
+  return { available: false, detail }
+}
+
+async function fileOf({ binary }: Driver): Promise<string> {
+  const { dev, ino, mtimeMs, size } = await stat(binary)
+  return [binary, dev, ino, mtimeMs, size].join(' ')
 }
 
 type TriedWays =
@@ -154,8 +175,7 @@ async function tryWays(
 const proven = new Map<string, Program>()
 
 async function tryControl(paths: Paths, driver: Driver, instanceId: string): Promise<ProbedControl> {
-  const { dev, ino, mtimeMs, size } = await stat(driver.binary)
-  const file = [driver.binary, dev, ino, mtimeMs, size].join(' ')
+  const file = await fileOf(driver)
   const container = `probe-commands-${instanceId}`
   const known = proven.get(file)
   if (known) {

@@ -1,45 +1,46 @@
-// Copies the memory of a fork's sources: chooses whose, and has each dumped (checkpoint/checkpoints.ts). They are
-// paused while it is dumped, for at most half a second: a source with too much memory for that is copied without.
+// Copies the memory of a fork's sources: chooses whose, and has each dumped (checkpoint/checkpoints.ts). They stand while
+// it is dumped: a source with too much memory for a short stand is copied without.
 
 import { availableParallelism } from 'node:os'
 import { startFingerprintOf } from '../../start-fingerprint.ts'
 import type { ForkSpec } from '../../engine.ts'
 import { memoryInUse } from '../kernel/cgroups.ts'
-import type { EngineContext, Machine } from '../context.ts'
+import { driverOf, getDriver, type EngineContext, type Machine } from '../context.ts'
+import type { Memory } from '../runtime/driver.ts'
 import { dumpCheckpoint, commitCheckpoint } from '../checkpoint/checkpoints.ts'
 
 type Sources = Map<string, Machine>
 
-/** Measured: 0.1 s and 0.4 s per GB. The rest of the half second is for a busy host. */
-const DUMP_MS = 100
-const DUMP_MS_PER_GB = 500
-const MAX_MS = 250
-/** The timeout of a dump that hangs: its source must go on. */
-const DUMP_TIMEOUT_MS = 2000
 const GB = 1024 ** 3
 
-/** Call it while the sources are paused. Returns the copies with a dump to keep. */
-export async function dumpForFork(
-  host: EngineContext,
-  forks: ForkSpec[],
-  sources: Sources,
-): Promise<ForkSpec[]> {
-  let leftMs = MAX_MS * availableParallelism()
-  const chosen = new Map<Machine, ForkSpec[]>()
+/** Which copies each source is to be dumped for, one after the other: those that it need not stand long for. */
+export type Dumps = Map<Machine, ForkSpec[]>
+
+export function chooseDumps(host: EngineContext, forks: ForkSpec[], sources: Sources): Dumps {
+  let left = availableParallelism()
+  const chosen: Dumps = new Map()
   for (const fork of forks) {
     const source = sources.get(fork.source.id)
-    if (!source || !wouldResume(fork, source)) continue
-    const ms = dumpMs(host, source)
+    const memory = source && driverOf(host, source).memory
+    if (!source || !memory || !wouldResume(fork, source)) continue
+    // A copy is restored with the program of new runs.
+    if (getDriver(host, source.record.spec.isolation).memory?.madeWith !== memory.madeWith) continue
+    const share = standsMs(host, source, memory) / memory.saving.mostMs
     const copies = chosen.get(source) ?? []
     // One after the other if one machine is copied twice.
-    if (ms * (copies.length + 1) > MAX_MS || ms > leftMs) continue
-    leftMs -= ms
+    if (share * (copies.length + 1) > 1 || share > left) continue
+    left -= share
     chosen.set(source, [...copies, fork])
   }
+  return chosen
+}
+
+/** Call it while the sources stand. Returns the copies with a dump to keep. */
+export async function dumpForFork(host: EngineContext, chosen: Dumps): Promise<ForkSpec[]> {
   const dumps = [...chosen].map(async ([source, copies]) => {
+    const giveUpMs = driverOf(host, source).memory?.saving.giveUpMs ?? 0
     const dumped: ForkSpec[] = []
-    for (const fork of copies)
-      if (await dumpCheckpoint(host, source, fork.id, DUMP_TIMEOUT_MS)) dumped.push(fork)
+    for (const fork of copies) if (await dumpCheckpoint(host, source, fork.id, giveUpMs)) dumped.push(fork)
     return dumped
   })
   return (await Promise.all(dumps)).flat()
@@ -63,7 +64,7 @@ function wouldResume({ run }: ForkSpec, { record }: Machine): boolean {
   return run !== null && record.state === 'running' && record.beginning === startFingerprintOf(run)
 }
 
-function dumpMs(host: EngineContext, { record }: Machine): number {
+function standsMs(host: EngineContext, { record }: Machine, { saving }: Memory): number {
   const { container } = host.paths.run(record.spec.id, record.generation)
-  return DUMP_MS + (memoryInUse(host.cgroups, container) / GB) * DUMP_MS_PER_GB
+  return saving.ms + (memoryInUse(host.cgroups, container) / GB) * saving.msPerGb
 }

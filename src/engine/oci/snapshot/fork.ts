@@ -12,7 +12,8 @@ import { completeCopy, snapshotDisk } from '../storage/disks.ts'
 import { recordEndIfExited } from '../lifecycle/exits.ts'
 import { syncDisks } from './sync.ts'
 import { forgetFork, recordFork } from './journal.ts'
-import { dumpForFork, commitForFork } from './dump-memory.ts'
+import { standingOf } from '../lifecycle/hold.ts'
+import { chooseDumps, commitForFork, dumpForFork } from './dump-memory.ts'
 import { whileQuiesced } from './quiesce.ts'
 import { getMachine, newMachine, statusOf, type EngineContext, type Machine } from '../context.ts'
 import { hasCheckpoint } from '../checkpoint/checkpoints.ts'
@@ -98,15 +99,22 @@ async function copyAtOnce(host: EngineContext, forks: ForkSpec[], sources: Sourc
       throw new EngineError('unknown_machine', 'The id belongs to another machine.')
     await recordEndIfExited(host, source)
   }
-  return await whileQuiesced(host, [...sources.values()], async () => {
+  const chosen = chooseDumps(host, forks, sources)
+  const snapshot = ({ id, source }: ForkSpec) =>
+    host.effect('engine.fork.snapshot', () =>
+      snapshotDisk(host.paths, getSource(host, source.id).record.spec, id),
+    )
+  // One that saves itself writes to its disk what it has of it in memory: its disk is copied after that.
+  const savesItself = ({ source }: ForkSpec) => {
+    const machine = getSource(host, source.id)
+    return chosen.has(machine) && standingOf(host, machine) !== null
+  }
+  return await whileQuiesced(host, [...sources.values()], new Set(chosen.keys()), async () => {
     const [dumped] = await allSettled([
-      dumpForFork(host, forks, sources),
-      ...forks.map(({ id, source }) =>
-        host.effect('engine.fork.snapshot', () =>
-          snapshotDisk(host.paths, getSource(host, source.id).record.spec, id),
-        ),
-      ),
+      dumpForFork(host, chosen),
+      ...forks.filter((fork) => !savesItself(fork)).map(snapshot),
     ])
+    await allSettled(forks.filter(savesItself).map(snapshot))
     // A destruction kills without waiting for the lock, and thaws the machine to do so.
     for (const id of sources.keys()) getSource(host, id)
     return dumped

@@ -14,15 +14,16 @@ export async function prepareSharedForkGeneration(paths: Paths): Promise<void> {
 }
 
 /**
- * Returns the file to mount for a run. Native machines always have one, because memory can be restored in a fork only
- * if both have the same mounts. In gVisor each mount slows a start, so only forks have it. Each run has a file of its own:
+ * Returns the file to mount for a run. Where memory is kept all machines have one, because it can be restored in a fork only
+ * if both have the same mounts. Otherwise, where each mount slows a start, only forks have it. Each run has a file of its own:
  * CRIU restores a file of the helper's directory, which is mounted too, as one that the machine may write.
  */
 export async function prepareForkGeneration(
   { spec, forkGeneration }: Pick<MachineRecord, 'spec' | 'forkGeneration'>,
   { forkGeneration: path }: RunPaths,
+  keepsMemory: boolean,
 ): Promise<string | null> {
-  if (traitsOf(spec).mountsSlowly && forkGeneration === 0) return null
+  if (traitsOf(spec).mountsSlowly && forkGeneration === 0 && !keepsMemory) return null
   await writeFile(path, `${forkGeneration}\n`, { mode: 0o644 })
   return path
 }

@@ -45,6 +45,11 @@ export async function nameInEtc(
   await Promise.all(files.map(([name, content]) => rewriteInTree(root, `/etc/${name}`, content)))
 }
 
+/** What a machine has below /etc that says who it is, by path. */
+export function ownFiles(host: EngineContext, address: string, run: RunSpec): [string, string][] {
+  return etcFiles(host.gatewayAddress, address, run).map(([name, content]) => [`/etc/${name}`, content])
+}
+
 function etcFiles(gateway: string, address: string, { hostname, searchDomain }: RunSpec): [string, string][] {
   return [
     ['hostname', `${hostname}\n`],
