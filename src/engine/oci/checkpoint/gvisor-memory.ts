@@ -105,9 +105,15 @@ while [ $# -gt 0 ]; do
   ${HELPER} rm -f "$1"; printf %s "$2" > "$1" || exit 1; shift 2
 done`
 
-/** Over the file that is there, whose content its kernel may know from before the copy, and which nobody may write. */
+/**
+ * Over the file that is there, whose content its kernel may know from before the copy, and which nobody may write. A copy of
+ * such a copy has the one that is mounted already, on which none can be.
+ */
 const MOUNT = `
 set -e; PATH=
+if ${HELPER} grep -q " $2 tmpfs " /proc/mounts; then
+  ${HELPER} mount -o remount,bind,rw "$2" "$2"; echo "$1" > "$2"; ${HELPER} mount -o remount,bind,ro "$2" "$2"; exit
+fi
 file=$(${HELPER} mktemp /dev/shm/XXXXXX); echo "$1" > "$file"; ${HELPER} chmod 444 "$file"
 ${HELPER} mount -o bind "$file" "$2"; ${HELPER} mount -o remount,bind,ro "$2" "$2"
 ${HELPER} rm "$file"`
