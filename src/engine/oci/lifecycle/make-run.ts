@@ -86,7 +86,7 @@ export async function makeRun(host: EngineContext, wanted: NewRun): Promise<Made
 
 async function describeRun(
   host: EngineContext,
-  { record, run, paths, image, networkNamespace }: NewRun,
+  { record, driver, run, paths, image, networkNamespace }: NewRun,
 ): Promise<BundleInput> {
   const { spec } = record
   const mountPoints = await prepareMountPoints(paths.rootfs, spec)
@@ -107,11 +107,7 @@ async function describeRun(
       authority: host.network.authorityOf(spec.networkGroup),
     }),
     helperDir: host.paths.helper,
-    forkGeneration: await prepareForkGeneration(
-      record,
-      paths,
-      getDriver(host, spec.isolation).memory !== null,
-    ),
+    forkGeneration: await prepareForkGeneration(record, paths, driver.memory !== null),
     volumeDir: spec.volume ? host.paths.machine(spec.id).volume : null,
     cgroupPath: cgroupPath(host.cgroups, paths.container),
     networkNamespace,

@@ -26,7 +26,9 @@ const ways: Way[] = [
   { knowsGofers: false, isMasked: false },
   { knowsGofers: false, isMasked: true },
 ]
-type Probed = { kind: 'works'; driver: Driver; detail: string; memory: ClassCapability['memory'] } | { kind: 'refused'; why: string }
+type Probed =
+  | { kind: 'works'; driver: Driver; detail: string; memory: ClassCapability['memory'] }
+  | { kind: 'refused'; why: string }
 
 /** The first program that works is used, and why an earlier one is not is said. */
 export async function probeGvisor(
@@ -147,7 +149,7 @@ async function probeMemory(
 
 async function fileOf({ binary }: Driver): Promise<string> {
   const { dev, ino, mtimeMs, size } = await stat(binary)
-  return [binary, dev, ino, mtimeMs, size].join(' ')
+  return [dev, ino, mtimeMs, size].join(' ')
 }
 
 type TriedWays =
