@@ -21,7 +21,7 @@ const suite = createHostSuite('gvisor', () => host)
 /** Opens the engine with another preference each time. */
 const open = async (runsc: string | null, between = async () => {}) => {
   preferred = runsc
-  await host.reopen(between)
+  await suite.reopen(between)
 }
 
 describe.runIf(candidates.length > 0)('class gvisor', () => {

@@ -15,7 +15,7 @@ import { crc32 } from 'node:zlib'
 import { startFingerprintOf } from '../../start-fingerprint.ts'
 import type { RunSpec } from '../../engine.ts'
 import { memoryInUse } from '../kernel/cgroups.ts'
-import { driverOf, getDriver, type EngineContext, type Machine } from '../context.ts'
+import { driverOf, type EngineContext, type Machine } from '../context.ts'
 import { hasPendingKill } from '../runtime/monitor.ts'
 import { removeTree } from '../kernel/mounts.ts'
 import type { Paths } from '../paths.ts'
@@ -57,7 +57,7 @@ export async function dumpCheckpoint(
   timeoutMs: number,
 ): Promise<boolean> {
   const { spec, generation, beginning, monitor } = machine.record
-  const { memory } = driverOf(host, machine)
+  const memory = driverOf(host, machine).memory
   // A process with a pending SIGKILL would die of it again.
   if (memory === null || beginning === undefined || !monitor || hasPendingKill(monitor)) return false
   const { container } = host.paths.run(spec.id, generation)
@@ -166,12 +166,13 @@ export async function discardIncompleteCheckpoints(paths: Paths, id: string): Pr
 
 async function findFault(
   host: EngineContext,
-  { spec, generation }: MachineRecord,
+  record: MachineRecord,
   run: RunSpec,
   directory: string,
   manifest: Manifest,
 ): Promise<string | null> {
-  const { memory } = getDriver(host, spec.isolation)
+  const { spec, generation } = record
+  const { memory } = driverOf(host, { record })
   if (memory === null) return 'memory cannot be kept any more'
   const expected = {
     machine: spec.id,

@@ -43,11 +43,7 @@ export async function releaseMachine(
 }
 
 /** Has a run go on that stood for an earlier engine. */
-export async function releaseAbandoned(
-  host: EngineContext,
-  machine: Machine,
-  paths: RunPaths,
-): Promise<void> {
+export async function resumeHeld(host: EngineContext, machine: Machine, paths: RunPaths): Promise<void> {
   if (!existsSync(paths.held)) return
   const standing = standingOf(host, machine)
   const wasFrozen = isFrozen(host.cgroups, paths.container)

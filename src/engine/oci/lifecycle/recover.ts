@@ -11,7 +11,7 @@ import { removeAbandonedSnapshots } from '../snapshot/disks.ts'
 import { clearStaleQgroups, destroyDisk, listDisks } from '../storage/disks.ts'
 import { killAbandonedExecs } from '../exec/kill-command.ts'
 import { holdParts } from './deaths.ts'
-import { releaseAbandoned } from './hold.ts'
+import { resumeHeld } from './hold.ts'
 import { recordEndIfExited } from './exits.ts'
 import { newMachine, type EngineContext, type Machine } from '../context.ts'
 import { rollBackIncompleteForks } from '../snapshot/journal.ts'
@@ -119,7 +119,7 @@ async function adopt(
   endStartup(host, machine, record.generation)
   // Its suspension was interrupted: a checkpoint would be outdated.
   await discardCheckpoint(host.paths, record.spec.id)
-  await releaseAbandoned(host, machine, paths)
+  await resumeHeld(host, machine, paths)
   machine.frozen = isFrozen(host.cgroups, paths.container)
   // An interrupted freeze may have stopped some of its processes.
   if (!machine.frozen) thawGroup(host.cgroups, paths.container)

@@ -144,7 +144,8 @@ async function launch(host: EngineContext, launched: Launch): Promise<void> {
   if (existsSync(paths.dir)) await cleanUpRun(host, paths)
   // Before the record shows a first run, so that no crash leaves a machine without them.
   // A copy whose own kernel would not notice is told when it is there.
-  const driver = getDriver(host, spec.isolation)
+  // Only what saved its memory restores it.
+  const driver = memory === null ? getDriver(host, spec.isolation) : driverOf(host, machine)
   const introduce = record.generation === 0 && memory !== null ? memoryOf(driver).introduce : null
   if (record.generation === 0 && introduce === null)
     await host.effect('engine.start.etc', () => prepareEtc(host, launched))

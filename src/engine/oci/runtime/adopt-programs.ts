@@ -1,6 +1,7 @@
-// At the start of an engine: the drivers of runs that earlier engines began, with the programs that those were started with.
-// What no run needs any more is removed.
+// At the start of an engine: the drivers of runs that earlier engines began, and of saved memory, with the programs that those
+// were started with. What nothing of that needs any more is removed.
 
+import { existsSync } from 'node:fs'
 import type { EngineContext } from '../context.ts'
 import { LEGACY_PROGRAM } from '../context.ts'
 import type { MachineRecord } from '../lifecycle/record.ts'
@@ -11,7 +12,8 @@ import { traitsOf } from './traits.ts'
 export async function adoptPrograms(host: EngineContext, records: MachineRecord[]): Promise<void> {
   const { paths, drivers, driverOptions, programs } = host
   const running = records.filter(({ state }) => state === 'running')
-  const named = running.flatMap(({ program }) => program ?? [])
+  const saved = records.filter(({ spec }) => existsSync(paths.machine(spec.id).memory))
+  const named = [...running, ...saved].flatMap(({ program }) => program ?? [])
   for (const [name, driver] of await gvisorDriversOf(paths, [...new Set(named)], driverOptions))
     programs.set(name, driver)
   // Earlier versions knew one program only.

@@ -141,6 +141,8 @@ function describe(fork: ForkSpec, source?: Machine, attachment?: Attachment): Ma
       spec,
       address,
       forkGeneration,
+      // What saved its memory restores it.
+      ...(source.record.program === undefined ? {} : { program: source.record.program }),
       generation: 0,
       state: 'created',
       monitor: null,

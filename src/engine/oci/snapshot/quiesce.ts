@@ -18,20 +18,22 @@ export async function whileQuiesced<T>(
   saved: Set<Machine>,
   work: () => Promise<T>,
 ): Promise<T> {
-  const wayOf = (machine: Machine) => (saved.has(machine) ? standingOf(host, machine) : null)
+  const standingFor = (machine: Machine) => (saved.has(machine) ? standingOf(host, machine) : null)
   // A sleeping machine that saves itself must be woken for that, as far as it can be without what runs in it.
   const held = machines.filter(
-    (machine) => machine.record.state === 'running' && (!machine.frozen || wayOf(machine) !== null),
+    (machine) => machine.record.state === 'running' && (!machine.frozen || standingFor(machine) !== null),
   )
   const goOn = Promise.withResolvers<void>()
   // Set first: what starts now waits, instead of finding a frozen group.
   for (const machine of held) machine.quiesced = goOn.promise
   try {
-    const outcomes = await Promise.allSettled(held.map((machine) => quiesce(host, machine, wayOf(machine))))
+    const outcomes = await Promise.allSettled(
+      held.map((machine) => quiesce(host, machine, standingFor(machine))),
+    )
     for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason
     return await work()
   } finally {
-    await Promise.all(held.map((machine) => resume(host, machine, wayOf(machine))))
+    await Promise.all(held.map((machine) => resume(host, machine, standingFor(machine))))
     for (const machine of held) machine.quiesced = null
     goOn.resolve()
   }
