@@ -20,6 +20,7 @@ import { removeOrClear } from '../support/clear-host.ts'
 import { cleanHost, hostStateOf } from '../support/host-state.ts'
 import { forgetDataDir, noteDataDir } from '../support/instances.ts'
 import { differencesOf, instanceFacts, machineFacts } from '../support/machine-facts.ts'
+import { testRuntimes } from '../support/memory-kept.ts'
 import { withoutWaiting } from '../support/ready-facts.ts'
 import { createSuite, type Suite } from './suite.ts'
 
@@ -68,6 +69,7 @@ export async function openHostEngine(
     egress: { ports: EGRESS_PORTS, gid: null, sockets: null, onNeeded: () => {} },
     log: silentLog,
     clock: systemClock,
+    runtimes: testRuntimes,
     // None, since faults are asked for by the step, and making one takes the same steps. To see what those tests do with them:
     // `BERTH_TEST_READY=1 npm run test:host`.
     readyMachines: { perKind: Number(process.env.BERTH_TEST_READY ?? 0), memoryReserveMb: 0 },

@@ -1,12 +1,14 @@
 // Memory of gVisor machines: the claims of all classes, and what is special about a sandbox that saves itself.
 
+import { existsSync } from 'node:fs'
 import { mkdtemp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { ForkSpec, MachineRef, RunSpec } from '../../src/engine/engine.ts'
 import type { OciEngine, OciOptions } from '../../src/engine/oci/oci-engine.ts'
-import { keepsMemory, testRuntimes } from '../support/memory-kept.ts'
+import { driverDefaults } from '../../src/engine/oci/runtime/driver.ts'
+import { keepsMemory } from '../support/memory-kept.ts'
 import { memoryClaims } from './claims/memory.ts'
 import { openEngineProcess } from './engine-process.ts'
 import { createHostSuite, type HostEngine, openHostEngine } from './host-engine.ts'
@@ -27,11 +29,11 @@ const counting: RunSpec = {
   egress: null,
 }
 
-function withEngine(open?: (options: OciOptions) => Promise<OciEngine>) {
+function withEngine(open?: (options: OciOptions) => Promise<OciEngine>, overrides: Partial<OciOptions> = {}) {
   let host: HostEngine
   const suite = createHostSuite('gvisor', () => host)
   beforeAll(async () => {
-    host = await openHostEngine({ isolation: 'gvisor', runtimes: testRuntimes }, open)
+    host = await openHostEngine({ isolation: 'gvisor', ...overrides }, open)
     await suite.open()
   })
   afterEach(async () => await host.expectAsListed())
@@ -175,4 +177,21 @@ describe.skipIf(!keepsMemory.gvisor)('an engine that dies while a gVisor machine
       expect((await next(ref)).resumed).toBe(true)
     },
   )
+})
+
+const DEBIANS = '/usr/bin/runsc'
+
+describe.skipIf(!existsSync(DEBIANS))('a gVisor that cannot save a sandbox', () => {
+  const { suite } = withEngine(undefined, { runtimes: { ...driverDefaults, runsc: DEBIANS } })
+
+  it('is said to keep no memory, and its machines start cold', async () => {
+    const { classes } = await suite.engine().capabilities()
+    expect(classes.find((one) => one.class === 'gvisor')?.memory).toMatchObject({
+      available: false,
+      detail: expect.stringContaining('could not save and restore a sandbox, so disks are kept alone'),
+    })
+    const ref = await suite.running()
+    expect(await suite.engine().suspend(ref, 0)).toBe(false)
+    expect(await suite.status(ref.id)).toMatchObject({ state: 'exited' })
+  })
 })

@@ -470,15 +470,4 @@ describe('without memory checkpoints', () => {
     expect(await engine().suspend(ref, 0)).toBe(false)
     await expectAnew(ref)
   })
-
-  it('in gVisor, the engine reports the reason and starts machines cold', async () => {
-    const { classes } = await engine().capabilities()
-    expect(classes.find((one) => one.class === 'gvisor')?.memory).toMatchObject({
-      available: false,
-      detail: expect.stringContaining('gVisor saves memory only'),
-    })
-    const ref = await suite.running({}, { isolation: 'gvisor' })
-    expect(await engine().suspend(ref, 0)).toBe(false)
-    expect(await suite.status(ref.id)).toMatchObject({ state: 'exited' })
-  })
 })

@@ -10,7 +10,7 @@ import { isolationClasses } from '../../src/engine/engine.ts'
 import type { Paths } from '../../src/engine/oci/paths.ts'
 import { poolDevice } from '../../src/engine/oci/storage/pool.ts'
 import { run, runOrThrow } from '../../src/lib/process.ts'
-import { hasCriu } from '../support/criu.ts'
+import { keepsMemory } from '../support/memory-kept.ts'
 import { createHostSuite, type HostEngine, openHostEngine } from './host-engine.ts'
 
 const TIMEOUT_MS = 60_000
@@ -63,7 +63,7 @@ describe.each(isolationClasses)('in a %s machine', (isolation) => {
 
     // Control: the pattern can be found while the machine exists.
     const kept = await host.engine().suspend(ref, 0)
-    expect(kept).toBe(isolation === 'runc' && hasCriu)
+    expect(kept).toBe(keepsMemory[isolation])
     if (kept) expect((await files()).join()).toContain('/memory/')
     expect(await pieces()).toBeGreaterThan(0)
 

@@ -8,7 +8,7 @@ import type { Unit } from '../../src/contract/unit.ts'
 import { isolationClasses } from '../../src/engine/engine.ts'
 import { SECOND } from '../../src/lib/clock.ts'
 import { createUnit, destroyAll, exec } from '../support/berth-units.ts'
-import { hasCriu } from '../support/criu.ts'
+import { keepsMemory } from '../support/memory-kept.ts'
 import { expectInvariants } from '../support/host-invariants.ts'
 import { partOf } from '../support/part-of.ts'
 import { useBerth } from '../support/use-berth.ts'
@@ -30,7 +30,7 @@ const FROZEN_FOR_MS = SECOND
 describe.each(partOf(isolationClasses, 1))('with %s', (isolation) => {
   const berth = useBerth({ BERTH_ISOLATION: isolation, BERTH_FROZEN_FOR: `${FROZEN_FOR_MS / SECOND}s` })
   /** What a fork must copy: memory if the class supports it. */
-  const kept = isolation === 'runc' && hasCriu ? 'memory' : 'disk'
+  const kept = keepsMemory[isolation] ? 'memory' : 'disk'
 
   beforeAll(async () => {
     const db = { name: 'db', image, entrypoint: ['perl', '-e', counter], healthcheck: ready }

@@ -18,7 +18,7 @@ import { freePort } from '../../src/lib/free-port.ts'
 import { runOrThrow } from '../../src/lib/process.ts'
 import { eventually } from '../support/berth.ts'
 import { createUnit, destroyAll, exec } from '../support/berth-units.ts'
-import { hasCriu } from '../support/criu.ts'
+import { keepsMemory } from '../support/memory-kept.ts'
 import { hosts, joinAs, ownRowIn, useMachine } from '../support/host-lab.ts'
 import { killSupervisor } from '../support/kill.ts'
 import { partOf } from '../support/part-of.ts'
@@ -137,7 +137,7 @@ describe.each(partOf(isolationClasses, 1))('with %s, a second host', (isolation)
     expect((await exec(berth, unit, ['cat', '/root/letter'])).stdout).toBe('to a host')
     await exec(berth, unit, ['sh', '-c', 'echo remembered > /dev/shm/mark'])
     const forked = await berth.call<ForkResult>('POST', `${path()}/fork`, { name: 'copy', wait: true })
-    const hasMemory = isolation === 'runc' && hasCriu
+    const hasMemory = keepsMemory[isolation]
     expect(forked.body.copied).toEqual({ copy: hasMemory ? 'memory' : 'disk' })
     expect(forked.body.units).toMatchObject([{ host: unit.host, state: 'running' }])
     const [copy] = forked.body.units

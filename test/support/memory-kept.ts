@@ -1,11 +1,17 @@
-// In which classes this host keeps memory. `BERTH_RUNSC`: a gVisor to use instead of Debian's, which keeps none.
+// In which classes this host keeps memory. gVisor's comes with what `BERTH_RUNSC` names, or what Berth has built: Debian's
+// keeps none.
 
+import { existsSync } from 'node:fs'
 import type { IsolationClass } from '../../src/engine/engine.ts'
+import { BUILT_RUNSC } from '../../src/engine/oci/runsc-build/pinned.ts'
 import { driverDefaults, type DriverOptions } from '../../src/engine/oci/runtime/driver.ts'
 import { hasCriu } from './criu.ts'
 
-const runsc = process.env.BERTH_RUNSC
+const preferredRunsc = process.env.BERTH_RUNSC ?? null
 
-export const testRuntimes: DriverOptions = runsc === undefined ? driverDefaults : { ...driverDefaults, runsc }
+export const testRuntimes: DriverOptions = { ...driverDefaults, preferredRunsc }
 
-export const keepsMemory: Record<IsolationClass, boolean> = { runc: hasCriu, gvisor: runsc !== undefined }
+export const keepsMemory: Record<IsolationClass, boolean> = {
+  runc: hasCriu,
+  gvisor: preferredRunsc !== null || existsSync(BUILT_RUNSC),
+}
