@@ -11,6 +11,7 @@ const project = fileURLToPath(new URL('../..', import.meta.url))
 const doors: Record<string, string> = {
   'src/api/http/upgrades.ts': 'nothing: it accepts WebSockets',
   'src/lib/dial.ts': 'public registries, by addresses that were looked at; mirrors of the operator',
+  'src/engine/oci/runsc-build/go.ts': 'the module proxy of the operator, or Go’s own',
   'src/lib/public-fetch.ts': 'what strangers name, over dial.ts, which looks at each address',
   'src/engine/oci/images/proxy.ts': 'the same, over what dial.ts has opened',
   'src/engine/oci/images/jailed/fetch.ts': 'the socket of proxy.ts',
