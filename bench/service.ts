@@ -58,6 +58,9 @@ export async function startBerth(isolation: string, settings: Record<string, str
       BERTH_TEAM_COMMANDS: '10000',
       // Which way commands take, to compare the two.
       BERTH_GVISOR_COMMANDS: process.env['BERTH_GVISOR_COMMANDS'] ?? 'auto',
+      // Which gVisor, to compare two; none is built beside a measurement.
+      ...(process.env['BERTH_RUNSC'] === undefined ? {} : { BERTH_RUNSC: process.env['BERTH_RUNSC'] }),
+      BERTH_RUNSC_BUILD: 'off',
       ...settings,
     },
   })

@@ -1,4 +1,4 @@
-// Memory of gVisor machines: the claims of all classes, and what is special about a sandbox that saves itself.
+// Memory of gVisor machines (reliability F10, F12): the claims of all classes, and what is special about a sandbox that saves itself.
 
 import { existsSync } from 'node:fs'
 import { mkdtemp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
