@@ -165,18 +165,25 @@ describe.skipIf(!keepsMemory.gvisor)('an engine that dies while a gVisor machine
   const { suite, running, next, countsOn } = withEngine((options) => openEngineProcess(options, wishes))
   afterAll(async () => await rm(wishes, { recursive: true }))
 
-  it.each(['engine.checkpoint.dump.before', 'engine.checkpoint.dump.after'])(
-    'at %s leaves one that goes on, and can be suspended again',
-    async (point) => {
-      const ref = await running()
-      await writeFile(join(wishes, point), 'crash')
-      expect(await kindOf(suite.engine().suspend(ref, 0))).toBe('engine_away')
-      await suite.reopen()
-      await countsOn(ref.id)
-      expect(await suite.engine().suspend(ref, 0)).toBe(true)
-      expect((await next(ref)).resumed).toBe(true)
-    },
-  )
+  it('leaves one that goes on, and can be suspended again', async () => {
+    const ref = await running()
+    await writeFile(join(wishes, 'engine.checkpoint.dump.before'), 'crash')
+    expect(await kindOf(suite.engine().suspend(ref, 0))).toBe('engine_away')
+    await suite.reopen()
+    await countsOn(ref.id)
+    expect(await suite.engine().suspend(ref, 0)).toBe(true)
+    expect((await next(ref)).resumed).toBe(true)
+  })
+
+  it('and had just saved itself leaves one that the host has ended, never one that exited with 0', async () => {
+    const ref = await running()
+    await writeFile(join(wishes, 'engine.checkpoint.dump.after'), 'crash')
+    expect(await kindOf(suite.engine().suspend(ref, 0))).toBe('engine_away')
+    await suite.reopen()
+    expect(await suite.exitOf(ref)).toMatchObject({ code: 137, byHost: true, oomKilled: false })
+    const again = await next(ref)
+    expect([again.resumed, (await suite.sh(again.ref, 'cat /root/kept')).stdout]).toEqual([false, 'kept\n'])
+  })
 })
 
 const DEBIANS = '/usr/bin/runsc'

@@ -68,7 +68,7 @@ export async function dumpCheckpoint(
       await removeTree(memoryNext)
       await mkdir(memoryNext, { recursive: true, mode: 0o700 })
       const { signal } = machine.destroySignal
-      await memory.save(container, memoryNext, { timeoutMs, signal })
+      await memory.save(container, memoryNext, { timeoutMs, signal, ends: to === spec.id })
     })
     return true
   } catch (error) {

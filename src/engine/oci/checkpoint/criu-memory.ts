@@ -24,11 +24,12 @@ export function criuMemory(driver: Driver, criu: Criu): Memory {
     saving: { ms: 100, msPerGb: 500, mostMs: 250, giveUpMs: 2000 },
     // runc reads there what its command line does not offer (criu.ts).
     inConfig: (config) => ({ ...config, annotations: { 'org.criu.config': criu.options } }),
-    async save(container, directory, limits) {
+    async save(container, directory, { timeoutMs, signal }) {
       const place = ['--image-path', directory, '--work-path', directory]
       const args = [...driver.globalArgs, 'checkpoint', '--leave-running', ...place, container]
       const said = await run(driver.binary, args, {
-        ...limits,
+        timeoutMs,
+        signal,
         // Identifies a dump that its engine died over (orphans.ts).
         cwd: directory,
         env: { PATH: criu.searchPath },

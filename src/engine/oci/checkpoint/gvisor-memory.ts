@@ -82,7 +82,12 @@ function standingOf(driver: Driver): Standing {
 }
 
 /** Not through the page cache: what it holds is needed more by those that run, and a save beside heavy writes is quicker. */
-async function save(driver: Driver, container: string, directory: string, limits: Limits): Promise<void> {
+async function save(
+  driver: Driver,
+  container: string,
+  directory: string,
+  limits: Limits & { ends: boolean },
+): Promise<void> {
   const { O_CREAT, O_DIRECT, O_EXCL, O_RDWR } = constants
   const files: number[] = []
   try {
@@ -90,7 +95,9 @@ async function save(driver: Driver, container: string, directory: string, limits
       const flags = O_CREAT | O_EXCL | O_RDWR | (name === PAGES ? O_DIRECT : 0)
       files.push(openSync(join(directory, name), flags, 0o600))
     }
-    const asked = { metadata: { compression: 'none' }, have_pages_file: true, Resume: true }
+    // One that goes on keeps its connections to others, and a restored one has none of them then. One that is to end ends.
+    const Resume = !limits.ends
+    const asked = { metadata: { compression: 'none' }, have_pages_file: true, Resume }
     await withControl(driver, container, async (control) => {
       const saved = control.call('containerManager.Checkpoint', asked, files)
       expectDone('a checkpoint failed', await inTime(saved, limits))

@@ -95,7 +95,7 @@ async function saveAndRestore(probe: Probe, namespace: string): Promise<string |
   await countsPast(probe, 2)
   if (memory.standing) await memory.standing.hold(paths.container, () => {}, signal)
   else if (!(await freezeGroup(cgroups, paths.container))) return 'it could not be frozen'
-  await memory.save(paths.container, images, { timeoutMs: PROBE_TIMEOUT_MS, signal })
+  await memory.save(paths.container, images, { timeoutMs: PROBE_TIMEOUT_MS, signal, ends: true })
   if (!(await killAll(cgroups, paths.container))) return 'it could not be killed'
   await forget(probe)
 

@@ -155,14 +155,17 @@ export async function endedWithin(host: EngineContext, machine: Machine, ms: num
 
 /** Returns the exit that conmon wrote, or null while the run goes on. Call it before the cgroup is removed. */
 async function readExit(host: EngineContext, machine: Machine): Promise<Exit | null> {
-  const { exit } = host.paths.run(machine.record.spec.id, machine.record.generation)
+  const { exit, held } = host.paths.run(machine.record.spec.id, machine.record.generation)
   // It rarely exists, and a wake waits for the answer: a synchronous call is fastest.
   if (!existsSync(exit)) return null
   try {
     const [text, { mtime }] = await Promise.all([readFile(exit, 'utf8'), stat(exit)])
     if (!/^\d+$/.test(text.trim())) return null
-    const code = Number(text)
-    return { code, ...judgeDeath(host, machine, code), at: mtime }
+    // One that saves itself may end with that, and says 0.
+    const hasStood = existsSync(held)
+    const code = hasStood ? SIGKILL_CODE : Number(text)
+    const death = judgeDeath(host, machine, code)
+    return { code, ...death, byHost: hasStood ? !machine.ending : death.byHost, at: mtime }
   } catch {
     return null
   }

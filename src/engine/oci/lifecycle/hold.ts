@@ -48,11 +48,14 @@ export async function resumeHeld(host: EngineContext, machine: Machine, paths: R
   const standing = standingOf(host, machine)
   const wasFrozen = isFrozen(host.cgroups, paths.container)
   thawGroup(host.cgroups, paths.container)
-  if (standing && !wasFrozen && (await standing.isHeld(paths.container)))
-    await standing
-      .release(paths.container, false)
-      .catch((error: unknown) => host.log.error({ err: error }, 'a machine that stood does not go on'))
-  await rm(paths.held, { force: true })
+  try {
+    if (standing && !wasFrozen && (await standing.isHeld(paths.container)))
+      await standing.release(paths.container, false)
+    await rm(paths.held, { force: true })
+  } catch (error) {
+    // It has saved itself and is ending: with the mark, that is not reported as its own exit.
+    host.log.warn({ err: error, container: paths.container }, 'a machine that stood does not go on')
+  }
 }
 
 function pathsOf(host: EngineContext, { record }: Machine): RunPaths {

@@ -79,7 +79,7 @@ async function keepHeld(
   } catch (error) {
     host.log.warn({ err: error, machine: spec.id }, 'memory is not kept')
   }
-  if (kept) return true
+  if (kept || machine.record.state !== 'running') return kept
   machine.frozen = false
   await retry(host, spec.id, () => releaseMachine(host, machine, standing))
   return false

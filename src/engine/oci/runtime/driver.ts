@@ -65,8 +65,11 @@ export type Memory = {
   saving: { ms: number; msPerGb: number; mostMs: number; giveUpMs: number }
   /** What the configuration of each run must say for it. */
   inConfig(config: object): object
-  /** Writes the memory of a container that stands to a directory. It goes on standing. */
-  save(container: string, directory: string, limits: Limits): Promise<void>
+  /**
+   * Writes the memory of a container that stands to a directory. It goes on standing; if it is to end after that, it may end by
+   * itself with any exit code.
+   */
+  save(container: string, directory: string, limits: Limits & { ends: boolean }): Promise<void>
   /** What conmon needs to restore it in a network namespace, under a host name. */
   prepare(directory: string, hostname: string, networkNamespace: string): Promise<Restored>
   /** Whether a command ends well in a container that was just restored. */
