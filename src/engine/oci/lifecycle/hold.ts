@@ -49,8 +49,11 @@ export async function resumeHeld(host: EngineContext, machine: Machine, paths: R
   const wasFrozen = isFrozen(host.cgroups, paths.container)
   thawGroup(host.cgroups, paths.container)
   try {
-    if (standing && !wasFrozen && (await standing.isHeld(paths.container)))
+    if (standing && !wasFrozen && (await standing.isHeld(paths.container))) {
       await standing.release(paths.container, false)
+      // It also obeys while it ends.
+      if (await standing.isHeld(paths.container)) throw new Error('it does not answer')
+    }
     await rm(paths.held, { force: true })
   } catch (error) {
     // It has saved itself and is ending: with the mark, that is not reported as its own exit.
