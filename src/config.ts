@@ -160,7 +160,6 @@ export type Config = {
   payments: StripeSettings | null
 }
 
-/** Reads the settings; throws a sentence that names the variable if one is invalid. */
 /** The operator's settings that a build of Go programs heeds: proxies, their certificates, and Go's own. */
 export function loadBuildSettings(env: Env = process.env): Record<string, string> {
   const heeded =
@@ -172,6 +171,7 @@ export function loadBuildSettings(env: Env = process.env): Record<string, string
   )
 }
 
+/** Reads the settings; throws a sentence that names the variable if one is invalid. */
 export function loadConfig(env: Env = process.env): Config {
   const dataDir = resolve(env['BERTH_DATA_DIR'] ?? '/var/lib/berth')
   const apiAddress = address(env, 'BERTH_API_ADDRESS', '127.0.0.1:7070')

@@ -7,7 +7,7 @@ import { readSharedCounters, type ConcurrencyLimitdCounter } from '../engine/oci
 import { SECOND } from '../lib/clock.ts'
 import { run } from '../lib/process.ts'
 import { type Check, fail, type Finding, ok, warn } from './check.ts'
-import { isOlder } from './programs.ts'
+import { isOlder } from '../lib/versions.ts'
 
 /** The kernel of Debian 12. Berth is not tested on older ones, which lack idmapped mounts and overlay features. */
 const OLDEST_KERNEL = '6.1'

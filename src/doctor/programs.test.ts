@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { isOlder, presenceOf, programs, versionIn } from './programs.ts'
+import { isOlder } from '../lib/versions.ts'
+import { presenceOf, programs, versionIn } from './programs.ts'
 
 /** What Debian 12's programs print. */
 const printed = {

@@ -3,6 +3,7 @@
 import { access, constants } from 'node:fs/promises'
 import { join } from 'node:path'
 import { MINUTE } from '../lib/clock.ts'
+import { isOlder } from '../lib/versions.ts'
 import { run, SAFE_PATH } from '../lib/process.ts'
 import { type Check, fail, type Finding, ok, warn } from './check.ts'
 
@@ -79,13 +80,4 @@ async function checkProgram(program: Program): Promise<Finding> {
 export function versionIn(text: string): string | null {
   // Debian's runsc reports 0.0~20240729.0: the version is after the tilde.
   return /(?:0\.0~|release-)?(\d+(?:\.\d+)+)/.exec(text.replace(/\b0\.0~/, ''))?.[1] ?? null
-}
-
-export function isOlder(version: string, minimum: string): boolean {
-  const [have, need] = [version, minimum].map((text) => text.split('.').map(Number))
-  for (const [index, part] of (need ?? []).entries()) {
-    const mine = have?.[index] ?? 0
-    if (mine !== part) return mine < part
-  }
-  return false
 }

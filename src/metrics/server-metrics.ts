@@ -128,14 +128,14 @@ const nothingKnown: Look = { gauges: null, hosts: [] }
 async function lookAt(app: App): Promise<Look> {
   const { config, db, fleet, clock, connectedGateways } = app
   const [local, ...others] = fleet.hosts()
-  // What runs units may be another program than at the start (engine/oci/runtime/build-for-new-runs.ts).
-  const said = (await local?.engine.capabilities().catch(() => null)) ?? null
-  if (local && said) app.capabilities.set(local.id, said)
-  const [gauges, capacity, units] = await Promise.all([
+  const [gauges, capacity, capabilities, units] = await Promise.all([
     readGauges(db, clock.now()).catch(() => null),
     local?.engine.capacity().catch(() => null) ?? null,
+    local?.engine.capabilities().catch(() => null) ?? null,
     others.length > 0 ? countUnitsByHost(db).catch(() => null) : null,
   ])
+  // What runs units may be another program than at the start (engine/oci/runtime/build-for-new-runs.ts).
+  if (local && capabilities) app.capabilities.set(local.id, capabilities)
   const lookAtHost = (host: FleetHost): HostLook => ({
     name: host.name,
     state: stateOf(host),

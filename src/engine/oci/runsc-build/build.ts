@@ -4,7 +4,8 @@
 // All of it happens in a directory beside the result, which gets its name once it is whole: what a killed build leaves is
 // removed by the next.
 
-import { cp, mkdir, mkdtemp, readdir, rename, rm, stat, statfs } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { cp, mkdir, mkdtemp, readdir, rename, rm, statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { lockFile } from '../../../lib/file-lock.ts'
 import { type BuildSettings, provideGo } from './go.ts'
@@ -29,7 +30,7 @@ export async function buildRunsc(
   try {
     for (const left of (await readdir(builds)).filter((name) => name.startsWith(WORK)))
       await rm(join(builds, left), { recursive: true, force: true })
-    if (await exists(target)) return 'there'
+    if (existsSync(target)) return 'there'
     const work = await mkdtemp(join(builds, WORK))
     try {
       await compile(work, settings, join(work, 'done', 'runsc'))
@@ -73,8 +74,4 @@ async function refuseShortage(work: string): Promise<void> {
   const { bavail, bsize } = await statfs(work)
   if (bavail * bsize < NEEDED_BYTES)
     throw new Error('building runsc takes 2 GB of disk for a while: free some space below /usr/local/lib')
-}
-
-async function exists(path: string): Promise<boolean> {
-  return (await stat(path).catch(() => null)) !== null
 }

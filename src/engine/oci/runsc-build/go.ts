@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { run, SAFE_PATH } from '../../../lib/process.ts'
+import { isOlder } from '../../../lib/versions.ts'
 import { GO, goArchives } from './pinned.ts'
 import { step } from './step.ts'
 
@@ -31,19 +32,9 @@ async function ownGo(): Promise<string | null> {
   for (const program of ['go', ...places]) {
     const said = await run(program, ['version'], { timeoutMs: 10_000 }).catch(() => null)
     const version = /go version go(\d+(?:\.\d+)*)/.exec(said?.stdout ?? '')?.[1]
-    if (version !== undefined && isNewEnough(version, GO)) return program
+    if (version !== undefined && !isOlder(version, GO)) return program
   }
   return null
-}
-
-/** Whether a version such as 1.26.8 is the wanted one or a later one. */
-export function isNewEnough(version: string, wanted: string): boolean {
-  const [have, need] = [version, wanted].map((text) => text.split('.').map(Number))
-  for (const [index, part] of (need ?? []).entries()) {
-    const own = have?.[index] ?? 0
-    if (own !== part) return own > part
-  }
-  return true
 }
 
 async function fetchGo(work: string, settings: BuildSettings): Promise<string> {

@@ -2,6 +2,7 @@
 // path: each program that is used is linked, or copied, into a directory of ours, with what its probe has shown.
 
 import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { copyFile, link, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
@@ -20,7 +21,7 @@ export async function keepProgram(directory: string, source: string): Promise<Ke
     .slice(0, 12)
   const home = join(directory, id)
   const kept = { program: id, path: join(home, 'runsc') }
-  if (await stat(kept.path).catch(() => null)) return kept
+  if (existsSync(kept.path)) return kept
   await rm(`${home}.new`, { recursive: true, force: true })
   await mkdir(`${home}.new`, { recursive: true, mode: 0o700 })
   await linkOrCopy(source, join(`${home}.new`, 'runsc'))
@@ -46,7 +47,7 @@ export async function noteShown({ path }: Kept, shown: unknown): Promise<void> {
   await rename(`${file}.new`, file)
 }
 
-/** Removes those that nothing needs any more. Returns the others. */
+/** Removes those that nothing needs any more. */
 export async function forgetPrograms(directory: string, needed: Set<string>): Promise<void> {
   for (const name of await readdir(directory).catch((): string[] => []))
     if (!needed.has(name)) await rm(join(directory, name), { recursive: true, force: true })

@@ -115,7 +115,7 @@ async function make(host: EngineContext, { spec, paths, image, ends, signal }: M
   const naming = traitsOf(spec).sharesKernel
     ? null
     : await prepareNaming(driver, paths.container, config.process)
-  const standby = await standbyOf(host, spec, attachment)
+  const standby = driver.execDetaches ? await standbyOf(host, spec, attachment) : null
   if (!(await freezeGroup(host.cgroups, paths.container))) {
     if (naming) closeNaming(naming)
     if (standby) closeUnused(standby)
@@ -140,13 +140,12 @@ async function make(host: EngineContext, { spec, paths, image, ends, signal }: M
   }
 }
 
-/** Without one, its first command is started by the runtime. */
+/** Null if it could not be made: its first command is started by the runtime then. */
 async function standbyOf(
   host: EngineContext,
   spec: MachineSpec,
   { address }: Attachment,
 ): Promise<Standby | null> {
-  if (!getDriver(host, spec.isolation).execDetaches) return null
   const machine = newMachine({ ...newRecord(spec, address), generation: FIRST_GENERATION }, null)
   return await makeStandby(host, machine, 'user').catch(() => null)
 }
