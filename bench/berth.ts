@@ -38,6 +38,9 @@ export function clientOf({ baseUrl, apiKey }: Pick<Berth, 'baseUrl' | 'apiKey'>)
 }
 
 export async function destroyAll(call: Call): Promise<void> {
-  const { units } = (await call('GET', '/v1/units?limit=500')) as { units: { id: string }[] }
-  for (const { id } of units) await call('DELETE', `/v1/units/${id}`)
+  for (;;) {
+    const { units } = (await call('GET', '/v1/units?limit=500')) as { units: { id: string }[] }
+    if (units.length === 0) return
+    for (const { id } of units) await call('DELETE', `/v1/units/${id}`)
+  }
 }

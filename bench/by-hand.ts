@@ -10,17 +10,22 @@ import { type Figures, measure } from './figures.ts'
 
 const TIMEOUT_MS = 60_000
 
-/** As Berth starts them. */
+/** As Berth starts them. BERTH_RUNSC chooses another gVisor than the one in the path, for Berth too. */
 const PROGRAMS: Record<string, string[]> = {
   runc: ['runc'],
   gvisor: [
-    'runsc',
+    process.env['BERTH_RUNSC'] ?? 'runsc',
     '--platform=systrap',
     '--network=none',
     '--directfs=false',
     '--overlay2=none',
     '--ignore-cgroups',
   ],
+}
+
+/** The program of a class and its flags. */
+export function flagsByHand(isolation: string): string[] {
+  return PROGRAMS[isolation] ?? []
 }
 
 export async function measureByHand(isolation: string, rootfs: string, rounds: number): Promise<Figures> {
@@ -30,7 +35,7 @@ export async function measureByHand(isolation: string, rootfs: string, rounds: n
   const call = async (command: string, ...args: string[]) => {
     // A container keeps the files of who starts it.
     const script = 'exec "$@" </dev/null >/dev/null 2>/dev/null'
-    const program = [...(PROGRAMS[isolation] ?? []), '--root', join(directory, 'state'), command, ...args]
+    const program = [...flagsByHand(isolation), '--root', join(directory, 'state'), command, ...args]
     const { exitCode } = await run('sh', ['-c', script, 'sh', ...program], { timeoutMs: TIMEOUT_MS })
     if (exitCode !== 0) throw new Error(`${program.join(' ')} ended with ${exitCode}`)
   }

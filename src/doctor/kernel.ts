@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { release } from 'node:os'
-import { readSharedCounters, type ConcurrencyLimitdCounter } from '../engine/oci/kernel/shared-counters.ts'
+import { readSharedCounters, type SharedCounter } from '../engine/oci/kernel/shared-counters.ts'
 import { SECOND } from '../lib/clock.ts'
 import { run } from '../lib/process.ts'
 import { type Check, fail, type Finding, ok, warn } from './check.ts'
@@ -57,7 +57,7 @@ async function fileSystem(name: string, why: string): Promise<Finding> {
   return fail('not supported by this kernel', `${why} Use a kernel with ${name}, such as Debian's own.`)
 }
 
-export function counterFinding(counters: ConcurrencyLimitdCounter[]): Finding {
+export function counterFinding(counters: SharedCounter[]): Finding {
   const low = counters.filter(({ isLow, canRaise }) => isLow && !canRaise)
   if (low.length === 0) return ok('high enough for units of class runc, or raised when Berth starts')
   return warn(
