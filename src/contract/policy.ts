@@ -20,6 +20,7 @@ const fields = {
   maxSleep: sleepSchema,
   expiresAt: z.iso.datetime({ offset: true }).nullable(),
   egress: egressBoundSchema,
+  allowNested: z.boolean().describe('Whether containers may run in its units: `nested` in their spec.'),
   allowedSecrets: allowedSecretsSchema.describe(
     'The secrets of the team that its units may bind; `*` stands for all, and for the right to put and delete them, and only an owner or admin may give it.',
   ),
@@ -34,6 +35,7 @@ export const policySchema = z.strictObject({
   expiresAt: fields.expiresAt.default(null),
   egress: fields.egress.default(openEgress),
   allowedSecrets: fields.allowedSecrets.default([]),
+  allowNested: fields.allowNested.default(false),
 })
 export type Policy = z.infer<typeof policySchema>
 

@@ -27,6 +27,7 @@ export const quotaSchema = strict({
   allowedSecrets: z
     .array(z.string())
     .describe('The secrets of the team that units of the credential may bind; `*` stands for all.'),
+  allowNested: z.boolean().describe('Whether containers may run in units of the credential.'),
   rates: z
     .array(
       strict({

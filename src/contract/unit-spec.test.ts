@@ -159,6 +159,7 @@ describe('defaults', () => {
         ports: [],
         files: {},
         size: 'small',
+        nested: false,
         volume: { mount: '/data', gb: 2 },
         healthcheck: { cmd: ['up'], intervalMs: 2000, timeoutMs: 60_000 },
       },

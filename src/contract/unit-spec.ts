@@ -78,6 +78,12 @@ export const unitSpecSchema = strict({
   healthcheck: healthcheckSchema.optional(),
   sleep: sleepSchema.optional(),
   expose: portSchema.optional(),
+  nested: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Whether containers may run in the unit, with docker, podman or buildah. Only in the isolation class gvisor, and only for credentials whose policy has `allowNested`.',
+    ),
   egress: egressAskedSchema
     .optional()
     .describe('What the unit may reach. Default: what the credential and its team allow.'),

@@ -115,6 +115,13 @@ export const unitSchema = strict({
     region: z.string().nullable().describe('Null where the operator named none.'),
   }).describe('The host that it runs on.'),
   egress: unitEgressSchema.describe('What it may reach.'),
+  nested: z.boolean().describe('Whether containers may run in it.'),
+  runtime: z
+    .string()
+    .nullable()
+    .describe(
+      'The program that its newest run was started with, such as `runsc 20260905.0` or `runc 1.1.5`. A unit keeps it until it starts again. Null before the first run.',
+    ),
 }).meta({ id: 'Unit' })
 
 export type Unit = z.infer<typeof unitSchema>

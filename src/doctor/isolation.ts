@@ -2,12 +2,15 @@
 // each class to find out.
 
 import { randomInt } from 'node:crypto'
-import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Config } from '../config.ts'
-import { createPaths } from '../engine/oci/paths.ts'
+import { installMachinePrograms } from '../engine/oci/machine-programs.ts'
+import { createPaths, type Paths } from '../engine/oci/paths.ts'
 import { type Probe, probeClasses } from '../engine/oci/runtime/probe.ts'
-import { driverOptions } from '../engine/oci/runtime/driver.ts'
+import { type DriverOptions, driverOptions } from '../engine/oci/runtime/driver.ts'
+import { findKvm } from '../engine/oci/runtime/probe-gvisor.ts'
+import type { KvmFinding } from '../engine/oci/runtime/probe-platform.ts'
 import { SECOND } from '../lib/clock.ts'
 import { run } from '../lib/process.ts'
 import { type Check, fail, type Finding, ok, warn } from './check.ts'
@@ -15,24 +18,47 @@ import { type Check, fail, type Finding, ok, warn } from './check.ts'
 export const isolationChecks: Check[] = [
   { name: 'isolation', run: async (config) => await probeFinding(config, classesFinding) },
   { name: 'memory of units', run: async (config) => await probeFinding(config, memoryFinding) },
+  { name: 'hardware virtualization', run: virtualizationFinding },
   { name: 'qgroups', run: quotaFinding },
 ]
 
 async function probeFinding(config: Config, read: (probe: Probe) => Finding): Promise<Finding> {
-  return await withScratch(async (dir) => {
-    const paths = createPaths({ dataDir: dir, runDir: dir })
-    for (const path of [paths.helper, paths.runs, paths.exits]) await mkdir(path, { recursive: true })
-    await copyFile('/bin/busybox', join(paths.helper, 'busybox'))
+  return await withProbes(config, async (paths, options) => {
     try {
-      return read(
-        await probeClasses(paths, scratchId(), config.isolation, {
-          ...driverOptions(config),
-          keepsPrograms: false,
-        }),
-      )
+      return read(await probeClasses(paths, scratchId(), config.isolation, options))
     } catch (error) {
       return fail(error instanceof Error ? error.message : String(error), 'Run "npm run setup".')
     }
+  })
+}
+
+async function virtualizationFinding(config: Config): Promise<Finding> {
+  return await withProbes(config, async (paths, options) =>
+    virtualizationSaid(await findKvm(paths, scratchId(), options)),
+  )
+}
+
+export function virtualizationSaid(finding: KvmFinding | null): Finding {
+  if (finding === null) return ok('not tried, since there is no gVisor that works')
+  if (finding.kind === 'absent') return ok('this host has no /dev/kvm: sandboxes run without it')
+  if (finding.kind === 'fails')
+    return ok(
+      `/dev/kvm is there, but a sandbox that uses it fails (${finding.said}): sandboxes run without it, as they do on a paravirtual KVM`,
+    )
+  const { kvm, systrap } = finding.ms
+  const compared = `the same work takes ${Math.round(kvm)} ms with it and ${Math.round(systrap)} ms without`
+  return ok(`a sandbox can use it, and ${compared}: it is ${finding.isQuicker ? 'used' : 'not used'}`)
+}
+
+async function withProbes(
+  config: Config,
+  work: (paths: Paths, options: DriverOptions) => Promise<Finding>,
+): Promise<Finding> {
+  return await withScratch(async (dir) => {
+    const paths = createPaths({ dataDir: dir, runDir: dir })
+    for (const path of [paths.runs, paths.exits]) await mkdir(path, { recursive: true })
+    await installMachinePrograms(paths)
+    return await work(paths, { ...driverOptions(config), keepsPrograms: false })
   })
 }
 

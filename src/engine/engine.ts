@@ -27,6 +27,8 @@ export type ClassCapability = {
   detail: string
   /** Whether a machine's memory can outlive its run, as shown by a probe that tried it. */
   memory: { available: boolean; detail: string }
+  /** Whether containers can run in its machines, else why not. Absent: an earlier Berth, in which they cannot. */
+  nested?: { available: boolean; detail: string } | undefined
 }
 
 export type Capabilities = {
@@ -66,6 +68,8 @@ export type MachineSpec = {
   volume: { mount: string; gb: number } | null
   /** Machines of one network group can talk to each other, and to no other group. Each team has one group. */
   networkGroup: number
+  /** Containers may run in it. Absent: not. */
+  nested?: boolean | undefined
 }
 
 /** What each start of a machine sets. */
@@ -84,12 +88,17 @@ export type RunSpec = {
   egress: MachineEgress | null
   /** It is ready once a probe has passed (`ExecRequest.probe`), not when its process has started. */
   probed?: boolean | undefined
+  /** A sentence for its log, before anything that this run prints. */
+  note?: string | undefined
 }
 
 export type MachineRef = { id: string; generation: number }
 
-/** Whether a run resumed with the memory of an earlier one. */
-export type Started = { resumed: boolean }
+/**
+ * `resumed`: with the memory of an earlier run. `runtime`: the program that runs it and its version, such as
+ * `runsc 20260905.0`; absent: an earlier Berth, which does not say.
+ */
+export type Started = { resumed: boolean; runtime?: string | undefined }
 
 /** A machine to create as a copy of another one: of its image, class, size, disk and volume. */
 export type ForkSpec = {

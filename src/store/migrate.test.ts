@@ -41,6 +41,7 @@ it('migrate gives a lock that another session holds its time, tries again, and a
     'destroys_units',
     'version',
   ]
+  await sql`alter table units drop column runtime`.execute(db)
   await sql.raw(`alter table hosts ${columns.map((name) => `drop column ${name}`).join(', ')}`).execute(db)
   const other = new pg.Client(own.url)
   await other.connect()

@@ -48,6 +48,7 @@ export type UnitRecord = {
   createdAt: Date
   changedAt: Date
   startedAt: Date | null
+  runtime: string | null
   lastExit: StoredExit | null
   error: string | null
   destroysAt: Date | null
@@ -114,6 +115,7 @@ export function toRecord(row: UnitRow): UnitRecord {
     createdAt: row.created_at,
     changedAt: row.changed_at,
     startedAt: row.started_at,
+    runtime: row.runtime,
     lastExit: row.last_exit,
     error: row.error,
     destroysAt: row.destroys_at,

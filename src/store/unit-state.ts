@@ -36,6 +36,7 @@ export type StateFields = {
   sleepsAt?: null
   lastUsedAt?: Date
   startedAt?: Date
+  runtime?: string | null
   lastExit?: StoredExit
   error?: string | null
   destroysAt?: Date | null
@@ -173,6 +174,7 @@ function toColumns(set: StateFields) {
     sleeps_at: set.sleepsAt,
     last_used_at: set.lastUsedAt,
     started_at: set.startedAt,
+    runtime: set.runtime,
     last_exit: set.lastExit,
     error: set.error,
     destroys_at: set.destroysAt,

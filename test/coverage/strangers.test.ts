@@ -161,7 +161,7 @@ describe('a caller outside the team cannot reach anything of it', () => {
         `unit_${'0'.repeat(32)}`,
         `team_${'0'.repeat(32)}`,
       ]
-      const bodies = sampleBodies(named, 12)
+      const bodies = sampleBodies(named, 24)
       for (const [who, sent] of Object.entries(callers)) {
         // Who is not authenticated is refused before any name is read.
         const some = unauthenticated.has(who) ? partOf(names, 3) : names

@@ -116,31 +116,13 @@ describe.skipIf(!keepsMemory.gvisor)('the checkpoint of a gVisor machine', () =>
     expect((await readdir(paths(ref.id).dir)).filter((name) => name.startsWith('memory'))).toEqual([])
   })
 
-  it('tells a copy who it is, also where its source has read that before', async () => {
-    const source = await running()
-    const facts = 'hostname; cat /run/berth/fork-generation /etc/hostname /etc/machine-id /etc/hosts'
-    const before = (await suite.sh(source, facts)).stdout.split('\n')
-    const fork = forkOf(source, { ...counting, hostname: 'a-much-longer-name' })
-    expect(await engine().fork([fork])).toMatchObject([{ copied: 'memory' }])
-    const copy = { id: fork.id, generation: 1 }
-    expect(await engine().start(copy, { ...counting, hostname: 'a-much-longer-name' })).toEqual({
-      resumed: true,
-    })
-    const after = (await suite.sh(copy, facts)).stdout.split('\n')
-    expect(after.slice(0, 3)).toEqual(['a-much-longer-name', '1', 'a-much-longer-name'])
-    expect(after[3]).not.toBe(before[3])
-    expect(after.join()).toContain((await suite.status(copy.id))?.address)
-    expect((await suite.sh(source, facts)).stdout.split('\n')).toEqual(before)
-    await engine().destroy(copy.id)
-  })
-
   it('of a frozen machine is copied while it sleeps on', async () => {
     const source = await running()
     await engine().freeze(source)
     const fork = forkOf(source)
     expect(await engine().fork([fork])).toMatchObject([{ copied: 'memory' }])
     expect(await suite.status(source.id)).toMatchObject({ frozen: true, state: 'running' })
-    expect(await engine().start({ id: fork.id, generation: 1 }, counting)).toEqual({ resumed: true })
+    expect(await engine().start({ id: fork.id, generation: 1 }, counting)).toMatchObject({ resumed: true })
     expect((await suite.sh({ id: fork.id, generation: 1 }, 'cat /root/kept')).stdout).toBe('kept\n')
     await engine().thaw(source)
     await countsOn(source.id)

@@ -206,6 +206,18 @@ describe.skipIf(!hasCriu)('the checkpoint of a machine', () => {
     },
   )
 
+  it('is told of in the log of its machine if it could not be restored', async () => {
+    const { ref, kept } = await suspended()
+    await damages.at(-1)?.[1](kept)
+    const again = await next(ref)
+    const texts = (await engine().logs(again.ref.id, { limit: 100, after: null, since: null })).map(
+      ({ text }) => text,
+    )
+    expect(texts.filter((text) => text.startsWith('berth: '))).toEqual([
+      'berth: The saved memory is not used: it could not be restored. The unit starts from its disk.',
+    ])
+  })
+
   it('of a fork is not used if a byte of it was changed meanwhile, and the copy starts cold', async () => {
     const ref = await running()
     const { id } = suite.specOf({})
@@ -213,7 +225,7 @@ describe.skipIf(!hasCriu)('the checkpoint of a machine', () => {
     const [forked] = await engine().fork([{ id, source: ref, networkGroup: 1, run }])
     expect(forked?.copied).toBe('memory')
     await damageOne(paths(id).memory, (bytes) => bytes.fill(bytes[5000] ?? 1, 4000, 4001))
-    expect(await engine().start({ id, generation: 1 }, run)).toEqual({ resumed: false })
+    expect(await engine().start({ id, generation: 1 }, run)).toMatchObject({ resumed: false })
     expect((await suite.sh({ id, generation: 1 }, 'cat /root/kept')).stdout).toBe('kept\n')
     await engine().destroy(id)
   })
@@ -301,7 +313,7 @@ describe.skipIf(!hasCriu)('a CRIU that dies', () => {
     await mortal.kill('dump')
     const forked = await engine().fork([{ id, source: ref, networkGroup: 1, run }])
     expect([await mortal.met(), forked[0]?.copied]).toEqual([true, 'disk'])
-    expect(await engine().start({ id, generation: 1 }, run)).toEqual({ resumed: false })
+    expect(await engine().start({ id, generation: 1 }, run)).toMatchObject({ resumed: false })
     const last = (await counts(ref.id)).at(-1) ?? 0
     await eventually(async () => (((await counts(ref.id)).at(-1) ?? 0) > last ? true : null))
     expect(await suite.sh(ref, 'cat /root/kept')).toMatchObject({ stdout: 'kept\n' })
@@ -363,7 +375,7 @@ describe.skipIf(!hasCriu)('real servers', () => {
       {
         image: 'berth.local/redis:7',
         run: { entrypoint: ['redis-server'], cmd: [] },
-        write: 'redis-cli set word remembered > /dev/null; redis-cli config set save "" > /dev/null',
+        write: 'redis-cli set word remembered > /dev/null && redis-cli config set save "" > /dev/null',
         read: 'redis-cli get word',
         kept: 'remembered',
       },
@@ -403,13 +415,13 @@ describe.skipIf(!hasCriu)('real servers', () => {
     const forked = await engine().fork([{ id, source: ref, networkGroup: 1, run: given }])
     expect(forked).toMatchObject([{ copied: 'memory' }])
     const copy = { id, generation: 1 }
-    expect(await engine().start(copy, given)).toEqual({ resumed: true })
+    expect(await engine().start(copy, given)).toMatchObject({ resumed: true })
     expect(await said(copy, server.read)).toBe(server.kept)
     await engine().destroy(id)
 
     expect(await engine().suspend(ref, 0)).toBe(true)
     const again = { ...ref, generation: 2 }
-    expect(await engine().start(again, given)).toEqual({ resumed: true })
+    expect(await engine().start(again, given)).toMatchObject({ resumed: true })
     expect(await said(again, server.read)).toBe(server.kept)
   })
 })

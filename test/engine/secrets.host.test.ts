@@ -190,14 +190,14 @@ describe.skipIf(!hasCriu)('the memory of a machine with a secret', () => {
     expect(await host.engine().suspend(ref, 0)).toBe(true)
     expect(await filesWithValue()).toBe('')
     const next = { ...ref, generation: 2 }
-    expect(await host.engine().start(next, runWith(secret))).toEqual({ resumed: true })
+    expect(await host.engine().start(next, runWith(secret))).toMatchObject({ resumed: true })
     expect(await counted(next)).toBe('2\n')
     expect(await ask(next)).toBe('HTTP/1.1 200 OK\n')
 
     const copy = { id: `${ref.id}copy`, generation: 1 }
     const spec = { id: copy.id, source: next, networkGroup: 1, run: runWith(secret) }
     expect((await host.engine().fork([spec]))[0]?.copied).toBe('memory')
-    expect(await host.engine().start(copy, runWith(secret))).toEqual({ resumed: true })
+    expect(await host.engine().start(copy, runWith(secret))).toMatchObject({ resumed: true })
     expect(await counted(copy)).toBe('3\n')
     expect(await ask(copy)).toBe('HTTP/1.1 200 OK\n')
     expect(seen).toEqual([secret.value, secret.value])

@@ -71,6 +71,8 @@ export type AgentChange = {
     maxSleep?: string | undefined
     expiresAt?: string | null | undefined
     egress?: EgressBound | undefined
+    /** Whether containers may run in its units: `nested` in their spec. */
+    allowNested?: boolean | undefined
     /** The secrets of the team that its units may bind; `*` stands for all, and for the right to put and delete them, and only an owner or admin may give it. */
     allowedSecrets?: string[] | undefined
   } | undefined
@@ -108,6 +110,8 @@ export type AgentDryRunAsked = {
     maxSleep?: string | undefined
     expiresAt?: string | null | undefined
     egress?: EgressBound | undefined
+    /** Whether containers may run in its units: `nested` in their spec. */
+    allowNested?: boolean | undefined
     /** The secrets of the team that its units may bind; `*` stands for all, and for the right to put and delete them, and only an owner or admin may give it. */
     allowedSecrets?: string[] | undefined
   }
@@ -474,6 +478,8 @@ export type KeyCreate = {
     egress?: EgressBound | undefined
     /** The secrets of the team that its units may bind; `*` stands for all, and for the right to put and delete them, and only an owner or admin may give it. */
     allowedSecrets?: string[] | undefined
+    /** Whether containers may run in its units: `nested` in their spec. */
+    allowNested?: boolean | undefined
   } | undefined
 }
 
@@ -592,6 +598,8 @@ export type Policy = {
   egress?: EgressBound | undefined
   /** The secrets of the team that its units may bind; `*` stands for all, and for the right to put and delete them, and only an owner or admin may give it. */
   allowedSecrets?: string[] | undefined
+  /** Whether containers may run in its units: `nested` in their spec. */
+  allowNested?: boolean | undefined
 }
 
 export type Pricing = {
@@ -721,6 +729,8 @@ export type Quota = {
   }
   /** The secrets of the team that units of the credential may bind; `*` stands for all. */
   allowedSecrets: string[]
+  /** Whether containers may run in units of the credential. */
+  allowNested: boolean
   /** The rate limits of the credential. This call is already counted. */
   rates: ({
     name: 'requests' | 'creations' | 'execs'
@@ -1074,6 +1084,10 @@ export type Unit = {
     /** Counts the changes of the rules and of brokered secrets; 0 for a unit without any. */
     version: number
   }
+  /** Whether containers may run in it. */
+  nested: boolean
+  /** The program that its newest run was started with, such as `runsc 20260905.0` or `runc 1.1.5`. A unit keeps it until it starts again. Null before the first run. */
+  runtime: string | null
 }
 
 export type UnitFork = {
@@ -1178,6 +1192,8 @@ export type UnitSpec = {
   } | undefined
   sleep?: string | undefined
   expose?: number | undefined
+  /** Whether containers may run in the unit, with docker, podman or buildah. Only in the isolation class gvisor, and only for credentials whose policy has `allowNested`. */
+  nested?: boolean | undefined
   /** What the unit may reach. Default: what the credential and its team allow. */
   egress?: {
     /** Which public hosts: `open` all, `listed` those of `allow`, `none` no host. Default: that of the credential's bound, with its `allow`. */
@@ -1347,6 +1363,13 @@ export type Recipes = {
     params: {
       env?: { [name: string]: unknown } | null | undefined
       size?: 'nano' | 'small' | 'medium' | 'large' | null | undefined
+    }
+    outputs: Record<never, string>
+  }
+  docker: {
+    params: {
+      size?: 'nano' | 'small' | 'medium' | 'large' | null | undefined
+      volumeGb?: number | null | undefined
     }
     outputs: Record<never, string>
   }

@@ -37,6 +37,7 @@ const sections = {
     ['guides/security', 'Running untrusted code'],
     ['guides/egress', 'What a unit may reach'],
     ['guides/secrets', 'Secrets that a unit never holds'],
+    ['guides/docker', 'Containers inside a unit'],
     ['processes', 'Background processes'],
     ['files', 'Files'],
     ['endpoints', 'Clients of databases'],

@@ -119,6 +119,7 @@ export const accountDocs: Record<string, OperationDoc> = {
       expiresAt: null,
       egress: policy.egress,
       allowedSecrets: policy.allowedSecrets,
+      allowNested: policy.allowNested,
       rates: [{ name: 'requests', limit: 300, remaining: 299, resetsAt: '2026-05-04T09:01:00.000Z' }],
     },
   },

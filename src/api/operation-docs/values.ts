@@ -58,6 +58,8 @@ export const unit = {
   progress: null,
   host: { id: 'host_0192f0c0a1b27c3d8e4f5a6b7c8d9e0f', region: null },
   egress: { ...openEgress, version: 0 },
+  nested: false,
+  runtime: 'runsc 20260905.0',
 }
 
 export const copyOfUnit = {
@@ -89,6 +91,7 @@ export const policy = {
   expiresAt: null,
   egress: openEgress,
   allowedSecrets: ['OPENAI_API_KEY'],
+  allowNested: false,
 }
 
 export const secret = {

@@ -25,6 +25,7 @@ export type Fields = {
   egressSiblings: string
   /** One per line. */
   allowedSecrets: string
+  allowNested: boolean
 }
 
 export function fieldsOf({ name, policy }: Pick<Question, 'name' | 'policy'>): Fields {
@@ -40,6 +41,7 @@ export function fieldsOf({ name, policy }: Pick<Question, 'name' | 'policy'>): F
     egressAllow: policy.egress.allow.join('\n'),
     egressSiblings: policy.egress.siblings,
     allowedSecrets: policy.allowedSecrets.join('\n'),
+    allowNested: policy.allowNested,
   }
 }
 
@@ -57,6 +59,7 @@ export function postedFields(form: URLSearchParams): Fields {
     egressAllow: of('egressAllow'),
     egressSiblings: of('egressSiblings') || openEgress.siblings,
     allowedSecrets: of('allowedSecrets'),
+    allowNested: form.has('allowNested'),
   }
 }
 
@@ -90,6 +93,7 @@ export function policyOf(
       siblings: fields.egressSiblings,
     },
     allowedSecrets: linesOf(fields.allowedSecrets),
+    allowNested: fields.allowNested,
   }
   return { policy, issues }
 
@@ -137,6 +141,7 @@ const labels: Record<keyof Policy | 'name', string> = {
   expiresAt: 'Until',
   egress: 'What its units may reach',
   allowedSecrets: "The team's secrets that its units may use",
+  allowNested: 'Containers in its units',
 }
 
 /** Writes the fields, each with its faults. */
@@ -207,6 +212,11 @@ export function consentFields(fields: Fields, bounds: PlanBounds, issues: Issue[
       'allowedSecrets',
       'names, one a line; the units never see the values',
       `<textarea id="allowedSecrets" name="allowedSecrets" rows="2" spellcheck="false">${escapeHtml(fields.allowedSecrets)}</textarea>`,
+    ),
+    row(
+      'allowNested',
+      'with docker, podman or buildah',
+      `<input type="checkbox" id="allowNested" name="allowNested"${fields.allowNested ? ' checked' : ''}>`,
     ),
   ].join('\n')
 }

@@ -14,4 +14,5 @@ export const unrestrictedPolicy: Policy = {
   expiresAt: null,
   egress: openEgress,
   allowedSecrets: [EVERY_SECRET],
+  allowNested: true,
 }

@@ -7,6 +7,7 @@ import {
   checkRegistry,
   checkSize,
   checkSleep,
+  checkUnit,
   defaultSleep,
 } from './check.ts'
 
@@ -38,6 +39,19 @@ describe('checkSize', () => {
     ['large', '402 policy_violation'],
   ] as const)('%s under the default policy is %s', (size, expected) => {
     expect(outcome(() => checkSize(bounds(), size))).toBe(expected)
+  })
+})
+
+describe('a unit in which containers may run', () => {
+  const egress = { mode: 'open', allow: [], siblings: 'team' } as const
+  const unit = { size: 'nano', registry: 'berth.local', sleep: '1h', teamSecrets: [], nested: true } as const
+  it.each([
+    [{}, '402 policy_violation'],
+    [{ allowNested: false }, '402 policy_violation'],
+    [{ allowNested: true }, 'allowed'],
+  ])('under the policy %j is %s', (policy, expected) => {
+    const asked = { ...unit, egress: { ...egress, allow: [] }, teamSecrets: [] }
+    expect(outcome(() => checkUnit(bounds(policy), asked))).toBe(expected)
   })
 })
 

@@ -54,6 +54,15 @@ export function checkSleep({ policy, plan, sleepMax }: EffectivePolicy, sleep: s
   )
 }
 
+/** Throws unless containers may run in units of the credential. */
+function checkNested({ policy }: EffectivePolicy): void {
+  if (policy.allowNested) return
+  throw policyViolation(
+    'This credential may not make units in which containers run; leave "nested" out, or ask a person of the team to set `allowNested` in its policy.',
+    { field: 'allowNested', asked: true, allowed: false },
+  )
+}
+
 type CheckedUnit = {
   size: Size
   registry: string
@@ -61,18 +70,20 @@ type CheckedUnit = {
   egress: EgressRules
   /** Names of the team's secrets that it binds. */
   teamSecrets: string[]
+  nested: boolean
 }
 
 /** Checks what every unit must meet that runs for a credential: created, copied, started or woken. */
 export function checkUnit(
   bounds: EffectivePolicy,
-  { size, registry, sleep, egress, teamSecrets }: CheckedUnit,
+  { size, registry, sleep, egress, teamSecrets, nested }: CheckedUnit,
 ): void {
   checkSize(bounds, size)
   checkRegistry(bounds, registry)
   checkSleep(bounds, sleep)
   checkEgress(bounds, egress)
   checkSecrets(bounds, teamSecrets)
+  if (nested) checkNested(bounds)
 }
 
 /** The default idle window of this installation, shortened to the limits. */

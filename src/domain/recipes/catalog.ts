@@ -1,6 +1,7 @@
 // Every recipe, in the order in which they are listed.
 
 import { debian } from './catalog/debian.ts'
+import { docker } from './catalog/docker.ts'
 import { etcd } from './catalog/etcd.ts'
 import { mariadb } from './catalog/mariadb.ts'
 import { mongodb } from './catalog/mongodb.ts'
@@ -27,6 +28,7 @@ export const recipes: readonly Recipe[] = [
   python,
   staticFiles,
   debian,
+  docker,
   webWithPostgres,
 ]
 

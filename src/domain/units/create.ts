@@ -61,6 +61,8 @@ const machineStep: Step<OperationContext> = {
       size: machineSizes[unit.size],
       volume: unit.spec.volume,
       networkGroup: unit.networkGroup,
+      // Engines of an earlier Berth do not know the field.
+      ...(unit.spec.nested ? { nested: true } : {}),
     })
     context.unit = { ...unit, address }
   },

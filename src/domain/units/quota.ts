@@ -39,6 +39,7 @@ export async function getQuota(app: App, caller: Caller): Promise<Quota> {
     expiresAt: policy.expiresAt,
     egress: egressBound({ policy, teamEgress }),
     allowedSecrets: policy.allowedSecrets,
+    allowNested: policy.allowNested,
     rates,
   }
 }

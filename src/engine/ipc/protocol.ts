@@ -98,6 +98,7 @@ const machineSpec = z.strictObject({
     .strictObject({ mount: noNul(limits.volumeMountLength), gb: z.int().positive().max(limits.volumeGb.max) })
     .nullable(),
   networkGroup,
+  nested: z.boolean().optional(),
 })
 
 const runSpec = z.strictObject({
@@ -109,6 +110,7 @@ const runSpec = z.strictObject({
   searchDomain: domain,
   egress: machineEgress.nullable(),
   probed: z.boolean().optional(),
+  note: z.string().max(1000).optional(),
 })
 
 const forkSpec = z.strictObject({ id, source: ref, networkGroup, run: runSpec.nullable() })
@@ -148,6 +150,7 @@ const capabilities = z.object({
       available: z.boolean(),
       detail: z.string(),
       memory: z.object({ available: z.boolean(), detail: z.string() }),
+      nested: z.object({ available: z.boolean(), detail: z.string() }).optional(),
     }),
   ),
   defaultClass: z.enum(isolationClasses),
@@ -211,7 +214,7 @@ export const unaryOperations = {
   create: { request: machineSpec, answer: status, maxBodyBytes: SMALL, deadlineMs: 2 * MINUTE },
   start: {
     request: z.strictObject({ ref, run: runSpec }),
-    answer: z.object({ resumed: z.boolean() }),
+    answer: z.object({ resumed: z.boolean(), runtime: z.string().max(100).optional() }),
     maxBodyBytes: 8 * MB,
     deadlineMs: 2 * MINUTE,
   },

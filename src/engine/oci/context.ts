@@ -4,7 +4,7 @@ import type { EventEmitter } from 'node:events'
 import type { Clock } from '../../lib/clock.ts'
 import type { KeyedLock } from '../../lib/concurrency/keyed-lock.ts'
 import type { Log } from '../../lib/log.ts'
-import type { Capabilities, IsolationClass, MachineRef, MachineStatus } from '../engine.ts'
+import type { Capabilities, IsolationClass, MachineRef, MachineSpec, MachineStatus } from '../engine.ts'
 import { EngineError } from '../errors.ts'
 import type { Launching } from './exec/launching.ts'
 import type { Forkers, Standbys } from './exec/standby-state.ts'
@@ -149,18 +149,27 @@ export function getRunning(host: EngineContext, ref: MachineRef): Machine {
   return machine
 }
 
-export function getDriver(host: EngineContext, isolation: IsolationClass): Driver {
-  const driver = host.drivers.get(isolation)
-  if (!driver) {
-    throw new EngineError('start_failed', `The isolation class ${isolation} is not available on this host.`)
-  }
-  return driver
+/** The driver of a machine with this spec. Throws `start_failed` where there is none. */
+export function getDriver(host: EngineContext, spec: Pick<MachineSpec, 'isolation' | 'nested'>): Driver {
+  const driver = host.drivers.get(spec.isolation)
+  if (driver) return forSpec(driver, spec)
+  throw new EngineError(
+    'start_failed',
+    `The isolation class ${spec.isolation} is not available on this host.`,
+  )
 }
 
 /** The driver of the machine's newest run, which keeps the program that it was started with. */
 export function driverOf(host: EngineContext, { record }: Pick<Machine, 'record'>): Driver {
   const { program = LEGACY_PROGRAM, spec } = record
-  return (program === null ? undefined : host.programs.get(program)) ?? getDriver(host, spec.isolation)
+  const known = program === null ? undefined : host.programs.get(program)
+  return known ? forSpec(known, spec) : getDriver(host, spec)
+}
+
+function forSpec(driver: Driver, { nested }: Pick<MachineSpec, 'nested'>): Driver {
+  if (nested !== true) return driver
+  if (driver.nested.driver) return driver.nested.driver
+  throw new EngineError('start_failed', `Containers cannot run in this unit: ${driver.nested.why}.`)
 }
 
 export function statusOf(machine: Machine): MachineStatus {

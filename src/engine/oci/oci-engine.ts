@@ -3,7 +3,7 @@
 
 import { EventEmitter } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { copyFile, mkdir, readdir, rename, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Clock } from '../../lib/clock.ts'
 import { type Failpoints, noFailpoints } from '../../lib/failpoints.ts'
@@ -31,6 +31,7 @@ import { TRUST } from './storage/trust.ts'
 import { freezeMachine, thawMachine } from './lifecycle/freeze.ts'
 import { restrictMachine } from './egress.ts'
 import { getMachine, statusOf, type EngineContext } from './context.ts'
+import { installMachinePrograms } from './machine-programs.ts'
 import { openImages } from './images/images.ts'
 import type { MaintenanceSettings } from './images/maintenance.ts'
 import { followLogs, readLogs } from './logs/logs.ts'
@@ -65,11 +66,6 @@ import { becomeSubreaper } from './kernel/syscalls.ts'
 import { watchTraffic } from './traffic.ts'
 import { noReadyMachines, openReadyMachines } from './warm-pool/pool.ts'
 import type { ReadyOptions } from './warm-pool/types.ts'
-import { FORKING_PROGRAM, forkingProgram } from './exec/forking-program.ts'
-import { RELAY, relayProgram } from './relay/relay.ts'
-import { NAMING_PROGRAM, namingProgram } from './warm-pool/naming.ts'
-import { waitingProgram } from './warm-pool/program.ts'
-import { WAITING_PROGRAM } from './warm-pool/ready.ts'
 
 export type OciOptions = {
   instance: { id: string; subnet: string }
@@ -114,7 +110,6 @@ export type OciEngine = Engine & {
   close(): Promise<void>
 }
 
-const HELPER_BINARY = '/bin/busybox'
 const MAX_OPEN_FILES = 65_536
 
 export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
@@ -299,22 +294,7 @@ async function prepareDirectories(paths: Paths): Promise<void> {
   for (const directory of [paths.machines, paths.aside, paths.forks, paths.runs, paths.exits]) {
     await mkdir(directory, { recursive: true, mode: 0o700 })
   }
-  // Machines see this directory, with users of any id.
-  await mkdir(paths.helper, { recursive: true, mode: 0o755 })
-  const helper = join(paths.helper, 'busybox')
-  await copyFile(HELPER_BINARY, `${helper}.new`)
-  await rename(`${helper}.new`, helper)
-  for (const [name, bytes, mode] of [
-    [WAITING_PROGRAM, waitingProgram(), 0o755],
-    [NAMING_PROGRAM, namingProgram(), 0o755],
-    // Of a program that its user cannot read, the kernel lets no other process look into a process.
-    [FORKING_PROGRAM, forkingProgram(), 0o711],
-    [RELAY, await relayProgram(), 0o755],
-  ] as const) {
-    const program = join(paths.helper, name)
-    await writeFile(`${program}.new`, bytes, { mode })
-    await rename(`${program}.new`, program)
-  }
+  await installMachinePrograms(paths)
   await prepareSharedForkGeneration(paths)
   // A machine that trusts more has its own file mounted over it.
   await writeFile(join(paths.helper, TRUST), '', { mode: 0o444 })

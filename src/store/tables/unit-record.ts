@@ -11,6 +11,8 @@ import type { ColumnType } from 'kysely'
 
 /** The part of a spec that is stored as it is. Contents of files and values of secrets have tables of their own. */
 export type StoredSpec = {
+  /** Containers may run in it. Absent: not. */
+  nested?: boolean
   entrypoint: string[] | null
   cmd: string[] | null
   env: Env
@@ -69,6 +71,8 @@ export type UnitsTable = {
   created_at: Date
   changed_at: Date
   started_at: Date | null
+  /** The program that runs it, as its host said at its newest start; null: not said. */
+  runtime: ColumnType<string | null, string | null | undefined, string | null>
   last_exit: StoredExit | null
   error: string | null
   destroys_at: Date | null

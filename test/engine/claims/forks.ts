@@ -179,6 +179,6 @@ export function forkClaims(suite: Suite): void {
     const source = await suite.running()
     const spec = { ...specOf(source), run: { ...run, env: { SIBLING: 'another' } } }
     expect(await engine().fork([spec])).toMatchObject([{ copied: 'disk' }])
-    expect(await engine().start({ id: spec.id, generation: 1 }, spec.run)).toEqual({ resumed: false })
+    expect(await engine().start({ id: spec.id, generation: 1 }, spec.run)).toMatchObject({ resumed: false })
   })
 }

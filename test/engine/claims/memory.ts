@@ -99,7 +99,7 @@ export function memoryClaims(suite: Suite): void {
     expect(await engine().suspend(ref, 0)).toBe(true)
     const again = await next(ref)
     expect(again.resumed).toBe(true)
-    expect(await engine().start(again.ref, run)).toEqual({ resumed: true })
+    expect(await engine().start(again.ref, run)).toMatchObject({ resumed: true })
     await engine().stop(again.ref, 0)
     expect(await engine().suspend(again.ref, 0)).toBe(false)
     expect((await next(again.ref)).resumed).toBe(false)
@@ -113,6 +113,19 @@ export function memoryClaims(suite: Suite): void {
     expect(over.resumed).toBe(false)
     await suite.logged(ref.id, 2)
     expect((await asked(over.ref)).count).toBe(1)
+  })
+
+  test('a run that does not use the saved memory says in its log why', async () => {
+    const ref = await serving()
+    expect(await engine().suspend(ref, 0)).toBe(true)
+    const { resumed, ref: again } = await next(ref, { env: { CHANGED: 'yes' } })
+    expect(resumed).toBe(false)
+    const lines = await suite.logged(again.id, 3)
+    expect(lines.map(({ text }) => text)).toEqual([
+      'listening',
+      'berth: The saved memory is not used: the command, the environment or the files were changed. The unit starts from its disk.',
+      'listening',
+    ])
   })
 
   test('a stop after a suspend discards the checkpoint', async () => {
@@ -274,7 +287,7 @@ export function memoryClaims(suite: Suite): void {
     const earlier = await asked(source)
     expect(await engine().fork([spec])).toMatchObject([{ copied: 'memory' }])
     const copy = { id: spec.id, generation: 1 }
-    expect(await engine().start(copy, { ...run, hostname: 'copy' })).toEqual({ resumed: true })
+    expect(await engine().start(copy, { ...run, hostname: 'copy' })).toMatchObject({ resumed: true })
     const [of, later] = [await asked(copy), await asked(copy)]
     expect(of.count).toBeGreaterThan(earlier.count)
     // Nobody else talks to it: the connection of the source's visitor is not its own.
@@ -289,6 +302,31 @@ export function memoryClaims(suite: Suite): void {
     expect(await said(source, 'hostname')).toBe('first\n')
   })
 
+  test('a fork knows who it is, also where its source has read that before', async () => {
+    const source = await serving()
+    const facts = [
+      'hostname; cat /run/berth/fork-generation /etc/hostname /etc/machine-id /proc/sys/kernel/random/uuid',
+      'date +%s; cat /etc/hosts',
+    ]
+    const factsOf = async (ref: MachineRef) => (await said(ref, facts.join('\n'))).split('\n')
+    const before = await factsOf(source)
+    const spec = forkSpec(source, 'a-much-longer-name')
+    expect(await engine().fork([spec])).toMatchObject([{ copied: 'memory' }])
+    const copy = { id: spec.id, generation: 1 }
+    expect(await engine().start(copy, { ...run, hostname: 'a-much-longer-name' })).toMatchObject({
+      resumed: true,
+    })
+    const [hostname, generation, nameInFile, machineId, uuid, seconds, ...hosts] = await factsOf(copy)
+    expect([hostname, generation, nameInFile]).toEqual(['a-much-longer-name', '1', 'a-much-longer-name'])
+    expect(machineId).toMatch(/^[0-9a-f]{32}$/)
+    expect([before[3], before[4]]).not.toContain(machineId)
+    expect(uuid).not.toBe(before[4])
+    expect(Math.abs(Number(seconds) - Date.now() / 1000)).toBeLessThan(5)
+    expect(hosts.join()).toContain((await suite.status(copy.id))?.address)
+    const [after, since] = [await factsOf(source), (facts: string[]) => facts.toSpliced(4, 2)]
+    expect(since(after)).toEqual(since(before))
+  })
+
   test('two forks from the same instant get different random numbers and are independent', async () => {
     const source = await serving()
     await asked(source)
@@ -296,7 +334,7 @@ export function memoryClaims(suite: Suite): void {
     expect(await engine().fork(specs)).toMatchObject([{ copied: 'memory' }, { copied: 'memory' }])
     const answers: Answer[] = []
     for (const { id, run: given } of specs) {
-      expect(await engine().start({ id, generation: 1 }, given ?? run)).toEqual({ resumed: true })
+      expect(await engine().start({ id, generation: 1 }, given ?? run)).toMatchObject({ resumed: true })
       answers.push(await asked({ id, generation: 1 }))
     }
     answers.push(await asked(source))
@@ -314,7 +352,7 @@ export function memoryClaims(suite: Suite): void {
     const grandchild = forkSpec(first)
     expect(await engine().fork([grandchild])).toMatchObject([{ copied: 'memory' }])
     const second = { id: grandchild.id, generation: 1 }
-    expect(await engine().start(second, run)).toEqual({ resumed: true })
+    expect(await engine().start(second, run)).toMatchObject({ resumed: true })
     expect((await asked(second)).count).toBe(2)
     expect(await engine().suspend(second, 0)).toBe(true)
     const again = await next(second)

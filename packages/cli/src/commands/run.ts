@@ -70,6 +70,7 @@ function createOptions({ args }: Context): CreateOptions & { name: string } {
     expose,
     sleep: args.text('sleep'),
     egress: rulesOf(args),
+    ...(args.flag('nested') ? { nested: true } : {}),
     env: { ...pairs(args.list('env')), ...secretsOf(args.list('secret')) },
     ports: args.list('port').map((port) => wholeNumber(port, 'port')),
     ...(size === undefined ? {} : { size }),

@@ -32,6 +32,7 @@ export const unitCommands: Command[] = [
       }),
       volume: text('PATH:GB', 'A disk of its own that outlives its image'),
       sleep: text('WINDOW', 'How long it may go unused: 30m, 2h, never'),
+      nested: flag('Containers may run in it, with docker or buildah'),
       ...rules('egress'),
       timeout,
     },

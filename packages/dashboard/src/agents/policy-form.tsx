@@ -122,6 +122,17 @@ export function PolicyForm({
           />
         )}
       </Field>
+      <fieldset className={styles.choices}>
+        <legend>{policyLabels.allowNested}</legend>
+        <label className={styles.choice}>
+          <input
+            type="checkbox"
+            checked={texts.allowNested}
+            onChange={(event) => set('allowNested', event.target.checked)}
+          />
+          docker, podman or buildah may run in units that ask for it
+        </label>
+      </fieldset>
     </div>
   )
 }

@@ -28,6 +28,7 @@ export const policyLabels = {
   expiresAt: 'Ends',
   egress: 'What its units may reach',
   allowedSecrets: "The team's secrets that its units may use",
+  allowNested: 'Containers in its units',
 } as const satisfies Record<PolicyField, string>
 
 /** What a new key may do unless a person says otherwise: little. */
@@ -40,6 +41,7 @@ export const smallPolicy: Policy = {
   expiresAt: null,
   egress: { mode: 'open', allow: [], siblings: 'team' },
   allowedSecrets: [],
+  allowNested: false,
 }
 
 export type PolicyTexts = {
@@ -55,6 +57,7 @@ export type PolicyTexts = {
   egress: EgressTexts
   /** One a line. */
   allowedSecrets: string
+  allowNested: boolean
 }
 
 export function textsOf(policy: Policy): PolicyTexts {
@@ -67,6 +70,7 @@ export function textsOf(policy: Policy): PolicyTexts {
     expiresAt: policy.expiresAt === null ? '' : localTime(new Date(policy.expiresAt)),
     egress: egressTextsOf(policy.egress),
     allowedSecrets: policy.allowedSecrets.join('\n'),
+    allowNested: policy.allowNested,
   }
 }
 
@@ -93,6 +97,7 @@ export function policyOf(texts: PolicyTexts, base: Policy): Read {
   policy.maxSleep = texts.maxSleep.trim()
   policy.egress = egressOf(texts.egress)
   policy.allowedSecrets = linesOf(texts.allowedSecrets)
+  policy.allowNested = texts.allowNested
   if (texts.expiresAt !== before.expiresAt) {
     const at = new Date(texts.expiresAt)
     if (texts.expiresAt === '') policy.expiresAt = null
@@ -129,6 +134,7 @@ export function shortSentence(policy: Policy): string {
   if (policy.maxSleep !== 'never') parts.push(`sleeps after ${policy.maxSleep} at most`)
   if (!isOpen(policy.egress)) parts.push(`reaches ${egressText(policy.egress)}`)
   if (policy.allowedSecrets.length > 0) parts.push(`uses ${secretsText(policy.allowedSecrets)}`)
+  if (policy.allowNested) parts.push('containers in units')
   if (policy.expiresAt !== null) parts.push(`until ${dayOf(policy.expiresAt)}`)
   return parts.join(', ')
 }
@@ -137,7 +143,7 @@ export function sentence(policy: Policy): string {
   const idle =
     policy.maxSleep === 'never' ? 'may idle for as long as it likes' : `idles for ${policy.maxSleep} at most`
   const until = policy.expiresAt === null ? 'until you revoke it' : `until ${dayOf(policy.expiresAt)}`
-  return `May run ${units(policy.maxConcurrentUnits)} at once and spend ${euros(policy.dailySpendCapCents)} a day; ${sizesText(policy.allowedSizes)}; images from ${registriesText(policy.allowedRegistries, 3)}; each unit ${idle}, reaches ${egressText(policy.egress)}, and uses ${secretsText(policy.allowedSecrets)}; ${until}.`
+  return `May run ${units(policy.maxConcurrentUnits)} at once and spend ${euros(policy.dailySpendCapCents)} a day; ${sizesText(policy.allowedSizes)}; images from ${registriesText(policy.allowedRegistries, 3)}; each unit ${idle}, reaches ${egressText(policy.egress)}, and uses ${secretsText(policy.allowedSecrets)}${policy.allowNested ? '; containers may run in units' : ''}; ${until}.`
 }
 
 /** What one field says, to compare two of them. */
@@ -157,6 +163,8 @@ export function fieldText(policy: Policy, field: PolicyField): string {
       return egressText(policy.egress)
     case 'allowedSecrets':
       return secretsText(policy.allowedSecrets)
+    case 'allowNested':
+      return policy.allowNested ? 'allowed' : 'not allowed'
     case 'expiresAt':
       return policy.expiresAt === null ? 'never' : dayOf(policy.expiresAt)
   }

@@ -22,6 +22,7 @@ const paths: Partial<Record<keyof Fields, string>> = {
   size: 'spec.size',
   command: 'spec.cmd',
   volumeGb: 'spec.volume',
+  nested: 'spec.nested',
   env: 'spec.env',
   expose: 'expose',
 }
@@ -122,6 +123,23 @@ export function SpecForm({
       />
       {text('volumeGb', 'Volume in GB', 'Empty: none. A volume outlives restarts.')}
       {fields.volumeGb.trim() !== '' && text('volumeAt', 'Volume at')}
+      <Field
+        label="Containers inside"
+        note="For docker, compose and buildah. Needs the isolation class gvisor."
+        error={faultOf('nested')}
+      >
+        {(props) => (
+          <Select
+            id={props.id}
+            value={fields.nested ? 'yes' : 'no'}
+            options={[
+              { value: 'no', label: 'none' },
+              { value: 'yes', label: 'allowed' },
+            ]}
+            onChange={(nested) => set({ nested: nested === 'yes' })}
+          />
+        )}
+      </Field>
       {text('stack', 'Stack', 'Empty: that of the team. Units of one stack know each other by name.')}
       <div>
         <Button type="submit" kind="main" busy={isBusy}>

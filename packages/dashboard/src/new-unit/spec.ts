@@ -16,6 +16,8 @@ export type Fields = {
   command: string
   volumeGb: string
   volumeAt: string
+  /** Containers may run in it. */
+  nested: boolean
   env: Pair[]
 }
 
@@ -32,6 +34,7 @@ export const emptyFields: Fields = {
   command: '',
   volumeGb: '',
   volumeAt: '/data',
+  nested: false,
   env: [],
 }
 
@@ -67,6 +70,7 @@ export function askedOf(fields: Fields): Asked {
     ...(isVolume && {
       volume: { mount: fields.volumeAt.trim() || '/data', gb: Number(fields.volumeGb) },
     }),
+    ...(fields.nested && { nested: true }),
     ...(Object.keys(env).length > 0 && { env }),
   }
   const body = {

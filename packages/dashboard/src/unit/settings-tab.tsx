@@ -49,13 +49,24 @@ export function SettingsTab() {
   )
 }
 
-function madeOf({ size, cmd, entrypoint, volume, healthcheck, files }: Contract.Unit): [string, string][] {
+function madeOf({
+  size,
+  cmd,
+  entrypoint,
+  volume,
+  healthcheck,
+  files,
+  nested,
+  runtime,
+}: Contract.Unit): [string, string][] {
   return [
     ['Size', size],
     ['Command', cmd === null ? 'that of the image' : JSON.stringify(cmd)],
     ['Entrypoint', entrypoint === null ? 'that of the image' : JSON.stringify(entrypoint)],
     ['Volume', volume === null ? 'none' : `${volume.gb} GB at ${volume.mount}`],
     ['Health check', healthcheck === null ? 'none' : JSON.stringify(healthcheck.cmd)],
+    ['Runs with', runtime ?? 'not known yet'],
+    ['Containers inside', nested ? 'allowed' : 'no'],
     ['Boot files', files.map(({ path }) => path).join(', ') || 'none'],
   ]
 }

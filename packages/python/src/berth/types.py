@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, Literal, TypedDict
 
 ErrorCode = Literal["validation", "unauthorized", "forbidden", "policy_violation", "quota_exceeded", "payment_required", "not_found", "invalid_state", "conflict", "method_not_allowed", "request_timeout", "payload_too_large", "unsupported_media_type", "misdirected_request", "upgrade_required", "headers_too_large", "provider_error", "unavailable", "internal"]
-RecipeName = Literal["postgres", "mariadb", "redis", "mongodb", "neo4j", "rabbitmq", "etcd", "node", "python", "static", "debian", "web-with-postgres"]
+RecipeName = Literal["postgres", "mariadb", "redis", "mongodb", "neo4j", "rabbitmq", "etcd", "node", "python", "static", "debian", "docker", "web-with-postgres"]
 Size = Literal["nano", "small", "medium", "large"]
 Mode = Literal["public", "private"]
 Protocol = Literal["http", "postgres", "mysql", "redis", "mongodb", "amqp", "bolt", "grpc"]
@@ -70,6 +70,8 @@ class AgentChangePolicy(TypedDict, total=False):
     maxSleep: str
     expiresAt: str | None
     egress: EgressBound
+    #: Whether containers may run in its units: `nested` in their spec.
+    allowNested: bool
     #: The secrets of the team that its units may bind; `*` stands for all, and for the right to put and delete them, and only an owner or admin may give it.
     allowedSecrets: List[str]
 
@@ -118,6 +120,8 @@ class AgentDryRunAskedPolicy(TypedDict, total=False):
     maxSleep: str
     expiresAt: str | None
     egress: EgressBound
+    #: Whether containers may run in its units: `nested` in their spec.
+    allowNested: bool
     #: The secrets of the team that its units may bind; `*` stands for all, and for the right to put and delete them, and only an owner or admin may give it.
     allowedSecrets: List[str]
 
@@ -544,6 +548,8 @@ class KeyCreatePolicy(TypedDict, total=False):
     egress: EgressBound
     #: The secrets of the team that its units may bind; `*` stands for all, and for the right to put and delete them, and only an owner or admin may give it.
     allowedSecrets: List[str]
+    #: Whether containers may run in its units: `nested` in their spec.
+    allowNested: bool
 
 
 class _KeyCreateRequired(TypedDict):
@@ -674,6 +680,8 @@ class Policy(TypedDict, total=False):
     egress: EgressBound
     #: The secrets of the team that its units may bind; `*` stands for all, and for the right to put and delete them, and only an owner or admin may give it.
     allowedSecrets: List[str]
+    #: Whether containers may run in its units: `nested` in their spec.
+    allowNested: bool
 
 
 class PricingSize(TypedDict):
@@ -838,6 +846,8 @@ class Quota(TypedDict):
     egress: QuotaEgress
     #: The secrets of the team that units of the credential may bind; `*` stands for all.
     allowedSecrets: List[str]
+    #: Whether containers may run in units of the credential.
+    allowNested: bool
     #: The rate limits of the credential. This call is already counted.
     rates: List[QuotaRate]
 
@@ -1256,6 +1266,10 @@ class Unit(TypedDict):
     host: UnitHost
     #: What it may reach.
     egress: UnitEgress
+    #: Whether containers may run in it.
+    nested: bool
+    #: The program that its newest run was started with, such as `runsc 20260905.0` or `runc 1.1.5`. A unit keeps it until it starts again. Null before the first run.
+    runtime: str | None
 
 
 class UnitFork(TypedDict, total=False):
@@ -1413,6 +1427,8 @@ class UnitSpec(_UnitSpecRequired, total=False):
     healthcheck: UnitSpecHealthcheck
     sleep: str
     expose: int
+    #: Whether containers may run in the unit, with docker, podman or buildah. Only in the isolation class gvisor, and only for credentials whose policy has `allowNested`.
+    nested: bool
     #: What the unit may reach. Default: what the credential and its team allow.
     egress: UnitSpecEgress
 

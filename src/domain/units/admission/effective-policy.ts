@@ -77,7 +77,8 @@ export function checkExisting(
   unit: Pick<UnitRecord, 'size' | 'image' | 'sleep' | 'egress' | 'spec'>,
 ): void {
   const teamSecrets = teamSecretsOf(unit.spec.env)
-  checkUnit(bounds, { ...unit, registry: registryOf(unit.image), teamSecrets })
+  const nested = unit.spec.nested === true
+  checkUnit(bounds, { ...unit, registry: registryOf(unit.image), teamSecrets, nested })
 }
 
 export function registryOf(image: string): string {

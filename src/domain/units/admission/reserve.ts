@@ -103,7 +103,7 @@ async function reserve(app: App, caller: Caller, plan: CreatePlan, once: Once | 
     images: specs.map(({ image }) => image),
   })
   const [isolation] = await Promise.all([
-    defaultClass(app, host),
+    classFor(app, host, specs),
     checkHostVolumes(app, host, teamId, specs),
     waitForCapacity(app, { teamId, hostId: host.id }),
   ])
@@ -252,12 +252,21 @@ async function checkHostVolumes(
   if (capacity) checkVolumes(app, { teamId }, { wanted, teamDiskGb: capacity.teamDiskGb })
 }
 
-async function defaultClass(app: App, host: FleetHost): Promise<IsolationClass> {
-  try {
-    return (await learnCapabilities(app, host)).defaultClass
-  } catch (error) {
+/** The host's default class. Throws `validation` for units in which containers are to run, where that class has none such. */
+async function classFor(app: App, host: FleetHost, wanted: UnitSpec[]): Promise<IsolationClass> {
+  const { defaultClass, classes } = await learnCapabilities(app, host).catch((error: unknown) => {
     throw engineAway(error)
+  })
+  if (wanted.some(({ nested }) => nested)) {
+    const able = classes.find((each) => each.class === defaultClass)?.nested
+    if (!able?.available) throw cannotNest(able?.detail ?? 'its version of Berth knows no such units')
   }
+  return defaultClass
+}
+
+function cannotNest(why: string): Error {
+  const message = `is not possible on the host of this team: ${why}; leave it out, or ask the operator for a current runsc and the isolation class gvisor`
+  return validation([{ path: 'spec.nested', message }])
 }
 
 function checkPlanned(app: App, bounds: EffectivePolicy, planned: PlannedUnit[]): void {
@@ -265,7 +274,8 @@ function checkPlanned(app: App, bounds: EffectivePolicy, planned: PlannedUnit[])
     const registry = registryOf(spec.image)
     const egress = askedEgress(bounds, spec.egress)
     const teamSecrets = teamSecretsOf(spec.env)
-    checkUnit(bounds, { size: spec.size, registry, sleep: sleepOf(app, bounds, spec), egress, teamSecrets })
+    const sleep = sleepOf(app, bounds, spec)
+    checkUnit(bounds, { size: spec.size, registry, sleep, egress, teamSecrets, nested: spec.nested })
     if (planned.length > 1) checkTogether(bounds, egress, spec.egress)
   }
 }
@@ -285,5 +295,6 @@ function storedSpec({ spec, databasePorts }: PlannedUnit): StoredSpec {
     volume: spec.volume ?? null,
     files: declaredFiles(spec.files),
     healthcheck: spec.healthcheck ?? null,
+    ...(spec.nested ? { nested: true } : {}),
   }
 }

@@ -25,6 +25,10 @@ export type OperationContext = {
   startedMs: number | null
   /** The run was restored with the memory of an earlier one. */
   resumed: boolean
+  /** What runs it, as its host says; null: it does not, or it was not asked yet. */
+  runtime: string | null
+  /** A sentence for the log of its next run. */
+  note: string | null
   /** The process exited by itself before it was ready. The exit is recorded; the operation has not failed. */
   ended: boolean
   /** The machine was frozen rather than stopped. */
@@ -73,6 +77,8 @@ export function newOperationContext(app: App, unit: UnitRecord): OperationContex
     imageDigest: null,
     startedMs: null,
     resumed: false,
+    runtime: null,
+    note: null,
     ended: false,
     frozen: false,
     memoryOutcome: 'gone',

@@ -39,15 +39,18 @@ export const startStep: Step<OperationContext> = {
 
 async function startMachine(context: OperationContext): Promise<void> {
   const { app } = context
-  const spec = await runSpec(app, context.unit)
-  const start = async () =>
-    (await app.fleet.engineOf(context.unit).start(machineRef(context.unit), spec)).resumed
+  const { note } = context
+  const spec = { ...(await runSpec(app, context.unit)), ...(note === null ? {} : { note }) }
+  const start = async () => {
+    const { resumed, runtime } = await app.fleet.engineOf(context.unit).start(machineRef(context.unit), spec)
+    Object.assign(context, { resumed, runtime: runtime ?? null })
+  }
   try {
-    context.resumed = await start()
+    await start()
   } catch (error) {
     if (!isEngineError(error, 'run_lost')) throw error
     await beginAgain(context, error)
-    context.resumed = await start()
+    await start()
   }
 }
 
@@ -90,6 +93,7 @@ async function becomesReadyAgain(context: OperationContext): Promise<boolean> {
     if (!isEngineError(error, 'start_failed')) throw error
     app.log.warn({ unitId: unit.id }, 'unit restored from memory is not ready; it is cold started')
     await beginAgain(context, error)
+    context.note = `The saved memory is not used: with it, the unit was not ready within ${READY_AGAIN_MS / SECOND} s. The unit starts from its disk.`
     await startStep.run(context)
     return await becomesReady(app, context.unit)
   }
@@ -137,9 +141,15 @@ export const restartOperation = runAgain('restart', [endStep, startStep, readySt
  * Makes the unit `running`, unless its process has ended or the unit has changed state in the meantime. Returns whether it
  * did.
  */
-export async function becomeRunning({ app, unit, startedMs, ended }: OperationContext): Promise<boolean> {
+export async function becomeRunning({
+  app,
+  unit,
+  startedMs,
+  ended,
+  runtime,
+}: OperationContext): Promise<boolean> {
   if (ended || startedMs === null) return false
-  const running = await transition(app, unit, 'ready', { startedMs })
+  const running = await transition(app, unit, 'ready', { startedMs, set: { runtime } })
   await noteStartedWithEgress(app, unit)
   return running !== null
 }

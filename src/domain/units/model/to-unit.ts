@@ -56,5 +56,7 @@ export function toUnit(
     progress: progressOf(app, unit),
     host: { id: unit.hostId, region: app.fleet.find(unit.hostId)?.region ?? null },
     egress: { ...unit.egress, version: unit.egressVersion },
+    nested: unit.spec.nested === true,
+    runtime: unit.runtime,
   }
 }

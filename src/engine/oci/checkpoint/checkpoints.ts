@@ -124,15 +124,15 @@ export async function hasCheckpoint(
   return (await readManifest(host.paths.machine(id).memory))?.generation === generation
 }
 
-/**
- * Consumes the checkpoint of a machine that is about to start. Returns its directory if this run may use it, else
- * null; no later run can.
- */
+/** `fault`: why the memory that was saved is not used; null: none was saved. */
+export type Consumed = { directory: string } | { directory: null; fault: string | null }
+
+/** Consumes the checkpoint of a machine that is about to start: no later run can use it. */
 export async function consumeCheckpoint(
   host: EngineContext,
   { record }: Machine,
   run: RunSpec,
-): Promise<string | null> {
+): Promise<Consumed> {
   const { id } = record.spec
   const { memory, memoryUsed } = host.paths.machine(id)
   return await host.effect('engine.checkpoint.consume', async () => {
@@ -142,11 +142,11 @@ export async function consumeCheckpoint(
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
     }
     const manifest = await readManifest(memoryUsed)
-    const fault = manifest === null ? 'nothing' : await findFault(host, record, run, memoryUsed, manifest)
-    if (fault === null) return memoryUsed
+    const fault = manifest && (await findFault(host, record, run, memoryUsed, manifest))
+    if (manifest && fault === null) return { directory: memoryUsed }
     if (manifest) host.log.warn({ machine: id, fault }, 'checkpoint is not used')
     await discardCheckpoint(host.paths, id)
-    return null
+    return { directory: null, fault }
   })
 }
 
@@ -164,6 +164,16 @@ export async function discardIncompleteCheckpoints(paths: Paths, id: string): Pr
   await Promise.all(bad.map(removeTree))
 }
 
+/** What it means if a field of the manifest is not what this run expects. */
+const faults = {
+  machine: 'it is the memory of another machine',
+  generation: 'it is the memory of an earlier run',
+  beginning: 'the command, the environment or the files were changed',
+  imageDigest: 'the image was changed',
+  madeWith: 'another version of the runtime saved it',
+  boot: 'the host was booted again',
+} as const
+
 async function findFault(
   host: EngineContext,
   record: MachineRecord,
@@ -173,7 +183,7 @@ async function findFault(
 ): Promise<string | null> {
   const { spec, generation } = record
   const { memory } = driverOf(host, { record })
-  if (memory === null) return 'memory cannot be kept any more'
+  if (memory === null) return 'this host cannot restore memory any more'
   const expected = {
     machine: spec.id,
     generation,
@@ -182,11 +192,11 @@ async function findFault(
     madeWith: memory.madeWith,
     boot: bootId(),
   }
-  for (const [name, value] of Object.entries(expected)) {
-    if (manifest[name as keyof typeof expected] !== value) return `another ${name}`
+  for (const [name, fault] of Object.entries(faults) as [keyof typeof faults, string][]) {
+    if (manifest[name] !== expected[name]) return fault
   }
   const files = await markFiles(directory, manifest.markedBy ?? 'sums')
-  return JSON.stringify(files) === JSON.stringify(manifest.files) ? null : 'its files are damaged'
+  return JSON.stringify(files) === JSON.stringify(manifest.files) ? null : 'its files were damaged'
 }
 
 /** Returns null if the directory does not exist. */

@@ -59,6 +59,21 @@ export const builtIns: BuiltIn[] = [
     script: 'python.sh',
   },
   {
+    name: 'docker',
+    version: '20.10',
+    packages: ['buildah', 'ca-certificates', 'curl', 'docker-compose', 'docker.io', 'iproute2', 'iptables'],
+    // The sandbox's kernel has the older interface of the two.
+    // A host's overlay, which the unit's own disk is, takes no whiteouts of another one: buildah copies layers instead.
+    prepare:
+      'update-alternatives --set iptables /usr/sbin/iptables-legacy && mkdir -p /etc/containers && ' +
+      'printf "[storage]\\ndriver = \\"vfs\\"\\nrunroot = \\"/run/containers/storage\\"\\ngraphroot = \\"/var/lib/containers/storage\\"\\n" ' +
+      '>/etc/containers/storage.conf && rm -rf /var/lib/containers/storage',
+    // A build by buildah shares the network and the processes of the unit.
+    env: { BUILDAH_ISOLATION: 'chroot' },
+    cmd: ['dockerd'],
+    script: 'docker.sh',
+  },
+  {
     name: 'node',
     version: '18',
     packages: ['ca-certificates', 'curl', 'nodejs', 'npm'],

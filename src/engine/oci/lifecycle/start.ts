@@ -5,6 +5,7 @@
 
 import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
+import { basename } from 'node:path'
 import { allSettled } from '../../../lib/concurrency/all-settled.ts'
 import { type StepTimes, timeSteps } from '../../../lib/slow-steps.ts'
 import { startFingerprintOf } from '../../start-fingerprint.ts'
@@ -18,6 +19,7 @@ import { recordEndIfExited } from './exits.ts'
 import { driverOf, getDriver, getMachine, type EngineContext, type Machine } from '../context.ts'
 import type { StoredImage } from '../images/store.ts'
 import { currentLogFile } from '../logs/logs.ts'
+import { noteInLog } from '../logs/note.ts'
 import { discardCheckpoint, consumeCheckpoint } from '../checkpoint/checkpoints.ts'
 import { makeRun, prepareGroup } from './make-run.ts'
 import type { RunPaths } from '../paths.ts'
@@ -63,7 +65,8 @@ async function startLocked(
   run: RunSpec,
 ): Promise<Started> {
   const machine = getMachine(host, ref.id)
-  if (!isDue(machine, ref.generation)) return { resumed: machine.record.resumed ?? false }
+  if (!isDue(machine, ref.generation))
+    return { resumed: machine.record.resumed ?? false, runtime: runtimeOf(driverOf(host, machine)) }
   machine.losesProcesses = true
   await times.measure('end', () => endRun(host, machine))
   await times.measure('cleanup', () => waitForCleanup(host, machine))
@@ -83,6 +86,7 @@ async function startLocked(
   try {
     if (!(await launchReady(host, launched))) {
       const image = await findImage(host, machine)
+      if (run.note !== undefined) await noteInLog(host, ref.id, ref.generation, run.note)
       resumed = await tryToResume(host, { ...launched, image }, undo)
       if (!resumed) await launch(host, { ...launched, image })
     }
@@ -93,7 +97,11 @@ async function startLocked(
   }
   // A process that ended at once has left its exit file before we were watching.
   await recordEndIfExited(host, machine)
-  return { resumed }
+  return { resumed, runtime: runtimeOf(driverOf(host, machine)) }
+}
+
+function runtimeOf({ binary, version }: Driver): string {
+  return `${basename(binary)} ${version}`
 }
 
 async function findImage({ images }: EngineContext, { record }: Machine): Promise<StoredImage> {
@@ -108,17 +116,23 @@ async function tryToResume(
   launched: Launch,
   undo: () => Promise<void>,
 ): Promise<boolean> {
-  const { machine, run } = launched
+  const { machine, run, generation } = launched
   const { id } = machine.record.spec
+  const note = (why: string) =>
+    noteInLog(host, id, generation, `The saved memory is not used: ${why}. The unit starts from its disk.`)
   try {
-    const memory = await consumeCheckpoint(host, machine, run)
-    if (memory === null) return false
-    await launch(host, { ...launched, memory })
+    const consumed = await consumeCheckpoint(host, machine, run)
+    if (consumed.directory === null) {
+      if (consumed.fault !== null) await note(consumed.fault)
+      return false
+    }
+    await launch(host, { ...launched, memory: consumed.directory })
     return true
   } catch (error) {
     const why = await driverOf(host, machine).memory?.complaint(launched.paths.dir)
     host.log.warn({ err: error, why, machine: id }, 'memory could not be restored; machine is cold started')
     await undo()
+    await note('it could not be restored')
     return false
   } finally {
     await discardCheckpoint(host.paths, id)
@@ -145,7 +159,7 @@ async function launch(host: EngineContext, launched: Launch): Promise<void> {
   // Before the record shows a first run, so that no crash leaves a machine without them.
   // A copy whose own kernel would not notice is told when it is there.
   // Only what saved its memory restores it.
-  const driver = memory === null ? getDriver(host, spec.isolation) : driverOf(host, machine)
+  const driver = memory === null ? getDriver(host, spec) : driverOf(host, machine)
   const introduce = record.generation === 0 && memory !== null ? memoryOf(driver).introduce : null
   if (record.generation === 0 && introduce === null)
     await host.effect('engine.start.etc', () => prepareEtc(host, launched))

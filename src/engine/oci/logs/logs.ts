@@ -28,7 +28,7 @@ const PAGE_CHARS = 512 * 1024
 const NEWEST_BYTES = 64 * 1024
 
 /** The file that the run's conmon writes: its number is one above those of the finished parts. */
-export function currentLogFile(host: EngineContext, id: string, generation: number): string {
+export function currentLogFile(host: Pick<EngineContext, 'paths'>, id: string, generation: number): string {
   return join(host.paths.machine(id).logs, `${generation}.log`)
 }
 

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import type { ImageConfig, IsolationClass, RunSpec } from '../../engine.ts'
-import { buildConfig, execProcess, type BundleInput } from './bundle.ts'
+import { buildConfig, execProcess, type BundleInput, type Process } from './bundle.ts'
 
 const image: ImageConfig = {
   env: ['PATH=/opt/bin', 'LANG=C', 'broken', '=odd'],
@@ -66,6 +66,32 @@ for (const isolation of ['runc', 'gvisor'] as const) {
     expect(config).toEqual(JSON.parse(readFileSync(golden, 'utf8')))
   })
 }
+
+describe('a machine in which containers may run', () => {
+  const configOf = (isolation: IsolationClass) => {
+    const plain = input({ isolation })
+    return buildConfig({ ...plain, spec: { ...plain.spec, nested: true } })
+  }
+  const plainOf = (isolation: IsolationClass) => buildConfig(input({ isolation }))
+
+  it('has the rights of container engines over the kernel of its sandbox, and groups to write to', () => {
+    const { process, ...rest } = configOf('gvisor')
+    expect(process.capabilities.bounding).toEqual(
+      expect.arrayContaining(['CAP_NET_ADMIN', 'CAP_NET_RAW', 'CAP_SYS_ADMIN']),
+    )
+    expect(process.noNewPrivileges).toBe(true)
+    expect(JSON.stringify(rest)).toContain('/sys/fs/cgroup')
+  })
+
+  it('gets nothing of it from class runc, whose kernel is the host’s', () =>
+    expect(configOf('runc')).toEqual(plainOf('runc')))
+
+  it('gives commands as root what its first process may have, and no other machine’s commands', () => {
+    const rights = (main: Process) => execProcess(main, ['id'], { asRoot: true }).capabilities.effective
+    expect(rights(configOf('gvisor').process)).toContain('CAP_SYS_ADMIN')
+    expect(rights(plainOf('gvisor').process)).not.toContain('CAP_SYS_ADMIN')
+  })
+})
 
 describe('the command line of a machine', () => {
   const cases: [string, Partial<RunSpec>, string[]][] = [

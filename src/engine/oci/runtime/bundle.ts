@@ -10,7 +10,7 @@ import { UNIT_PTYS } from '../kernel/shared-counters.ts'
 import { type Trust, TRUST, TRUST_FILE } from '../storage/trust.ts'
 import type { User } from '../storage/user.ts'
 import { traitsOf } from './traits.ts'
-import { type CapabilitySets, capabilitySets } from './capabilities.ts'
+import { type CapabilitySets, capabilitySets, rootsOf } from './capabilities.ts'
 
 export type BundleInput = {
   spec: MachineSpec
@@ -79,7 +79,8 @@ export function buildConfig(input: BundleInput): OciConfig {
       resources: buildResources(spec, input.ioDevice),
       rootfsPropagation: 'private',
       maskedPaths,
-      readonlyPaths,
+      // Container engines set up forwarding there: in the sandbox's own kernel.
+      readonlyPaths: isNested(spec) ? readonlyPaths.filter((path) => path !== '/proc/sys') : readonlyPaths,
       ...(native ? { seccomp: input.seccomp, sysctl } : {}),
     },
   }
@@ -97,7 +98,7 @@ export function execProcess(
     ...process,
     user: { uid: 0, gid: 0, additionalGids: [] },
     cwd: '/',
-    capabilities: capabilitySets(0),
+    capabilities: rootsOf(main.capabilities),
   }
 }
 
@@ -107,14 +108,14 @@ export function withEnv(entries: string[], over: Record<string, string>): string
   return [...kept, ...Object.entries(over).map(([name, value]) => `${name}=${value}`)]
 }
 
-function buildProcess({ run, image, user, openFiles, trust }: BundleInput): Process {
+function buildProcess({ spec, run, image, user, openFiles, trust }: BundleInput): Process {
   return {
     terminal: false,
     user: { uid: user.uid, gid: user.gid, additionalGids: user.additionalGids },
     args: commandLine(run, image),
     env: environment(run, image, user, trust),
     cwd: image.workingDir === '' ? '/' : image.workingDir,
-    capabilities: capabilitySets(user.uid),
+    capabilities: capabilitySets(user.uid, isNested(spec)),
     rlimits: [
       { type: 'RLIMIT_NOFILE', hard: openFiles, soft: openFiles },
       { type: 'RLIMIT_CORE', hard: 0, soft: 0 },
@@ -181,6 +182,10 @@ function buildMounts(input: BundleInput, native: boolean): object[] {
     mount('/sys', 'sysfs', 'sysfs', ['nosuid', 'noexec', 'nodev', 'ro']),
     // Language runtimes read their limits here.
     ...(native ? [mount('/sys/fs/cgroup', 'cgroup', 'cgroup', ['nosuid', 'noexec', 'nodev', 'ro'])] : []),
+    // The sandbox's own groups, for the containers in it.
+    ...(isNested(input.spec)
+      ? [mount('/sys/fs/cgroup', 'cgroup', 'cgroup', ['nosuid', 'noexec', 'nodev'])]
+      : []),
     // Before the volume, which may be below it.
     ...(tmp === null ? [] : [bind('/tmp', tmp, 'rw')]),
     bind(helper, input.helperDir, 'ro'),
@@ -192,6 +197,11 @@ function buildMounts(input: BundleInput, native: boolean): object[] {
       : [`${helper}/${TRUST}`, ...input.trust.at].map((at) => bind(at, input.trust?.file ?? '', 'ro'))),
     ...(input.volumeDir === null || volume === null ? [] : [bind(volume, input.volumeDir, 'rw')]),
   ]
+}
+
+/** Containers may run in it: only where its kernel is its own. Anything else is refused before (context.ts). */
+function isNested(spec: MachineSpec): boolean {
+  return spec.nested === true && !traitsOf(spec).sharesKernel
 }
 
 /** Microseconds of CPU time in each period. */

@@ -16,21 +16,47 @@ const capabilityBits = {
   CAP_SYS_CHROOT: 18,
 } as const
 
-export type Capability = keyof typeof capabilityBits
+/**
+ * What container engines need besides, in a sandbox whose kernel is its own: namespaces, mounts, interfaces, raw sockets and
+ * devices of that kernel. None of them is a capability on the host.
+ */
+const nestedBits = {
+  CAP_DAC_READ_SEARCH: 2,
+  CAP_IPC_LOCK: 14,
+  CAP_MKNOD: 27,
+  CAP_NET_ADMIN: 12,
+  CAP_NET_RAW: 13,
+  CAP_SYS_ADMIN: 21,
+  CAP_SYS_NICE: 23,
+  CAP_SYS_PTRACE: 19,
+  CAP_SYS_RESOURCE: 24,
+} as const
+
+const allBits = { ...capabilityBits, ...nestedBits }
+
+export type Capability = keyof typeof allBits
 
 export const CAPABILITIES = Object.keys(capabilityBits) as Capability[]
+const NESTED_CAPABILITIES = Object.keys(allBits) as Capability[]
 
 export type CapabilitySets = Record<
   'bounding' | 'effective' | 'permitted' | 'inheritable' | 'ambient',
   Capability[]
 >
 
-export function capabilitySets(uid: number): CapabilitySets {
-  const held = uid === 0 ? [...CAPABILITIES] : []
-  return { bounding: [...CAPABILITIES], effective: held, permitted: held, inheritable: [], ambient: [] }
+/** `nested`: of a machine in which container engines may run. */
+export function capabilitySets(uid: number, nested = false): CapabilitySets {
+  const most = nested ? NESTED_CAPABILITIES : CAPABILITIES
+  const held = uid === 0 ? [...most] : []
+  return { bounding: [...most], effective: held, permitted: held, inheritable: [], ambient: [] }
+}
+
+/** Those of root in a machine whose first process has these. */
+export function rootsOf({ bounding }: CapabilitySets): CapabilitySets {
+  return { bounding, effective: bounding, permitted: bounding, inheritable: [], ambient: [] }
 }
 
 /** As one number, which has a bit for each. */
 export function capabilityMask(names: Capability[]): number {
-  return names.reduce((mask, name) => mask + 2 ** capabilityBits[name], 0)
+  return names.reduce((mask, name) => mask + 2 ** allBits[name], 0)
 }

@@ -12,9 +12,7 @@ it('runsc runs with its complete list of hardening flags', () => {
   const globalArgs = [
     '--root',
     '/root',
-    '--platform=systrap',
     '--network=sandbox',
-    '--net-raw=false',
     '--host-uds=none',
     '--host-fifo=none',
     '--directfs=false',
@@ -22,6 +20,8 @@ it('runsc runs with its complete list of hardening flags', () => {
     '--file-access=exclusive',
     '--file-access-mounts=exclusive',
     '--cpu-num-from-quota=true',
+    '--platform=systrap',
+    '--net-raw=false',
   ]
   expect(driver.globalArgs).toEqual(globalArgs)
   const exec = ['exec', '--process', '/process', '--pid-file', '/pid']

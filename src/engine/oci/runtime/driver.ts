@@ -38,6 +38,8 @@ export type Driver = {
   logFileBytes: number
   /** Null: no probe has shown that it can keep the memory of its machines. */
   memory: Memory | null
+  /** What starts machines in which containers may run, as a probe has shown; null: none, and why. */
+  nested: { driver: Driver; why: null } | { driver: null; why: string }
   /** Starts a created container. Repeating it succeeds. */
   start(run: Pick<RunPaths, 'container' | 'pid'>, signal: AbortSignal): Promise<Started>
   /** Sends SIGTERM to the first process of a container. */

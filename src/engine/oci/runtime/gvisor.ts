@@ -9,9 +9,7 @@ import { byProgram, type Driver, type DriverOptions } from './driver.ts'
  * volume while it runs. overlay2 off: the default would discard the disk at exit.
  */
 const RUNSC_FLAGS = [
-  '--platform=systrap',
   '--network=sandbox',
-  '--net-raw=false',
   '--host-uds=none',
   '--host-fifo=none',
   '--directfs=false',
@@ -27,18 +25,34 @@ const RUNSC_FLAGS = [
  */
 const GOFERS_APART = '--gofer-network-namespace=new'
 
-/** `launcher`: runsc itself, or the wrapper that masks the host from it. `knowsGofers`: whether it takes GOFERS_APART. */
+/** How the sandbox catches the system calls of what runs in it: by seccomp, or by hardware virtualization. */
+export type Platform = 'systrap' | 'kvm'
+
+/** Raw sockets of the sandbox's own network stack. What they send meets the host's rules (network/firewall-rules.ts). */
+const PLAIN_FLAGS = ['--net-raw=false']
+const NESTED_FLAGS = ['--net-raw=true', '--allow-packet-socket-write=true']
+
+/**
+ * `launcher`: runsc itself, or the wrapper that masks the host from it. `knowsGofers`: whether it takes GOFERS_APART. `nests`:
+ * for machines in which containers may run. `platform`: see probe-platform.ts.
+ */
 export function gvisorDriver(
   root: string,
   version: string,
   kept: { program: string; path: string },
   { deadlineMs, logFileBytes }: Pick<DriverOptions, 'deadlineMs' | 'logFileBytes'>,
-  { launcher = kept.path, knowsGofers = false }: { launcher?: string; knowsGofers?: boolean } = {},
+  {
+    launcher = kept.path,
+    knowsGofers = false,
+    nests = false,
+    platform = 'systrap',
+  }: { launcher?: string; knowsGofers?: boolean; nests?: boolean; platform?: Platform } = {},
 ): Driver {
+  const own = [`--platform=${platform}`, ...(nests ? NESTED_FLAGS : PLAIN_FLAGS)]
   const program = {
     binary: kept.path,
     launcher,
-    globalArgs: ['--root', root, ...RUNSC_FLAGS, ...(knowsGofers ? [GOFERS_APART] : [])],
+    globalArgs: ['--root', root, ...RUNSC_FLAGS, ...own, ...(knowsGofers ? [GOFERS_APART] : [])],
     deadlineMs,
   }
   const { globalArgs } = program
@@ -52,6 +66,7 @@ export function gvisorDriver(
     cutsWrites: true,
     logFileBytes,
     memory: null,
+    nested: { driver: null, why: 'it was not tried' },
     commands: byProgram,
     start: ({ container }, signal) => startByProgram(program, container, signal),
     terminate: (container, signal) => terminateByProgram(program, container, signal),

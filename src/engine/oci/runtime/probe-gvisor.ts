@@ -10,13 +10,24 @@ import type { Program } from '../exec/control.ts'
 import { probeControl, type ProbedControl, removeProbe } from '../exec/control-probe.ts'
 import type { Paths } from '../paths.ts'
 import type { Driver, DriverOptions } from './driver.ts'
-import { gvisorDriver, writeMaskedRunsc } from './gvisor.ts'
+import { gvisorDriver, type Platform, writeMaskedRunsc } from './gvisor.ts'
 import { type Kept, keepProgram, noteShown, shownOf } from './kept-programs.ts'
+import { probeNested } from './probe-nested.ts'
+import { hasVirtualization, type KvmFinding, probeKvm } from './probe-platform.ts'
 import { inNamespace, type ProbedClass, type Tried, tryContainer, unavailable, versionOf } from './probing.ts'
 import { type Candidate, runscCandidates } from './runsc-candidates.ts'
 
 /** What a probe has shown of a program: all that is needed to call it again. */
-type Shown = Way & { version: string; cutsWrites: boolean; direct: Program | null; keepsMemory?: boolean }
+type Shown = Way & {
+  version: string
+  cutsWrites: boolean
+  direct: Program | null
+  keepsMemory?: boolean
+  /** Absent: systrap. */
+  platform?: Platform
+  /** Why no containers can run in its machines; null: they can; absent: it was not tried. */
+  cannotNest?: string | null
+}
 
 /** How it must be called: with a flag that older ones do not know, or with a part of the host hidden from it. */
 type Way = { knowsGofers: boolean; isMasked: boolean }
@@ -26,6 +37,9 @@ const ways: Way[] = [
   { knowsGofers: false, isMasked: false },
   { knowsGofers: false, isMasked: true },
 ]
+
+const VERSION = /runsc version (?:release-)?(\S+)/
+
 type Probed =
   | { kind: 'works'; driver: Driver; detail: string; memory: ClassCapability['memory'] }
   | { kind: 'refused'; why: string }
@@ -81,14 +95,22 @@ function available(detail: string, memory: ClassCapability['memory']): ClassCapa
 }
 
 function driverOf(paths: Paths, kept: Kept, shown: Shown, options: DriverOptions): Driver {
-  const { isMasked, knowsGofers } = shown
+  const { isMasked, knowsGofers, platform = 'systrap', cannotNest = 'it was not tried' } = shown
   const launcher = isMasked ? maskedOf(paths, kept) : kept.path
-  const driver = {
-    ...gvisorDriver(paths.runtimeRoot('runsc'), shown.version, kept, options, { launcher, knowsGofers }),
+  const make = (nests: boolean): Driver => ({
+    ...gvisorDriver(paths.runtimeRoot('runsc'), shown.version, kept, options, {
+      launcher,
+      knowsGofers,
+      nests,
+      platform,
+    }),
     cutsWrites: shown.cutsWrites,
     commands: { program: shown.direct, otherwise: options.gvisorCommands !== 'direct' },
-  }
-  return shown.keepsMemory === true ? { ...driver, memory: gvisorMemory(driver) } : driver
+  })
+  const driver = make(false)
+  const memory = shown.keepsMemory === true ? gvisorMemory(driver) : null
+  const nested = cannotNest === null ? { driver: make(true), why: null } : { driver: null, why: cannotNest }
+  return { ...driver, memory, nested }
 }
 
 function maskedOf(paths: Paths, { program, path }: Kept): string {
@@ -101,7 +123,7 @@ async function probeCandidate(
   { path, from }: Candidate,
   options: DriverOptions,
 ): Promise<Probed> {
-  const version = await versionOf(path, /runsc version (?:release-)?(\S+)/)
+  const version = await versionOf(path, VERSION)
   if (!version) return { kind: 'refused', why: 'it does not tell its version' }
   const isKept = options.keepsPrograms !== false
   const kept = isKept ? await keepProgram(paths.programs, path) : { program: '', path }
@@ -114,20 +136,70 @@ async function probeCandidate(
     return { kind: 'refused', why: `runsc ${version} does not take commands directly: ${probed.why}` }
   const direct = probed?.kind === 'works' ? probed.program : null
   const { way, cutsWrites } = tried
-  const commanded = driverOf(paths, kept, { ...way, version, cutsWrites, direct }, options)
+  const platform = await platformOf(paths, instanceId, kept, { ...way, version, cutsWrites, direct }, options)
+  const commanded = driverOf(
+    paths,
+    kept,
+    { ...way, version, cutsWrites, direct, platform, cannotNest: null },
+    options,
+  )
   const memory = await probeMemory(paths, commanded, instanceId)
-  const shown = { ...way, version, cutsWrites, direct, keepsMemory: memory.available }
+  const cannotNest = await whyNotNested(paths, commanded, instanceId)
+  const shown = { ...way, version, cutsWrites, direct, platform, keepsMemory: memory.available, cannotNest }
   if (isKept) await noteShown(kept, shown)
   const notes = [
     `runsc ${version}, ${from}`,
+    ...(platform === 'kvm' ? ['with hardware virtualization'] : []),
     ...(way.isMasked ? ['with /proc/sys/net hidden from it'] : []),
     ...(probed?.kind === 'fails' ? [`commands by its exec only (${probed.why})`] : []),
   ]
   return { kind: 'works', driver: driverOf(paths, kept, shown, options), detail: notes.join(', '), memory }
 }
 
-/** Which files keep memory: who opens an engine again in the same process need not try again. */
+/** Only where the processor can virtualize: a sandbox on another /dev/kvm hangs until its deadline, at each start. */
+async function platformOf(
+  paths: Paths,
+  instanceId: string,
+  kept: Kept,
+  shown: Shown,
+  options: DriverOptions,
+): Promise<Platform> {
+  if (!hasVirtualization()) return 'systrap'
+  const finding = await tryKvm(paths, instanceId, kept, shown, options)
+  return finding.kind === 'works' && finding.isQuicker ? 'kvm' : 'systrap'
+}
+
+async function tryKvm(
+  paths: Paths,
+  instanceId: string,
+  kept: Kept,
+  shown: Shown,
+  options: DriverOptions,
+): Promise<KvmFinding> {
+  const on = (platform: Platform) => driverOf(paths, kept, { ...shown, platform }, options)
+  return await probeKvm(paths, { kvm: on('kvm'), systrap: on('systrap') }, instanceId)
+}
+
+/** Whether sandboxes can use the hardware virtualization of this host, whatever its processor says. Null: there is no gVisor. */
+export async function findKvm(
+  paths: Paths,
+  instanceId: string,
+  options: DriverOptions,
+): Promise<KvmFinding | null> {
+  for (const { path } of await runscCandidates(options)) {
+    const kept = { program: '', path }
+    const version = await versionOf(path, VERSION)
+    const tried = version === null ? null : await tryWays(paths, instanceId, kept, version, options)
+    if (version === null || tried?.kind !== 'works') continue
+    const { way, cutsWrites } = tried
+    return await tryKvm(paths, instanceId, kept, { ...way, version, cutsWrites, direct: null }, options)
+  }
+  return null
+}
+
+/** What was said of files: who opens an engine again in the same process need not try again. */
 const keeping = new Map<string, string | null>()
+const nesting = new Map<string, string | null>()
 
 async function probeMemory(
   paths: Paths,
@@ -137,14 +209,30 @@ async function probeMemory(
   const { commands, version } = driver
   if (commands.program === null)
     return { available: false, detail: `runsc ${version} does not take orders directly` }
-  const file = await fileOf(driver)
-  const known = keeping.get(file)
-  const said =
-    known === undefined ? await probeCheckpoint(paths, driver, gvisorMemory(driver), instanceId) : known
-  keeping.set(file, said)
+  const said = await saidOnce(keeping, driver, () =>
+    probeCheckpoint(paths, driver, gvisorMemory(driver), instanceId),
+  )
   if (said === null) return { available: true, detail: `runsc ${version} saves and restores its sandboxes` }
   const detail = `runsc ${version} could not save and restore a sandbox, so disks are kept alone: ${said}`
   return { available: false, detail }
+}
+
+async function whyNotNested(paths: Paths, { nested }: Driver, instanceId: string): Promise<string | null> {
+  const { driver, why } = nested
+  return driver === null ? why : await saidOnce(nesting, driver, () => probeNested(paths, driver, instanceId))
+}
+
+async function saidOnce(
+  known: Map<string, string | null>,
+  driver: Driver,
+  probe: () => Promise<string | null>,
+): Promise<string | null> {
+  const file = await fileOf(driver)
+  const said = known.get(file)
+  if (said !== undefined) return said
+  const fresh = await probe()
+  known.set(file, fresh)
+  return fresh
 }
 
 async function fileOf({ binary }: Driver): Promise<string> {

@@ -22,8 +22,11 @@ export async function probeClasses(
   const classes: ClassCapability[] = []
   const probed = probes.map((probe) => probe(paths, instanceId, options))
   for (const { capability, driver } of await Promise.all(probed)) {
-    classes.push(capability)
-    if (driver) drivers.set(capability.class, driver)
+    if (driver) {
+      drivers.set(capability.class, driver)
+      const { why } = driver.nested
+      classes.push({ ...capability, nested: { available: why === null, detail: why ?? capability.detail } })
+    } else classes.push(capability)
   }
   return {
     drivers,

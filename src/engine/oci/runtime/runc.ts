@@ -6,6 +6,9 @@ import { byProgram, type Driver, type DriverOptions } from './driver.ts'
 import { releaseFirstProcess } from './exec-fifo.ts'
 import { startByProgram, terminateByProgram } from './by-program.ts'
 
+const NO_NESTED =
+  'units of class runc share the kernel of the host, and container engines need rights over it that no unit gets'
+
 /** `memory`: see checkpoint/criu-memory.ts. */
 export function runcDriver(
   root: string,
@@ -26,6 +29,7 @@ export function runcDriver(
     cutsWrites: false,
     logFileBytes,
     memory: null,
+    nested: { driver: null, why: NO_NESTED },
     commands: byProgram,
     async start(paths, signal) {
       const limits = { timeoutMs: deadlineMs, signal }

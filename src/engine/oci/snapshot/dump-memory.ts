@@ -24,7 +24,7 @@ export function chooseDumps(host: EngineContext, forks: ForkSpec[], sources: Sou
     const memory = source && driverOf(host, source).memory
     if (!source || !memory || !wouldResume(fork, source)) continue
     // A copy is restored with the program of new runs.
-    if (getDriver(host, source.record.spec.isolation).memory?.madeWith !== memory.madeWith) continue
+    if (getDriver(host, source.record.spec).memory?.madeWith !== memory.madeWith) continue
     const share = standsMs(host, source, memory) / memory.saving.mostMs
     const copies = chosen.get(source) ?? []
     // One after the other if one machine is copied twice.

@@ -43,8 +43,8 @@ const nobodysRun: RunSpec = {
 }
 
 /** Of the very files that a machine is made of. */
-export function identityOf(host: EngineContext, { isolation }: MachineSpec, imageRoot: string): string {
-  const { binary } = getDriver(host, isolation)
+export function identityOf(host: EngineContext, spec: MachineSpec, imageRoot: string): string {
+  const { binary } = getDriver(host, spec)
   const [root, program] = [imageRoot, binary].map((path) => statSync(path, { throwIfNoEntry: false }))
   return [root?.dev, root?.ino, program?.dev, program?.ino, program?.mtimeMs, program?.size].join(' ')
 }
@@ -79,7 +79,7 @@ type Making = {
 
 async function make(host: EngineContext, { spec, paths, image, ends, signal }: Making): Promise<Ready> {
   const record = { spec, forkGeneration: 0 }
-  const driver = getDriver(host, spec.isolation)
+  const driver = getDriver(host, spec)
   const identity = identityOf(host, spec, image.rootfs)
   const attachment = await makeLasting(host, { spec, paths, image })
   const { namespacePath: networkNamespace, address } = attachment

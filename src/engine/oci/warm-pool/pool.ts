@@ -182,15 +182,25 @@ async function untilClosed(
 }
 
 /** What else differs between machines is said by their start. */
-function keyOf({ networkGroup, imageDigest, isolation, size, volume }: MachineSpec): string {
+function keyOf({ networkGroup, imageDigest, isolation, size, volume, nested = false }: MachineSpec): string {
   const { cpus, memoryMb, pids, diskGb } = size
   const ofVolume = volume && [volume.mount, volume.gb]
-  return JSON.stringify([networkGroup, imageDigest, isolation, cpus, memoryMb, pids, diskGb, ofVolume])
+  return JSON.stringify([
+    networkGroup,
+    imageDigest,
+    isolation,
+    nested,
+    cpus,
+    memoryMb,
+    pids,
+    diskGb,
+    ofVolume,
+  ])
 }
 
 function canBeReady(host: EngineContext, spec: MachineSpec): boolean {
   // A sandbox gets its hostname by a command of ours, and a command by the runtime's exec takes as long as it saves.
-  return traitsOf(spec).sharesKernel || getDriver(host, spec.isolation).commands.program !== null
+  return traitsOf(spec).sharesKernel || getDriver(host, spec).commands.program !== null
 }
 
 /** It lives, and what it was made of is still there: the image was not removed or fetched again, the runtime not replaced. */

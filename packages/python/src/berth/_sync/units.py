@@ -37,6 +37,7 @@ class Units:
         healthcheck: t.UnitSpecHealthcheck | None = None,
         sleep: str | None = None,
         egress: t.EgressAsked | None = None,
+        nested: bool | None = None,
         expose: t.Mode | None = None,
         expose_port: int | None = None,
         wait: bool = True,
@@ -59,6 +60,7 @@ class Units:
             healthcheck=healthcheck,
             sleep=sleep,
             egress=egress,
+            nested=nested,
             expose=expose_port,
         )
         given.setdefault("name", name_for(str(given.get("image", "")), new_key()[:6]))
