@@ -3,11 +3,11 @@
 // interval with a stopwatch that reads the list of units ten times a second.
 //
 // "Within a second" is of each interval of each unit: of a machine from when its unit was seen to run until it was seen to
-// run no longer, of a volume from when its unit was there until it went (decision 51). Where the looks leave more than
-// two seconds of room, since no process was there to answer them, what was billed must lie within that. A machine that is found
-// dead may have been billed up to one heartbeat less than it ran, never more. All that says what things cost, from
-// `costCentsSoFar` to the balance, must agree with the meters' times and the price list to the nano-cent, and no cost
-// that was shown may fall.
+// run no longer, of a volume from when its unit was there until it went (decisions/money.md). Where the looks leave more
+// than two seconds of room, since no process was there to answer them, what was billed must lie within that. A machine that
+// is found dead may have been billed up to one heartbeat less than it ran, never more. All that says what things cost, from
+// `costCentsSoFar` to the balance, must agree with the meters' times and the price list to the nano-cent, and no cost that
+// was shown may fall.
 //
 // Ctrl-C ends it sooner, with the same comparison. It leaves nothing on the host.
 

@@ -52,8 +52,8 @@ describe('the vocabulary check', () => {
     ['test/api/a.test.ts', '// As the person who wrote it, whoever that is.\n', 'says "whoever"'],
     ['src/lib/a.ts', '/** Null: somebody else has it. */\n', 'says "somebody"'],
     ['src/domain/units/a.ts', '  // The run begins anew.\n', 'says "anew"'],
-    ['docs/decisions/0001-a.md', 'Nobody reads it.\n', 'says "Nobody"'],
-    ['docs/decisions/0001-a.md', 'As whoever wrote it said.\n', 'says "whoever"'],
+    ['docs/decisions/processes.md', 'Nobody reads it.\n', 'says "Nobody"'],
+    ['docs/decisions/processes.md', 'As whoever wrote it said.\n', 'says "whoever"'],
   ])('refuses a word in %s that hides the subject: %j', (path, text, fault) => {
     expect(faultsOf({ [path]: text })).toEqual([expect.stringContaining(fault)])
   })

@@ -1,5 +1,6 @@
-// A host renews its certificates (decision 167): its engine asks the server that calls it, long before they end. Keys are new
-// each time, and stay in memory until their certificates are there, so at any moment both files hold a whole pair.
+// A host renews its certificates (decisions/joining.md): its engine asks the server that calls it, long before they end.
+// Keys are new each time, and stay in memory until their certificates are there, so at any moment both files hold a whole
+// pair.
 
 import { type KeyObject, X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'

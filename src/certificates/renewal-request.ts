@@ -1,5 +1,5 @@
-// What a host says to renew its certificates (decision 167): signing requests for its keys, signed with the engine's present
-// key and beside its certificate. So what carries it, the server, can neither make one nor change one.
+// What a host says to renew its certificates (decisions/joining.md): signing requests for its keys, signed with the
+// engine's present key and beside its certificate. So what carries it, the server, can neither make one nor change one.
 
 import { createPrivateKey, sign, verify, X509Certificate } from 'node:crypto'
 import { z } from 'zod'

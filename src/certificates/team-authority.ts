@@ -1,6 +1,6 @@
 // The certificates of a team's own authority, which vouches for the hosts of brokered secrets to the team's units alone
-// (decision 144), and of those hosts. Pure. What strict verifiers ask for is in them (RFC 5280 4.2, CA/Browser Forum
-// Baseline Requirements 7.1).
+// (decisions/brokered-secrets.md), and of those hosts. Pure. What strict verifiers ask for is in them (RFC 5280 4.2,
+// CA/Browser Forum Baseline Requirements 7.1).
 
 import { createHash, type KeyObject } from 'node:crypto'
 import { DAY } from '../lib/clock.ts'

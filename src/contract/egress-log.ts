@@ -1,4 +1,4 @@
-// GET /v1/units/{id}/egress/log: what a unit reached and was refused (decision 146).
+// GET /v1/units/{id}/egress/log: what a unit reached and was refused (decisions/egress.md).
 
 import { z } from 'zod'
 import { seenDecisions, seenProtocols } from '../lib/egress/seen.ts'

@@ -1,5 +1,5 @@
 // What a unit may reach: its rules, and the rules that bound those of a credential's or a team's units (spec 9.4,
-// decision 138). The forms of an entry are in lib/egress/entry.ts.
+// decisions/egress.md). The forms of an entry are in lib/egress/entry.ts.
 
 import { z } from 'zod'
 import {

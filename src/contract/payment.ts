@@ -1,4 +1,4 @@
-// Payments for credits. The spec has no route for them; see decision 0054.
+// Payments for credits. The spec has no route for them; see decisions/money.md.
 
 import { z } from 'zod'
 import { strict, timestamp } from './fields.ts'

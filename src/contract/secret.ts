@@ -1,5 +1,6 @@
 // Brokered secrets: a unit holds a placeholder, and the value is put into its requests to some hosts on their way out
-// (decision 145). A team's secrets have names, and units bind them; a unit has its own in its environment (env.ts).
+// (decisions/brokered-secrets.md). A team's secrets have names, and units bind them; a unit has its own in its environment
+// (env.ts).
 
 import { z } from 'zod'
 import { canonicalHostName } from '../lib/egress/entry.ts'

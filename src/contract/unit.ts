@@ -19,7 +19,7 @@ const lastExitSchema = strict({
   at: timestamp,
 })
 
-/** Not in the spec: whether processes resume or start again (decision 37). */
+/** Not in the spec: whether processes resume or start again (decisions/memory.md). */
 const memorySchema = strict({
   kept: z
     .boolean()

@@ -1,5 +1,5 @@
 // Reads a connection into buffers that are used again. Node allocates 64 kB for each read of a stream and frees them
-// afterwards, which took half of the processor time of a download (docs/performance.md, decision 172).
+// afterwards, which took half of the processor time of a download (docs/performance.md, decisions/egress.md).
 //
 // A connection has a small buffer of its own, and a large one only while its reads fill what they are given: what an idle
 // connection has read last was less than that, so it holds a small one alone. A buffer is not read into again before what is

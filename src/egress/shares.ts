@@ -1,7 +1,7 @@
 // Whose work is next. All connections share one thread, so what one team's units ask of it delays those of every other. A team
 // that works alone may use nearly all of it; beside another one, a team that has more to do than its share waits for its turn
-// while the others go at once (decision 195). What something costs is known by its kind, in units; how long a unit takes is
-// measured while the process works.
+// while the others go at once (decisions/brokered-secrets.md). What something costs is known by its kind, in units; how
+// long a unit takes is measured while the process works.
 
 import type { Clock } from '../lib/clock.ts'
 

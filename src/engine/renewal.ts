@@ -1,5 +1,5 @@
-// How the certificates of a host are renewed over its engine (decision 167). Their contents are for the host and the
-// supervisor of the server's machine alone: what is between them only carries it.
+// How the certificates of a host are renewed over its engine (decisions/joining.md). Their contents are for the host and
+// the supervisor of the server's machine alone: what is between them only carries it.
 
 /** What a host says of its certificates. */
 export type Renewal = {

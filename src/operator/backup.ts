@@ -1,5 +1,5 @@
 // `npm run backup -- DIRECTORY`: writes everything that a restore needs (restore.ts), while Berth and its units run
-// (decision 76). The directory is written completely or not at all.
+// (decisions/backup.md). The directory is written completely or not at all.
 
 import { existsSync } from 'node:fs'
 import { copyFile, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'

@@ -1,5 +1,5 @@
 // `npm run credits -- …`: shows the credits of teams, and grants credits. A grant is also the way to correct a wrong
-// charge, since charges are never changed (decision 50).
+// charge, since charges are never changed (decisions/money.md).
 
 import { parseArgs } from 'node:util'
 import type { Kysely } from 'kysely'

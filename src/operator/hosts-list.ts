@@ -129,7 +129,7 @@ function otherVersion({ version }: HostRecord): string | null {
   return `it runs Berth ${printable(version)}, and this machine ${VERSION}: install the same there`
 }
 
-/** New teams go where isolation is strongest (decision 148). Null if that is here too. */
+/** New teams go where isolation is strongest (decisions/hosts.md). Null if that is here too. */
 function weakness({ name, classes }: HostRecord, hosts: HostRecord[]): string | null {
   const open = hosts.filter(({ state, awaySince }) => state === 'ready' && awaySince === null)
   const strongest = isolationClasses.find((each) => open.some((host) => host.classes?.[0] === each))

@@ -1,4 +1,4 @@
-// Checks that the database belongs to this instance's machines (decision 75). With another database, for example an
+// Checks that the database belongs to this instance's machines (decisions/backup.md). With another database, for example an
 // empty one, every machine would be unknown; so an instance that has machines only starts on a database it has
 // started on before.
 

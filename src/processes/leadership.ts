@@ -1,5 +1,5 @@
-// The server's leadership (reliability F16, decision 0057). A server takes the lead when it starts and holds it until
-// it ends. The database and the engine refuse any earlier leader, so a server that was suspended while another took
+// The server's leadership (reliability F16, decisions/leadership.md). A server takes the lead when it starts and holds it
+// until it ends. The database and the engine refuse any earlier leader, so a server that was suspended while another took
 // over can do nothing more, and ends as soon as it notices.
 
 import type { Kysely } from 'kysely'

@@ -1,5 +1,5 @@
-// How the server asks the supervisor for the certificates of a host (decision 167). It is rare, so each question has a
-// connection of its own.
+// How the server asks the supervisor for the certificates of a host (decisions/joining.md). It is rare, so each question
+// has a connection of its own.
 
 import { connect } from 'node:net'
 import type { RenewalOutcome } from '../engine/renewal.ts'

@@ -1,4 +1,4 @@
-// When the certificates of hosts end, and what came of their renewal (decision 167).
+// When the certificates of hosts end, and what came of their renewal (decisions/joining.md).
 
 import { type Kysely, sql } from 'kysely'
 import type { Database } from './schema.ts'

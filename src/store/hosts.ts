@@ -1,4 +1,4 @@
-// The hosts that units are placed on (decision 147).
+// The hosts that units are placed on (decisions/hosts.md).
 
 import { type Kysely, sql } from 'kysely'
 import type { Database } from './schema.ts'

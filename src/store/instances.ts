@@ -1,4 +1,4 @@
-// The instances of Berth that have started on this database (decision 75).
+// The instances of Berth that have started on this database (decisions/backup.md).
 
 import type { Kysely } from 'kysely'
 import type { Database } from './schema.ts'

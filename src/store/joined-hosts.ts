@@ -1,4 +1,4 @@
-// Hosts of other machines as they join (decision 164).
+// Hosts of other machines as they join (decisions/joining.md).
 
 import type { Kysely } from 'kysely'
 import { findHostOfGateway } from './host-gateways.ts'

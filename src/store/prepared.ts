@@ -67,7 +67,7 @@ type Query = (...given: unknown[]) => unknown
 
 /**
  * The client class of the pool: passes the names of prepared statements to Postgres, which Kysely does not support, and
- * prepares any other statement that is repeated (decision 0161).
+ * prepares any other statement that is repeated (decisions/database.md).
  */
 export class PreparingClient extends pg.Client {
   constructor(config?: string | pg.ClientConfig) {

@@ -1,5 +1,5 @@
 // SQL that is applied again whenever its text changes: the functions of the ledger. Since released migrations never
-// change, the current functions would otherwise be spread over all migrations that replaced one (decision 91).
+// change, the current functions would otherwise be spread over all migrations that replaced one (decisions/money.md).
 
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'

@@ -1,4 +1,4 @@
-// Rules of before decision 178 may name units, which had no effect: an upgrade takes these entries out of them.
+// Older rules may name units, which had no effect (decisions/egress.md): an upgrade takes these entries out of them.
 
 import { type Kysely, sql } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'

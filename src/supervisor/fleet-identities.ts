@@ -1,5 +1,5 @@
-// What the supervisor of the server's machine does for the certificates of the fleet (decisions 162, 167): it alone reads the
-// authority's key.
+// What the supervisor of the server's machine does for the certificates of the fleet (decisions/joining.md): it alone reads
+// the authority's key.
 
 import type { Config } from '../config.ts'
 import { prepareServerIdentity } from '../certificates/server-identity.ts'

@@ -37,7 +37,7 @@ const nodeFlags = ['--max-semi-space-size=4']
 /**
  * Each piece of a stream is memory outside of V8's heap, and by default V8 marks its whole heap after each 64 MB of them. With
  * these it does so only once heap and pieces together are as large as a heap may be; the nursery's collections free the pieces
- * before that (decision 182).
+ * before that (decisions/gateway.md).
  */
 export const streamFlags = [
   ...nodeFlags,
@@ -131,7 +131,7 @@ export function processEnvironment(name: ProcessName, { stateDir }: ProcessInput
 
 /**
  * Each read of a stream takes 64 kB and frees them again. Without these, malloc gives them back to the kernel at once,
- * and the next read must fault its pages in again (decision 140).
+ * and the next read must fault its pages in again (decisions/gateway.md).
  */
 export const keptForStreams = {
   MALLOC_TRIM_THRESHOLD_: `${64 * 1024 * 1024}`,

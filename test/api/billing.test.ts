@@ -152,7 +152,7 @@ describe('GET /v1/quota', () => {
     expect(left(first) - left(second)).toBe(1)
     expect(second.map(({ name }) => name)).toEqual(['requests', 'creations', 'execs'])
     const resetsAt = Date.parse(second[0]?.resetsAt ?? '')
-    // Calls count until the quarter of a second that they came in is a minute old (decision 0048).
+    // Calls count until the quarter of a second that they came in is a minute old (decisions/limits.md).
     expect(resetsAt - service.clock.now().getTime()).toBeLessThanOrEqual(MINUTE + 250)
     expect(resetsAt - service.clock.now().getTime()).toBeGreaterThan(MINUTE / 2)
   })

@@ -1,4 +1,5 @@
-// The limit on bodies of a team that are being read (decision 158): a client that sends slowly holds what it has sent.
+// The limit on bodies of a team that are being read (decisions/limits.md): a client that sends slowly holds what it has
+// sent.
 
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'

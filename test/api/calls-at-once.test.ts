@@ -1,4 +1,4 @@
-// The limit on concurrent calls of a team (decision 84).
+// The limit on concurrent calls of a team (decisions/limits.md).
 
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'

@@ -1,4 +1,4 @@
-// How much disk the units of a team may be promised by its plan (decision 0069).
+// How much disk the units of a team may be promised by its plan (decisions/disks-and-logs.md).
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Quota } from '../../src/contract/quota.ts'

@@ -1,5 +1,5 @@
 // Refresh tokens as clients with several sessions, lost answers and sleeping laptops use them, and as thieves do
-// (reliability S8, decision 0095).
+// (reliability S8, decisions/agents.md).
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { DAY, HOUR, MINUTE } from '../../src/lib/clock.ts'

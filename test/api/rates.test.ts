@@ -30,7 +30,7 @@ async function expectTrueRetryAfter(refusal: Answer, ask: () => Promise<Answer>)
   expect(refusal.body).toMatchObject({ error: { code: 'quota_exceeded' } })
   const retryAfterS = Number(refusal.headers.get('retry-after'))
   expect(retryAfterS).toBeGreaterThan(0)
-  // A call counts until the quarter of a second that it came in is a minute old (decision 0048).
+  // A call counts until the quarter of a second that it came in is a minute old (decisions/limits.md).
   expect(retryAfterS).toBeLessThanOrEqual(61)
   service.clock.advance((retryAfterS - 2) * SECOND)
   expect((await ask()).status).toBe(429)

@@ -38,7 +38,7 @@ const exec = async (key: string, id: string) => await act(key, id, 'exec', { cmd
 const find = async (key: string, id: string) =>
   (await service.call<Unit>('GET', `/v1/units/${id}`, { key })).body
 
-/** The least balance with which a nano unit may run: the price of fifteen seconds (decision 52). */
+/** The least balance with which a nano unit may run: the price of fifteen seconds (decisions/money.md). */
 const RESERVE_OF_NANO = 250_000_000n / 240n
 
 it('fifty concurrent calls start only as many units as the credits of their team pay for (S12)', async () => {

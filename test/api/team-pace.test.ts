@@ -1,4 +1,4 @@
-// The share of calls of a team beside other teams (decision 158).
+// The share of calls of a team beside other teams (decisions/limits.md).
 
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test } from 'vitest'

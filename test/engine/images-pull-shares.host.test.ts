@@ -1,4 +1,4 @@
-// How the pulls of one team affect other teams (decision 82), with real registries.
+// How the pulls of one team affect other teams (decisions/images.md), with real registries.
 
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { leftoversOf, openTestImages, type TestImages } from '../support/images.ts'

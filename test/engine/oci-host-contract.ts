@@ -1,6 +1,7 @@
 // The real engine with real runtimes against the whole contract. Each isolation class has its own test file
 // (oci-runc.host.test.ts, oci-gvisor.host.test.ts), so that they run in parallel. `npm test` runs each group of claims in one
-// of the classes, and in the other class the next day; the groups that take turns rest for two days after two (decision 185).
+// of the classes, and in the other class the next day; the groups that take turns rest for two days after two
+// (decisions/tests.md).
 
 import type { IsolationClass } from '../../src/engine/engine.ts'
 import { deriveImage } from '../support/derived-images.ts'

@@ -1,4 +1,4 @@
-// What the pool does when the host's disk is or was full (reliability F17, decision 0070).
+// What the pool does when the host's disk is or was full (reliability F17, decisions/disks-and-logs.md).
 
 import { open, stat } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'

@@ -1,5 +1,5 @@
 // The engine is killed while it makes a machine ahead, while one waits, and at each step in which a create and a start take
-// one over (decision 139). The next engine finds each machine whole or not at all, and none that waits.
+// one over (decisions/creates.md). The next engine finds each machine whole or not at all, and none that waits.
 
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-// Which machines are made ahead and how many, and when those that wait go (decision 139).
+// Which machines are made ahead and how many, and when those that wait go (decisions/creates.md).
 
 import { existsSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'

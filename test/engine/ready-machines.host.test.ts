@@ -1,5 +1,5 @@
-// Machines made ahead (decision 139): a create that finds one gets what a cold start would have made, and nothing of it
-// shows that it waited; one that finds none, or cannot use it, starts as ever.
+// Machines made ahead (decisions/creates.md): a create that finds one gets what a cold start would have made, and nothing
+// of it shows that it waited; one that finds none, or cannot use it, starts as ever.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

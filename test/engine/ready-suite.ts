@@ -1,4 +1,4 @@
-// An engine of this host that makes machines ahead, for tests about them (decision 139).
+// An engine of this host that makes machines ahead, for tests about them (decisions/creates.md).
 
 import { afterAll, beforeAll, expect, vi } from 'vitest'
 import type { IsolationClass, MachineRef, MachineSpec, RunSpec } from '../../src/engine/engine.ts'

@@ -1,5 +1,6 @@
-// Machines with brokered secrets (decision 144) in real containers: what they trust, what they hold, and that it goes on over
-// suspensions, copies and a restart of the engine. The egress process is this one; the host of the secret is here too.
+// Machines with brokered secrets (decisions/brokered-secrets.md) in real containers: what they trust, what they hold, and
+// that it goes on over suspensions, copies and a restart of the engine. The egress process is this one; the host of the
+// secret is here too.
 
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { createServer, type Server } from 'node:https'

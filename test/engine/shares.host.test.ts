@@ -1,4 +1,4 @@
-// One team fills its share of the pool, and other teams are not affected (decision 0069).
+// One team fills its share of the pool, and other teams are not affected (decisions/disks-and-logs.md).
 
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'

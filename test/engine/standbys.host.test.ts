@@ -1,4 +1,4 @@
-// Commands that a process made ahead becomes (decisions 0136 and 0183), beside commands that the runtime starts.
+// Commands that a process made ahead becomes (decisions/commands.md), beside commands that the runtime starts.
 
 import { readFileSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'

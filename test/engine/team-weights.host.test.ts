@@ -1,5 +1,5 @@
-// Teams compete for the CPU as equals, and a team that has used much of it lately gets less (decision 0107). The test reads
-// the kernel's counters and files, because speed on a busy machine proves nothing.
+// Teams compete for the CPU as equals, and a team that has used much of it lately gets less (decisions/processor.md). The
+// test reads the kernel's counters and files, because speed on a busy machine proves nothing.
 
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'

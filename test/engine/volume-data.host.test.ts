@@ -1,5 +1,5 @@
-// What a new volume has of a built-in image (decision 175), with a fault at each side of its unpacking, and what has none of it:
-// other mounts, other images, and a volume that has something else.
+// What a new volume has of a built-in image (decisions/builtin-images.md), with a fault at each side of its unpacking, and
+// what has none of it: other mounts, other images, and a volume that has something else.
 
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

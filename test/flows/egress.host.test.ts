@@ -1,4 +1,5 @@
-// Egress rules in the whole product (decision 137): the process that decides by name starts when a unit first needs it.
+// Egress rules in the whole product (decisions/egress.md): the process that decides by name starts when a unit first needs
+// it.
 
 import { setTimeout as delay } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from 'vitest'

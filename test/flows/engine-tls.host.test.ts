@@ -1,5 +1,5 @@
 // The engine of a whole Berth over TLS, as a server on another machine calls it: real machines, the operator's
-// commands, and two servers that follow each other (decision 143).
+// commands, and two servers that follow each other (decisions/channels.md).
 
 import { execFile } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'

@@ -1,5 +1,5 @@
-// The gateway process of a host without a database (decision 162): the process as it is, with its server over TLS, visitors
-// over TLS with its own domain, and a unit's question to its resolver.
+// The gateway process of a host without a database (decisions/joining.md): the process as it is, with its server over TLS,
+// visitors over TLS with its own domain, and a unit's question to its resolver.
 
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'

@@ -1,6 +1,7 @@
-// Two gateway processes on one host (decision 173): a unit is woken once, kept awake and put to sleep whichever of them its
-// visitors come to, a query is cancelled from either, and one that is killed takes nothing with it but its own connections.
-// On the server's own host, and in the deep tier also on one that has joined, whose gateways ask the server (decision 162).
+// Two gateway processes on one host (decisions/gateway.md): a unit is woken once, kept awake and put to sleep whichever of
+// them its visitors come to, a query is cancelled from either, and one that is killed takes nothing with it but its own
+// connections. On the server's own host, and in the deep tier also on one that has joined, whose gateways ask the server
+// (decisions/joining.md).
 
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,5 +1,5 @@
-// A whole Berth with an address for other hosts, as the gateway of one sees it (decision 162): the supervisor makes the
-// server's certificate, the confined server answers with it, and goes on after its death.
+// A whole Berth with an address for other hosts, as the gateway of one sees it (decisions/joining.md): the supervisor makes
+// the server's certificate, the confined server answers with it, and goes on after its death.
 
 import { readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'

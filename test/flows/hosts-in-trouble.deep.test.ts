@@ -1,5 +1,5 @@
 // Two more hosts, as an operator adds them, and what happens to them: a wire that is cut, and a server of another database
-// that calls one of them (decisions 148, 165).
+// that calls one of them (decisions/hosts.md and decisions/leadership.md).
 
 import { beforeAll, describe, expect, it } from 'vitest'
 import { issueIdentity } from '../../src/certificates/fleet-ca.ts'

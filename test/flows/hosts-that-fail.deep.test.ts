@@ -1,5 +1,5 @@
 // Of two hosts that have joined, one is killed, cut off, stands still, loses its power, or is given up: what its units say, that
-// the other one's are used as before, what is billed, and what is there when it is back (decision 148).
+// the other one's are used as before, what is billed, and what is there when it is back (decisions/hosts.md).
 
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'

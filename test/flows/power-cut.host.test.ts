@@ -145,7 +145,7 @@ describe('after a power loss', () => {
         .innerJoin('units', 'units.id', 'meters.unit_id')
         .select(['units.name', 'meters.ended_at'])
         .where('units.name', 'in', ran)
-        // A volume is billed without power too (decision 0051).
+        // A volume is billed without power too (decisions/money.md).
         .where('meters.kind', '=', 'compute')
         .execute(),
     )

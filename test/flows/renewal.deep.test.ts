@@ -1,5 +1,5 @@
-// A second host renews its certificates by itself (decision 167), while a unit of it runs and a command streams, and while any
-// of the processes is killed in the middle of it.
+// A second host renews its certificates by itself (decisions/joining.md), while a unit of it runs and a command streams,
+// and while any of the processes is killed in the middle of it.
 
 import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'

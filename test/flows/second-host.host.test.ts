@@ -1,6 +1,6 @@
 // A second host, as an operator adds it: joined by a token, with an engine of its own in a network namespace of its own.
-// Its units are used through the API of the first, while it dies, comes back and is given up (decisions 148, 164). `npm test`
-// covers one of the classes.
+// Its units are used through the API of the first, while it dies, comes back and is given up (decisions/hosts.md and
+// decisions/joining.md). `npm test` covers one of the classes.
 
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'

@@ -1,5 +1,5 @@
-// A brokered secret in the whole product (decisions 144 and 145), in a real container: what the unit is given, whom it
-// trusts, and what its log says. No host answers here: requests with a value are in test/engine/secrets.host.test.ts.
+// A brokered secret in the whole product (decisions/brokered-secrets.md), in a real container: what the unit is given, whom
+// it trusts, and what its log says. No host answers here: requests with a value are in test/engine/secrets.host.test.ts.
 
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'

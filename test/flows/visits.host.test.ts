@@ -120,7 +120,7 @@ describe('a unit published at its creation', () => {
       const counted = keepsMemory.gvisor ? '3' : '1'
       const body = tier === 'frozen' ? '2' : counted
       expect(await visit(url, '/count'), tier).toMatchObject({ status: 200, body })
-      // A visit is answered before its unit's row is written (decision 0063).
+      // A visit is answered before its unit's row is written (decisions/wake.md).
       await expect.poll(async () => (await get(unit)).state, { message: tier }).toBe('running')
       const { lastUsedAt, sleepsAt } = await get(unit)
       expect(Date.parse(lastUsedAt ?? '')).toBeGreaterThan(before - 1000)

@@ -48,7 +48,7 @@ export async function readBills(berth: Berth, volumes: ReadonlyMap<string, numbe
         compute: toNanoCents(sizes.find(({ size }) => size === unit.size)?.centsPerHour ?? 0),
         volume: perGb * BigInt(volumes.get(id) ?? 0),
       }
-      // Rounded down once for all that a unit's machine has run, and once for its volume (decision 50).
+      // Rounded down once for all that a unit's machine has run, and once for its volume (decisions/money.md).
       const costOf = (kind: MeterKind) => {
         const ms = own.filter((meter) => meter.kind === kind).reduce((sum, meter) => sum + meter.ms, 0)
         return (perHour[kind] * BigInt(ms)) / MS_OF_AN_HOUR

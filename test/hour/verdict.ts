@@ -23,8 +23,8 @@ const nothing: Figures = { intervals: 0, seenMs: 0, unsureMs: 0, billedMs: 0, wo
 
 const WITHIN_MS = 1_000
 /**
- * What ended by itself may be found later, and was billed up to the last heartbeat before (decision 51): one every five
- * seconds, and somewhat later where the machine is busy.
+ * What ended by itself may be found later, and was billed up to the last heartbeat before (decisions/money.md): one every
+ * five seconds, and somewhat later where the machine is busy.
  */
 const HEARTBEAT_MS = 10_000
 

@@ -1,6 +1,6 @@
-// What `npm test` runs beside the host tier, in a process of its own that gives way to it (decision 185). The host tier waits
-// for almost half of its time. These files compute most of theirs: matrices of calls to the domain and the API in their own
-// process, on a clock that they set, and of pages, so that they find the same however slowly they run.
+// What `npm test` runs beside the host tier, in a process of its own that gives way to it (decisions/tests.md). The host
+// tier waits for almost half of its time. These files compute most of theirs: matrices of calls to the domain and the API
+// in their own process, on a clock that they set, and of pages, so that they find the same however slowly they run.
 
 import { spawn } from 'node:child_process'
 

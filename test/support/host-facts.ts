@@ -33,7 +33,7 @@ export async function hostFacts(instance: Instance, dataDir: string): Promise<st
   return [...processFacts(instance, processes), ...facts.flat().filter((fact) => !isOfStandby(fact))]
 }
 
-/** Names of the commands that a machine is about to run: a shell that waits for its script (decision 0136). */
+/** Names of the commands that a machine is about to run: a shell that waits for its script (decisions/commands.md). */
 function standbysAmong(processes: Process[]): string[] {
   return processes
     .filter(({ command }) => / sh -s ?$/.test(command))

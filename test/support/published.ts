@@ -76,7 +76,7 @@ export async function waking<T>(
   const before = await unitOf(berth, unit)
   expect(before.state).toBe('sleeping')
   const answer = await client()
-  // Who wakes a frozen one is answered before its row is written (decision 0063).
+  // Who wakes a frozen one is answered before its row is written (decisions/wake.md).
   await expect.poll(async () => (await unitOf(berth, unit)).state).toBe('running')
   const after = await unitOf(berth, unit)
   expect(after.startedAt === before.startedAt, 'whether it is the run from before').toBe(tier === 'frozen')

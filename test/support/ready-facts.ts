@@ -1,5 +1,5 @@
-// Machines made ahead (decision 139) among what a host has. Those that wait belong to no machine; a run that began as one goes by
-// the name under which it was made.
+// Machines made ahead (decisions/creates.md) among what a host has. Those that wait belong to no machine; a run that began
+// as one goes by the name under which it was made.
 
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'

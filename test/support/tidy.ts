@@ -283,7 +283,7 @@ const bannedText: { pattern: RegExp; where: (path: string) => boolean; advice: s
   {
     pattern: /'(?:bwrap|chroot|umoci|tar|rsync|cp)'/,
     // A backup copies images whole: it follows no link in them and reads nothing of what they say. And what a volume begins with
-    // is no stranger's (decision 175).
+    // is no stranger's (decisions/builtin-images.md).
     where: (path) =>
       inSrc(path) &&
       // What it says is for programs inside the units of an image.

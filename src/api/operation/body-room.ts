@@ -1,11 +1,12 @@
-// Limits the memory of bodies that are being read or worked with, of one team and of all teams (decision 158). A body
-// counts as long as it says it is, from before it is read until its call has been answered: a client may send it slowly.
+// Limits the memory of bodies that are being read or worked with, of one team and of all teams (decisions/limits.md). A
+// body counts as long as it says it is, from before it is read until its call has been answered: a client may send it
+// slowly.
 
 import { rateLimited, unavailable } from '../../contract/errors.ts'
 import { type BoundSource, tellBoundMet } from '../../lib/bound-met.ts'
 import { createConcurrencyLimit } from '../../lib/concurrency/concurrency-limit.ts'
 
-/** As much as the output of a team's commands may take (decision 84). */
+/** As much as the output of a team's commands may take (decisions/limits.md). */
 export const TEAM_BODY_BYTES = 128 * 1024 * 1024
 /** The limit of all teams together is this many times the limit of one team. */
 const TEAMS = 4

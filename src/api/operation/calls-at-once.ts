@@ -1,5 +1,5 @@
-// Limits how many calls of one team, and of all teams, are in progress at once (decision 84). A call counts until its
-// answer has been sent, because a command's output is held in memory until then, however slowly the client reads.
+// Limits how many calls of one team, and of all teams, are in progress at once (decisions/limits.md). A call counts until
+// its answer has been sent, because a command's output is held in memory until then, however slowly the client reads.
 
 import type { App } from '../../app.ts'
 import { rateLimited, unavailable } from '../../contract/errors.ts'

@@ -1,6 +1,6 @@
 // Slows a team that goes on calling beyond its limits. A refusal costs the server a credential's check and an audit row,
 // and a program in a loop calls again as soon as it is refused, so a hundred such loops would keep the server busy
-// (decision 152). Time is the machine's own, since this protects the machine.
+// (decisions/limits.md). Time is the machine's own, since this protects the machine.
 
 import { setTimeout as delay } from 'node:timers/promises'
 import { SECOND, systemClock } from '../../lib/clock.ts'

@@ -1,6 +1,6 @@
 // Slows a team that sends more than its share of calls while other teams call too. Rates are of credentials and of minutes:
 // a team with several keys may spend a minute's calls in a few seconds, and every other team would wait for them
-// (decision 158). Time is the machine's own, since this protects the machine.
+// (decisions/limits.md). Time is the machine's own, since this protects the machine.
 
 import { rateLimited } from '../../contract/errors.ts'
 import { type BoundSource, tellBoundMet } from '../../lib/bound-met.ts'

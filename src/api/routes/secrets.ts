@@ -1,4 +1,4 @@
-// Secrets of a team, which its units use and do not hold (decision 145). No answer has a value.
+// Secrets of a team, which its units use and do not hold (decisions/brokered-secrets.md). No answer has a value.
 
 import { z } from 'zod'
 import {

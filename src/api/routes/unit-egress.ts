@@ -1,4 +1,4 @@
-// What a unit may reach (design 5, decision 138).
+// What a unit may reach (design 5, decisions/egress.md).
 
 import {
   egressAskedSchema,

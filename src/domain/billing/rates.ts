@@ -1,4 +1,4 @@
-// What costs at a given time (spec 1, decision 0051): a machine while its unit is `running`, and a volume from the
+// What costs at a given time (spec 1, decisions/money.md): a machine while its unit is `running`, and a volume from the
 // end of the unit's creation until its destruction. A unit in any other state pays for no machine.
 
 import type { MeterKind } from '../../store/meters.ts'

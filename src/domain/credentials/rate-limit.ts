@@ -1,7 +1,7 @@
 // Rate limits of credentials (spec 8), exact also over a restart of the server. Each call is counted in the database before
 // it does anything, in one statement with all calls that arrived meanwhile. Counts only grow within a window, so a
 // credential known to be over its limit is refused from memory without a statement. The exception is a refused
-// creation, which is given back (decision 88): a credential that has used up its creations is therefore checked in
+// creation, which is given back (decisions/limits.md): a credential that has used up its creations is therefore checked in
 // the database again, at most once a second.
 
 import type { App } from '../../app.ts'

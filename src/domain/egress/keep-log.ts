@@ -1,4 +1,4 @@
-// Keeps what units reached and were refused, as the engine tells it, for a week (decision 146).
+// Keeps what units reached and were refused, as the engine tells it, for a week (decisions/egress.md).
 
 import type { App } from '../../app.ts'
 import { isEngineError } from '../../engine/errors.ts'

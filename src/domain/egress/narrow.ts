@@ -1,5 +1,6 @@
 // When a bound becomes narrower, the rules and secrets of running units under it are narrowed at once, so that they match
-// what a create would now allow (decisions 130, 138 and 145). The units keep running.
+// what a create would now allow (decisions/teams-and-policies.md, decisions/egress.md and decisions/brokered-secrets.md).
+// The units keep running.
 
 import type { Kysely } from 'kysely'
 import type { App } from '../../app.ts'

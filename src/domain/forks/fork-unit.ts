@@ -74,7 +74,7 @@ async function decide(
 }
 
 /**
- * Refuses a copy that would look for its database where no such unit exists, although its source does (decision 79).
+ * Refuses a copy that would look for its database where no such unit exists, although its source does (decisions/forks.md).
  */
 async function refuseLostPeers(
   db: Kysely<Database>,

@@ -1,5 +1,5 @@
 // What is known of a host of another machine: as its engine last said, checked before it is used, and stored for the
-// operator (decision 151).
+// operator (decisions/hosts.md).
 
 import type { App } from '../../app.ts'
 import { gatewayFactsSchema } from '../../contract/gateway-facts.ts'

@@ -1,5 +1,5 @@
-// Chooses the host of new units (decision 148). Units of one team are on one host, because the network of a team does not
-// reach further yet. A new team goes to the best of three hosts that can have it, by free memory.
+// Chooses the host of new units (decisions/hosts.md). Units of one team are on one host, because the network of a team does
+// not reach further yet. A new team goes to the best of three hosts that can have it, by free memory.
 
 import type { Kysely } from 'kysely'
 import type { App } from '../../app.ts'

@@ -1,5 +1,5 @@
-// The server carries a host's request for certificates to the supervisor, and the answer back (decision 167). What is behind
-// both is tested in supervisor/join/renewals.test.ts.
+// The server carries a host's request for certificates to the supervisor, and the answer back (decisions/joining.md). What
+// is behind both is tested in supervisor/join/renewals.test.ts.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createTwoHosts, type TwoHosts } from '../../../test/support/two-hosts.ts'

@@ -1,5 +1,5 @@
-// The server carries the requests of hosts for new certificates to the supervisor, and the answers back (decision 167). It
-// decides nothing about them. The database keeps when the certificates end, for the operator.
+// The server carries the requests of hosts for new certificates to the supervisor, and the answers back
+// (decisions/joining.md). It decides nothing about them. The database keeps when the certificates end, for the operator.
 
 import type { App } from '../../app.ts'
 import type { FleetHost } from '../../engine/fleet.ts'

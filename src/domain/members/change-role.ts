@@ -1,5 +1,5 @@
 // Changes the role of a member, by an owner (spec 4.1, 5.6). A team always keeps an owner. A lesser role disconnects
-// the programs that the member connected, since they were approved with more rights (decision 0095).
+// the programs that the member connected, since they were approved with more rights (decisions/agents.md).
 
 import type { App } from '../../app.ts'
 import { forbidden, notFound } from '../../contract/errors.ts'

@@ -1,6 +1,6 @@
 // Exchanges a refresh token for the next pair, once. Programs run several sessions with one token store, and answers
 // get lost, so a token that comes again soon gets the current pair. If it comes later, or its successor is already in
-// use, it was probably stolen, and all tokens of the family end (decision 0095).
+// use, it was probably stolen, and all tokens of the family end (decisions/agents.md).
 
 import type { App } from '../../app.ts'
 import { MINUTE } from '../../lib/clock.ts'

@@ -1,4 +1,4 @@
-// The bounds of what units may reach: of a credential's policy, and of its team (decision 138). Pure: throws or
+// The bounds of what units may reach: of a credential's policy, and of its team (decisions/egress.md). Pure: throws or
 // returns. A refusal says what was too wide and whom to ask, because it is often an agent that reads it.
 
 import type { EgressAsked } from '../../contract/egress.ts'

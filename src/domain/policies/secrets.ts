@@ -1,4 +1,4 @@
-// Which of the team's secrets a credential may bind to units (decision 145). Pure: throws or returns.
+// Which of the team's secrets a credential may bind to units (decisions/brokered-secrets.md). Pure: throws or returns.
 
 import { policyViolation } from '../../contract/errors.ts'
 import type { Policy } from '../../contract/policy.ts'

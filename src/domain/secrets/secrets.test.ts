@@ -1,4 +1,4 @@
-// Brokered secrets (decision 145): what the machine holds, what the engine is told, and who may bind what.
+// Brokered secrets (decisions/brokered-secrets.md): what the machine holds, what the engine is told, and who may bind what.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import {

@@ -1,5 +1,5 @@
 // Creates a team that the caller owns. The caller must own a team on the Pro plan or above, or operate the service; the
-// new team gets the best of those plans, so that people can be invited at once (decision 0044).
+// new team gets the best of those plans, so that people can be invited at once (decisions/teams-and-policies.md).
 
 import type { Kysely } from 'kysely'
 import type { App } from '../../app.ts'

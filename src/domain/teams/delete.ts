@@ -1,5 +1,5 @@
 // Deletes a team (spec 4.1, 7). Its keys and invitations stop working and it has no members any more. Its row stays,
-// with its audit log and its costs (decision 0045).
+// with its audit log and its costs (decisions/teams-and-policies.md).
 
 import type { App } from '../../app.ts'
 import { forbidden, invalidState } from '../../contract/errors.ts'

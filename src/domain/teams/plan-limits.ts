@@ -15,7 +15,7 @@ export const teamsOf: Readonly<Record<Plan, number>> = { hobby: 0, pro: 5, team:
 /** How many members a team may have. Spec 8 leaves the numbers open. */
 export const memberSeatsOf: Readonly<Record<Plan, number>> = { hobby: 1, pro: 10, team: 100 }
 
-/** How large the disks and volumes of all units of a team may be together (decision 0069). */
+/** How large the disks and volumes of all units of a team may be together (decisions/disks-and-logs.md). */
 export const diskGbOf: Readonly<Record<Plan, number>> = { hobby: 600, pro: 3000, team: 30_000 }
 
 /** Throws unless one more member fits, beside members and invited people. Call it with the team locked. */

@@ -1,5 +1,5 @@
-// Announces committed changes of what a team sees, within this process. One server leads at a time (decision 57), so
-// all changes happen here; changes that are not announced are found by the periodic query
+// Announces committed changes of what a team sees, within this process. One server leads at a time
+// (decisions/leadership.md), so all changes happen here; changes that are not announced are found by the periodic query
 // (domain/events/team-events.ts).
 
 import type { Kysely } from 'kysely'

@@ -1,4 +1,5 @@
-// The rules of units under the bounds of keys and teams (decision 138): no call leaves a unit with more than they allow.
+// The rules of units under the bounds of keys and teams (decisions/egress.md): no call leaves a unit with more than they
+// allow.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { addKey, createTestDomain, makeUnit, type TestDomain } from '../../../test/support/domain.ts'

@@ -1,6 +1,7 @@
 // Keeps the values of secrets out of what their hosts answer: each byte of one becomes an asterisk, so that lengths stay. Every
 // byte that lies in a value is covered, in each of the ways that it may be written (patterns.ts, written.ts), also where two
-// overlap or one is the beginning of another, and no matter how the answer is cut into pieces (decisions 166, 171 and 195).
+// overlap or one is the beginning of another, and no matter how the answer is cut into pieces
+// (decisions/brokered-secrets.md).
 
 import { Transform } from 'node:stream'
 import type { Turn } from '../shares.ts'

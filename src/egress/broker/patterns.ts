@@ -1,6 +1,6 @@
 // The texts that an answer is searched for, and the index by which a place is dismissed after a look at two bytes. A pattern
 // has no text of its own: its characters are computed from the value, so that neither the length of values nor the number
-// of patterns costs memory or time before they are met (decision 195).
+// of patterns costs memory or time before they are met (decisions/brokered-secrets.md).
 
 import { beginsEscape, referenceNames } from './written.ts'
 

@@ -1,5 +1,6 @@
 // Reads one character of a text as programs may have written it: as it is, or by an escape of percent-encoding, of JSON and
-// other languages of programming, of HTML or of quoted-printable, and one escape inside another (decision 195). Pure.
+// other languages of programming, of HTML or of quoted-printable, and one escape inside another
+// (decisions/brokered-secrets.md). Pure.
 
 /** A character may have so many escapes around each other. */
 export const LEVELS = 2

@@ -1,6 +1,6 @@
 // Proxies a request that reads, without a body, which most visits are, at less cost than Node's HTTP client: on a connection of
 // plain-connections.ts, with a response that plain-response.ts reads. A response in any other form is left to
-// proxy-request.ts, from its first byte (decision 0135).
+// proxy-request.ts, from its first byte (decisions/gateway.md).
 
 import { ServerResponse, validateHeaderName, validateHeaderValue } from 'node:http'
 import type { Duplex } from 'node:stream'

@@ -1,6 +1,7 @@
 // The kernel delays the acknowledgement of received data by up to 40 ms, to send it along with other data. A client
 // without TCP_NODELAY sends its first data only once the end of its handshake is acknowledged, and after a resumed
-// handshake the server sends nothing. So it is acknowledged at once (decision 89). Node has no function for that.
+// handshake the server sends nothing. So it is acknowledged at once (decisions/endpoints.md). Node has no function for
+// that.
 
 import koffi from 'koffi'
 import type { TLSSocket } from 'node:tls'

@@ -1,5 +1,5 @@
-// What the gateways of one host tell each other (decision 173). Each publishes what another one may be asked for by a
-// visitor: a request to cancel, a KILL and the check of a certificate's authority come on connections of their own, which
+// What the gateways of one host tell each other (decisions/gateway.md). Each publishes what another one may be asked for by
+// a visitor: a request to cancel, a KILL and the check of a certificate's authority come on connections of their own, which
 // the kernel gives to any gateway. It is JSON lines (json-lines-rpc.ts) over unix sockets that only their user can open.
 
 import { z } from 'zod'

@@ -1,5 +1,5 @@
 // Secrets that a unit uses and does not hold: it has the placeholder, and the egress process puts the value into
-// requests to the hosts of the secret (decision 144). Pure.
+// requests to the hosts of the secret (decisions/brokered-secrets.md). Pure.
 
 import { canonicalHostName } from './entry.ts'
 

@@ -1,5 +1,5 @@
-// How the server, which has no authority's key, has a host's certificates signed by the supervisor, which has (decision
-// 167): JSON lines over a socket that only the server's group can open.
+// How the server, which has no authority's key, has a host's certificates signed by the supervisor, which has
+// (decisions/joining.md): JSON lines over a socket that only the server's group can open.
 
 import { z } from 'zod'
 import { MINUTE } from '../clock.ts'

@@ -1,6 +1,6 @@
 // The ledger (design 8). What was a run becomes a meter: it counts while a running machine or a volume costs. The
 // database itself charges what a meter has counted whenever the meter moves, so nothing can be charged twice or be
-// forgotten, whichever process moves it and whenever it dies (decision 0050).
+// forgotten, whichever process moves it and whenever it dies (decisions/money.md).
 
 import { type Kysely, sql } from 'kysely'
 

@@ -1,4 +1,5 @@
-// Who leads: of all servers that were ever started on this database, the one with the highest epoch (decision 0057).
+// Who leads: of all servers that were ever started on this database, the one with the highest epoch
+// (decisions/leadership.md).
 
 import { type Kysely, sql } from 'kysely'
 

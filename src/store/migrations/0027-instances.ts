@@ -1,4 +1,4 @@
-// Which instances of Berth have begun on this database: one that has machines begins on no other (decision 75).
+// Which instances of Berth have begun on this database: one that has machines begins on no other (decisions/backup.md).
 
 import { type Kysely, sql } from 'kysely'
 

@@ -1,5 +1,6 @@
-// What units printed whose create came to nothing: their machines are gone, and their owners want to know why (decision
-// 86). Sealed: people print credentials. And what became of the memory of units that sleep without a machine.
+// What units printed whose create came to nothing: their machines are gone, and their owners want to know why
+// (decisions/starts.md). Sealed: people print credentials. And what became of the memory of units that sleep without a
+// machine.
 
 import { type Kysely, sql } from 'kysely'
 

@@ -1,4 +1,4 @@
-// Which text of each repeatable SQL file this database has (store/repeatable.ts, decision 91).
+// Which text of each repeatable SQL file this database has (store/repeatable.ts, decisions/money.md).
 
 import { type Kysely, sql } from 'kysely'
 

@@ -1,4 +1,4 @@
-// What units may reach (decision 138). Null: no rules.
+// What units may reach (decisions/egress.md). Null: no rules.
 
 import { type Kysely, sql } from 'kysely'
 

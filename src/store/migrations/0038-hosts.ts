@@ -1,5 +1,5 @@
-// Hosts (decision 147). Everything that was there before belongs to one host, which the first server to start takes as
-// its own.
+// Hosts (decisions/hosts.md). Everything that was there before belongs to one host, which the first server to start takes
+// as its own.
 
 import { type Kysely, sql } from 'kysely'
 

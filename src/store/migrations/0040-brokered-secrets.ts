@@ -1,4 +1,4 @@
-// Secrets of teams, and secrets of units whose value never reaches the unit (decision 145).
+// Secrets of teams, and secrets of units whose value never reaches the unit (decisions/brokered-secrets.md).
 
 import { type Kysely, sql } from 'kysely'
 

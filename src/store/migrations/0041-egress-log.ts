@@ -1,6 +1,6 @@
-// What units reached and were refused, summed up by minute (decision 146). What a line does not have is '' or 0, so that
-// lines of the same kind meet in one index. `changed` counts all changes of lines: readers go on after the last that they
-// have seen.
+// What units reached and were refused, summed up by minute (decisions/egress.md). What a line does not have is '' or 0, so
+// that lines of the same kind meet in one index. `changed` counts all changes of lines: readers go on after the last that
+// they have seen.
 
 import { type Kysely, sql } from 'kysely'
 

@@ -1,4 +1,4 @@
-// What is known of a host, as its engine last said (decision 151).
+// What is known of a host, as its engine last said (decisions/hosts.md).
 
 import { type Kysely, sql } from 'kysely'
 

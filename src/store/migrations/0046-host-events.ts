@@ -1,4 +1,4 @@
-// What happened to hosts (decision 160).
+// What happened to hosts (decisions/observability.md).
 
 import { type Kysely, sql } from 'kysely'
 

@@ -1,5 +1,5 @@
-// Lists of what may be reached have no names of units any more (decision 178): those that have some lose them, which had no
-// effect. The engine still takes them, so no rules are sent again.
+// Lists of what may be reached have no names of units any more (decisions/egress.md): those that have some lose them, which
+// had no effect. The engine still takes them, so no rules are sent again.
 
 import { type Kysely, sql } from 'kysely'
 

@@ -1,5 +1,5 @@
 // The addresses of units are unique over all hosts of a Berth: each has a subnet of its own, kept in `<dataDir>/fleet/` for
-// the hosts that have joined (decision 157).
+// the hosts that have joined (decisions/joining.md).
 
 import { join } from 'node:path'
 import { z } from 'zod'

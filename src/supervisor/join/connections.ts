@@ -1,5 +1,6 @@
 // Bounds the connections to the door. Opening one needs no token, so one that has not sent its request yet makes room for a
-// new one, first of the same address, and one that says nothing at all is closed soon (as decision 0071 has it for the API).
+// new one, first of the same address, and one that says nothing at all is closed soon (as decisions/limits.md has it for
+// the API).
 
 import type { Server, Socket } from 'node:net'
 import { peerKey } from '../../domain/credentials/failed-attempts.ts'

@@ -1,5 +1,5 @@
-// A host renews its certificates over the connection on which the server calls its engine (decision 167): TLS, openssl, files,
-// the supervisor's socket and the database are real, and the machines are in memory.
+// A host renews its certificates over the connection on which the server calls its engine (decisions/joining.md): TLS,
+// openssl, files, the supervisor's socket and the database are real, and the machines are in memory.
 
 import { once } from 'node:events'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'

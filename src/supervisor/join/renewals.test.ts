@@ -1,5 +1,5 @@
-// A host renews its certificates (decision 167): openssl, the files, the supervisor's socket and the database are real. What
-// carries a request, here the test, tries to make more of it.
+// A host renews its certificates (decisions/joining.md): openssl, the files, the supervisor's socket and the database are
+// real. What carries a request, here the test, tries to make more of it.
 
 import { createPrivateKey, sign, X509Certificate } from 'node:crypto'
 import { once } from 'node:events'

@@ -1,6 +1,6 @@
-// The supervisor signs new certificates for the keys of hosts that have joined (decision 167). The server asks, and is not
-// believed: a request is signed with the engine's present key, and both the list of joined hosts, which root alone writes,
-// and the database must have that host.
+// The supervisor signs new certificates for the keys of hosts that have joined (decisions/joining.md). The server asks, and
+// is not believed: a request is signed with the engine's present key, and both the list of joined hosts, which root alone
+// writes, and the database must have that host.
 
 import { readFile } from 'node:fs/promises'
 import { createServer, type Socket } from 'node:net'

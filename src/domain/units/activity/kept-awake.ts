@@ -1,5 +1,5 @@
 // A process started with `keepsAwake` keeps its unit awake while it runs, at most as long as a command may take
-// (decision 98).
+// (decisions/background-and-terminals.md).
 
 import type { App } from '../../../app.ts'
 import { limits } from '../../../contract/limits.ts'

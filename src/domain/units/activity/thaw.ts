@@ -3,7 +3,7 @@
 //
 // - With the claim: the machine is thawed while the transaction that allows it commits. For every caller.
 // - Ahead of the claim: the machine is thawed while the database is asked whether the unit may run, and the visit is
-//   passed on while the change is written (decision 0063). Only for units that this process froze itself (`takeFrozen`
+//   passed on while the change is written (decisions/wake.md). Only for units that this process froze itself (`takeFrozen`
 //   in unit-activity.ts); it knows nothing of others without a query. The real decision is still the claim, under the team
 //   lock with a revision check, and until then no other unit of the team is admitted. A machine that may not run is frozen
 //   again. A unit is given by `takeFrozen` at most once per sleep, so repeatedly visiting a unit that may not run gains no

@@ -1,6 +1,6 @@
-// After a frozen unit is thawed and its visitor served, two statements pass until its row says that it runs (decision
-// 63). Reads of the unit wait for them, so that a client that already has an answer from the unit is not told that it
-// sleeps or starts.
+// After a frozen unit is thawed and its visitor served, two statements pass until its row says that it runs
+// (decisions/wake.md). Reads of the unit wait for them, so that a client that already has an answer from the unit is not
+// told that it sleeps or starts.
 
 import { type Clock, SECOND } from '../../../lib/clock.ts'
 import { completesWithin } from '../../../lib/concurrency/completes-within.ts'

@@ -1,6 +1,7 @@
 // Decides whether a unit may start, wake or thaw, and counts it against the credential that it runs for: capacity of the
 // host, policy, number of units, money. That is one transaction with the team locked, so at no instant do more units
-// run for a credential than its policy allows. A caller cannot wake a unit that it could not create (decision 0047).
+// run for a credential than its policy allows. A caller cannot wake a unit that it could not create
+// (decisions/teams-and-policies.md).
 
 import type { Kysely } from 'kysely'
 import type { App } from '../../../app.ts'

@@ -1,5 +1,5 @@
-// Disk space promised to a team's units (decision 0069): a limit by its plan, for running, sleeping and stopped units
-// alike. The engine limits what they actually use.
+// Disk space promised to a team's units (decisions/disks-and-logs.md): a limit by its plan, for running, sleeping and
+// stopped units alike. The engine limits what they actually use.
 
 import type { Kysely } from 'kysely'
 import type { App } from '../../../app.ts'

@@ -1,5 +1,5 @@
 // What a credential may do now. Policies are checked twice: early, to fail fast, and again under the team lock, so
-// changes made in between apply (spec 5.7, decision 0047).
+// changes made in between apply (spec 5.7, decisions/teams-and-policies.md).
 
 import type { Kysely } from 'kysely'
 import type { App } from '../../../app.ts'

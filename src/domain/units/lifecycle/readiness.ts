@@ -1,7 +1,7 @@
 // Decides when a unit is ready: its healthcheck passed or, without one, its process has started (spec 2.4). Probes
 // run one at a time; each is killed after 10 seconds, and all must end within the healthcheck's `timeoutMs` (design
-// 5). The first probes follow each other quickly, since most starts take less than one `intervalMs`
-// (docs/decisions/0039), and one follows what the unit prints (docs/decisions/0177).
+// 5). The first probes follow each other quickly, since most starts take less than one `intervalMs`, and one follows what
+// the unit prints (decisions/starts.md).
 
 import type { App } from '../../../app.ts'
 import { limits } from '../../../contract/limits.ts'

@@ -1,6 +1,6 @@
 // Looks after the hosts of other machines: it calls those that the operator has added, finds those that do not answer, and
 // takes back those that do again. Away is not lost: units of a host that is away stay as they are, and only the operator
-// says that it will not come back (decision 148). The server's own host needs none of this.
+// says that it will not come back (decisions/hosts.md). The server's own host needs none of this.
 
 import type { App } from '../../../app.ts'
 import type { FleetHost } from '../../../engine/fleet.ts'

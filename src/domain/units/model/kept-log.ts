@@ -1,5 +1,5 @@
 // The output of a unit in `error`. Its last lines are read before its machine is undone, and stored encrypted until
-// the unit is destroyed (decision 86).
+// the unit is destroyed (decisions/starts.md).
 
 import type { Kysely } from 'kysely'
 import { z } from 'zod'

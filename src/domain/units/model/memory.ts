@@ -1,6 +1,6 @@
 // Whether a unit's memory survives its sleep, predicted and observed. A frozen machine keeps it. A hibernated one
 // keeps it if its class supports checkpoints and its processes can be checkpointed, which only an attempt shows
-// (decision 37).
+// (decisions/memory.md).
 
 import type { App } from '../../../app.ts'
 import type { Unit } from '../../../contract/unit.ts'

@@ -1,8 +1,8 @@
-// Standbys: a command's place in a machine, made ahead of the command (decision 0136). `runc exec` takes many times as
-// long as most programs take to start. So, where commands follow each other, a shell of the helper stands ready with the
+// Standbys: a command's place in a machine, made ahead of the command (decisions/commands.md). `runc exec` takes many times
+// as long as most programs take to start. So, where commands follow each other, a shell of the helper stands ready with the
 // confinement, the control group and the pipes of a command, and waits for a script that makes it the next one
-// (standby-script.ts). It is used for one command alone, and is then that command in every respect: what it may do, how
-// it is signalled, killed and waited for.
+// (standby-script.ts). It is used for one command alone, and is then that command in every respect: what it may do, how it
+// is signalled, killed and waited for.
 //
 // A machine has at most one for its own user and one for root: from the end of a command until none has come for a
 // while, and from its first start if it was made ahead (warm-pool). The others of several commands at once, and one that

@@ -75,7 +75,10 @@ const leftBehind = [
   '/var/log/dpkg.log',
 ]
 
-/** Programs open this one file for their language's rules, instead of a dozen in the directory (decision 149). */
+/**
+ * Programs open this one file for their language's rules, instead of a dozen in the directory
+ * (decisions/builtin-images.md).
+ */
 const PACK_LOCALE = 'chroot "$1" localedef --add-to-archive /usr/lib/locale/C.utf8'
 
 const EMPTY_RUN = 'find "$1"/run -mindepth 1 ! -path "$1"/run/lock -delete'

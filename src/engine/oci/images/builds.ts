@@ -1,6 +1,6 @@
 // The builds of built-in images: the newest good build of each definition, and newer packages that Debian has for it.
 // One small file per definition, next to the images. A unit keeps the build it was made with; new units get the
-// newest (decision 59).
+// newest (decisions/builtin-images.md).
 
 import { createHash } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'

@@ -161,8 +161,8 @@ export const builtIns: BuiltIn[] = [
 
 /**
  * Erlang looks for each module in one directory after the other: of RabbitMQ's start, 53,000 of 56,000 opened files were not
- * there. In this one a link leads to each (decision 154): but for `rabbit_env`, which finds the plugins by where it lies
- * itself.
+ * there. In this one a link leads to each (decisions/builtin-images.md): but for `rabbit_env`, which finds the plugins by
+ * where it lies itself.
  */
 function gatherModules(): string {
   const modules = 'find /usr/lib/erlang/lib /usr/lib/rabbitmq/lib -name "*.beam" ! -name rabbit_env.beam'

@@ -1,5 +1,5 @@
 // Removes unused images: the image of a unit stays as long as the unit, and so does the newest build of each built-in
-// image (decision 60). A use that begins meanwhile wins (store.ts).
+// image (decisions/images.md). A use that begins meanwhile wins (store.ts).
 
 import { statfs } from 'node:fs/promises'
 import { type Clock, MINUTE } from '../../../lib/clock.ts'

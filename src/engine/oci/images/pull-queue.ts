@@ -1,5 +1,5 @@
 // Decides which pulls run. Concurrent pulls of one reference are one. A pull that no caller waits for any more is
-// ended. Pulls from registries are limited: a few at once, with a share for each team (decision 82). A pull that
+// ended. Pulls from registries are limited: a few at once, with a share for each team (decisions/images.md). A pull that
 // several teams wait for runs in the turn of whichever comes first.
 
 import { type Clock, MINUTE } from '../../../lib/clock.ts'

@@ -1,6 +1,6 @@
-// The kernel's grace periods (decision 176): a call that replaces what other processors may be reading waits until none does.
-// By default the kernel waits for what they do anyway, 10 ms or more; asked to hurry, it interrupts them, and is done in less
-// than one. Starts of sandboxes, and changes of control groups and of network namespaces, wait so many times.
+// The kernel's grace periods (decisions/creates.md): a call that replaces what other processors may be reading waits until
+// none does. By default the kernel waits for what they do anyway, 10 ms or more; asked to hurry, it interrupts them, and is
+// done in less than one. Starts of sandboxes, and changes of control groups and of network namespaces, wait so many times.
 //
 // The setting is the whole host's, so it is set back when the engine ends, and set again at creates. A host that wants none of that
 // (`rcupdate.rcu_normal=1`) has the last word: its kernel then ignores the setting.

@@ -1,6 +1,6 @@
 // Kernel counters that all units of class runc share with the host, because there is one per user or one in total,
-// and root in such a unit is the host's root for the kernel (decision 0067). Each is raised so far that exhausting it
-// costs more memory, which counts against the unit, than a unit has.
+// and root in such a unit is the host's root for the kernel (decisions/isolation.md). Each is raised so far that exhausting
+// it costs more memory, which counts against the unit, than a unit has.
 
 import { accessSync, constants, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

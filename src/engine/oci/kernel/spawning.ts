@@ -1,6 +1,6 @@
 // Starts a program as Node's `spawn` does, but without a copy of this process: Node forks, and the kernel copies the page
 // tables of all of the engine's memory for a process that becomes another program at once. posix_spawn(3) shares it until
-// then: 1 ms instead of 5 to 15 of the engine's only thread (decision 179).
+// then: 1 ms instead of 5 to 15 of the engine's only thread (decisions/creates.md).
 //
 // What Node does for its children is the caller's here: to wait for them, and to kill what takes too long (programs.ts).
 

@@ -1,5 +1,5 @@
-// Control groups of teams (decision 0107). A team's machines, and the service's work for them, compete with those of
-// other teams as one group, however many there are. All teams together yield to the service.
+// Control groups of teams (decisions/processor.md). A team's machines, and the service's work for them, compete with those
+// of other teams as one group, however many there are. All teams together yield to the service.
 
 import { mkdirSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
@@ -33,7 +33,7 @@ export function prepareTeam(cgroups: Cgroups, team: number): void {
 
 /**
  * Of each period, all conmons of a team in `logs` together may run so long: a quarter of one processor. The period is
- * short, so that others wait no longer than that for a processor (decision 0142).
+ * short, so that others wait no longer than that for a processor (decisions/processor.md).
  */
 const LOGS_QUOTA_US = 5000
 const LOGS_PERIOD_US = 20_000

@@ -1,4 +1,4 @@
-// Gives teams that used the processors much lately a smaller share while others need them (decision 0107), as Unix
+// Gives teams that used the processors much lately a smaller share while others need them (decisions/processor.md), as Unix
 // does with processes: every second each team's group gets a weight by its use in the last seconds. Without
 // competition a weight limits nothing.
 

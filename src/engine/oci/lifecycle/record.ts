@@ -76,7 +76,7 @@ export async function saveRecord(paths: Paths, record: MachineRecord): Promise<v
 
 /**
  * Says that the run which the record on the disk calls `starting` goes on. In the run's own directory, which is in memory and
- * is lost with the power, as the run is: so no start waits for the disk once more (decision 188).
+ * is lost with the power, as the run is: so no start waits for the disk once more (decisions/machines.md).
  */
 export function markRunning({ running }: RunPaths, monitor: MachineRecord['monitor']): void {
   writeFileSync(`${running}.new`, JSON.stringify(monitor), { mode: 0o600 })

@@ -1,5 +1,5 @@
-// The secrets of what machines may reach (decision 144). Records, which are on the disk, have none; they are in files of the run
-// directory, for the next engine, and are lost at a reboot. Each start states them again.
+// The secrets of what machines may reach (decisions/brokered-secrets.md). Records, which are on the disk, have none; they
+// are in files of the run directory, for the next engine, and are lost at a reboot. Each start states them again.
 
 import { rmSync } from 'node:fs'
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'

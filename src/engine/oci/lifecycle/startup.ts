@@ -1,5 +1,5 @@
 // A machine that is smaller than one CPU has a whole one while it starts: until its process has been told to go or, if
-// it is probed, until it is ready (docs/decisions/0180).
+// it is probed, until it is ready (decisions/processor.md).
 
 import type { EngineContext, Machine } from '../context.ts'
 import { setCpuQuota } from '../kernel/cgroups.ts'

@@ -1,5 +1,5 @@
-// Secrets that are put into requests (decision 144), with real packets: hosts and a nameserver of the test's own, the egress
-// process and the resolver as they are, and curl and Node in the namespaces of machines.
+// Secrets that are put into requests (decisions/brokered-secrets.md), with real packets: hosts and a nameserver of the
+// test's own, the egress process and the resolver as they are, and curl and Node in the namespaces of machines.
 
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,5 +1,5 @@
-// What restricted machines reach (design 3 "Network", decision 137), with real packets: a nameserver and servers of the
-// test's own, and the egress process and its resolver as they are.
+// What restricted machines reach (design 3 "Network", decisions/egress.md), with real packets: a nameserver and servers of
+// the test's own, and the egress process and its resolver as they are.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'

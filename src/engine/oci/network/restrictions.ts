@@ -15,7 +15,8 @@ export type Element = { set: string; element: string }
 
 /**
  * One set for each length of a prefix. A set of intervals could hold them all, but the kernel copies all of it for each change, so
- * that a machine with rules would make those of every other machine slower (decision 159). No rule is a range of all addresses.
+ * that a machine with rules would make those of every other machine slower (decisions/egress.md). No rule is a range of all
+ * addresses.
  */
 export const rangePrefixes = Array.from({ length: 32 }, (_, longer) => longer + 1)
 export const rangesOf = (prefix: number | string) => `ranges${prefix}`

@@ -33,7 +33,7 @@ export type Driver = {
   deadlineMs: number
   /**
    * How much of a machine's log conmon writes before it starts a new file: this limits a log while no engine rotates
-   * it (decision 0068).
+   * it (decisions/disks-and-logs.md).
    */
   logFileBytes: number
   /** Null: no probe has shown that it can keep the memory of its machines. */

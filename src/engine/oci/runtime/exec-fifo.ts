@@ -1,5 +1,6 @@
 // Starts a container that runc has created, as `runc start` does: the container's first process waits at a FIFO until it is
-// opened for reading, says so in one byte, and becomes its program. Starting runc for that takes longer (decision 179).
+// opened for reading, says so in one byte, and becomes its program. Starting runc for that takes longer
+// (decisions/creates.md).
 //
 // The FIFO is in runc's own directory, and removed as by runc: that it is gone is how runc knows that a container runs. A runc
 // that has none is asked itself.

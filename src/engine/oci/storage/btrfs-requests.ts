@@ -1,7 +1,7 @@
 // What a create and a destroy ask of the pool's file system, as requests to the kernel: a start of btrfs(8) for each takes
 // longer than all of them. The kernel may have a request wait for its disk, so they run on threads of their own.
 //
-// Each returns false if it is refused; btrfs(8) then does it or says why (decision 179).
+// Each returns false if it is refused; btrfs(8) then does it or says why (decisions/creates.md).
 
 import koffi from 'koffi'
 import { constants } from 'node:fs'

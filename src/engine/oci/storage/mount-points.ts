@@ -13,7 +13,7 @@ export type MountPoints = {
   /** Of the static helper. */
   helper: string
   volume: string | null
-  /** The root's own /tmp, on the host, if it must be mounted to be kept (decision 0025). */
+  /** The root's own /tmp, on the host, if it must be mounted to be kept (decisions/machines.md). */
   tmp: string | null
 }
 

@@ -1,5 +1,5 @@
-// Watches the pool (decision 0070): its file keeps its space allocated, so that no other writer on the host can take
-// space that a unit has been promised; and a pool that the kernel has made read-only is repaired.
+// Watches the pool (decisions/disks-and-logs.md): its file keeps its space allocated, so that no other writer on the host
+// can take space that a unit has been promised; and a pool that the kernel has made read-only is repaired.
 
 import { stat, statfs } from 'node:fs/promises'
 import { SECOND } from '../../../lib/clock.ts'

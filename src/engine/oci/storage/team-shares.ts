@@ -1,5 +1,5 @@
-// Each team's share of the pool (decision 0069): a qgroup above the disks and volumes of its machines, so that the
-// kernel itself refuses writes beyond it, only in the team's own machines. Data shared between copies counts once.
+// Each team's share of the pool (decisions/disks-and-logs.md): a qgroup above the disks and volumes of its machines, so
+// that the kernel itself refuses writes beyond it, only in the team's own machines. Data shared between copies counts once.
 
 import { readFile } from 'node:fs/promises'
 import { existsSync } from 'node:fs'

@@ -1,5 +1,5 @@
-// What a machine with secrets trusts (decision 144): the image's own bundle and the authority of its team, in a file of the
-// run that is mounted, read-only, where programs look. Nothing is written to the machine's disk.
+// What a machine with secrets trusts (decisions/brokered-secrets.md): the image's own bundle and the authority of its team,
+// in a file of the run that is mounted, read-only, where programs look. Nothing is written to the machine's disk.
 
 import { readFile, writeFile } from 'node:fs/promises'
 import { bundlePaths } from '../../../lib/egress/trust.ts'
