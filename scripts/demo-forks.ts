@@ -1,10 +1,12 @@
-// `npm run demo:forks`: forks a stack of web server, API and database under load into a new stack. Prints what was copied of
-// each unit, compares the data of both stacks, changes each separately, and has them sleep and wake with their memory.
-// The exit code says whether everything was correct. It runs a temporary instance and removes it.
+// `npm run demo:forks -- [--class gvisor] [--stacks 20]`: forks a stack of web server, API and database under load into new
+// stacks. Prints what was copied of each unit, compares the data of both, changes each separately, and has them sleep and wake
+// with their memory, and with the connections that they hold among each other. The exit code says whether everything was
+// correct. It runs a temporary instance and removes it.
 
 import { readFile } from 'node:fs/promises'
 import { request } from 'node:https'
 import { setTimeout as delay } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
 import type { Exposed } from '../src/contract/endpoint.ts'
 import type { ForkResult } from '../src/contract/fork.ts'
 import type { RunResult } from '../src/contract/run-result.ts'
@@ -17,28 +19,53 @@ const FROZEN_FOR_S = 2
 /** The loop that stops frozen units comes by every five seconds. */
 const STOPPED_AFTER_MS = (FROZEN_FOR_S + 8) * 1000
 const PASSWORD = 'not-secret'
+const LOADED_FOR_MS = 3000
 
-/** Answers every request with what `reply` says, and counts them in memory. */
-const server = (reply: string) => `
-use IO::Socket::INET; $SIG{TERM} = sub { exit }; $SIG{PIPE} = "IGNORE"; my $n = 0;
-my $s = IO::Socket::INET->new(Listen => 64, LocalPort => 8000, ReuseAddr => 1) or die;
-while (1) {
-  my $c = $s->accept or next; my $asked = <$c>; while (<$c>) { last if /^\\r?$/ } $n++;
-  my ($status, $said) = sub { ${reply} }->();
-  print $c "HTTP/1.1 $status x\\r\\nconnection: close\\r\\ncontent-length: " . length($said) . "\\r\\n\\r\\n$said"; close $c
-}`
-/** A row for each request, of the number that the visitor gave it. */
-const api = server(`
-  my ($row) = $asked =~ m{/(\\d+)} or return (404, "");
-  my $rows = qx{psql -h db -U postgres -qAtX -c "insert into visits values ($row)" -c "select count(*) from visits"};
-  $? ? (503, "") : (200, "api $n, rows $rows")`)
-const web = server(`
-  my $up = IO::Socket::INET->new(PeerAddr => "api:8000", Timeout => 5) or return (502, "");
-  my ($path) = $asked =~ m{^GET (\\S+)}; print $up "GET $path HTTP/1.1\\r\\n\\r\\n"; local $/;
-  my ($code, $body) = <$up> =~ m{^HTTP/1.1 (\\d+).*?\\r\\n\\r\\n(.*)}s; ($code || 502, "web $n, $body")`)
+const begin = `use IO::Handle; use IO::Socket::INET; use IPC::Open2; $SIG{TERM} = sub { exit }; $SIG{PIPE} = "IGNORE";
+my ($n, $made, $in, $out, $up) = (0, 0); $| = 1;
+my $s = IO::Socket::INET->new(Listen => 64, LocalPort => 8000, ReuseAddr => 1) or die;`
+/**
+ * Takes rows, a line each, over a connection that its client keeps. Writes each to the database over one that it keeps itself:
+ * `made` counts how often it had to connect.
+ */
+const api = `${begin}
+sub ask { my ($row) = @_; for (1 .. 3) {
+  if (!$in) { open2($out, $in, qw(psql -h db -U postgres -qAtX)); $made++ }
+  print $in "insert into visits values ($row) on conflict do nothing; select count(*) from visits;\\n"; $in->flush;
+  my $rows = <$out>; if (defined $rows) { chomp $rows; return $rows }
+  close $in; close $out; undef $in; wait } return "" }
+while (1) { my $c = $s->accept or next; while (my $row = <$c>) { $row =~ /^(\\d+)/ or last; $n++;
+  my $rows = ask($1); print $c "api $n, rows $rows, made $made\\n"; $c->flush } close $c }`
+/** Answers visits, one after the other, with what the API says over a connection that it keeps. */
+const web = `${begin}
+sub ask { my ($row) = @_; for (1 .. 3) {
+  if (!$up) { $up = IO::Socket::INET->new(PeerAddr => "api:8000", Timeout => 5) or next; $made++ }
+  print $up "$row\\n"; $up->flush; my $said = <$up>; if (defined $said) { chomp $said; return $said }
+  close $up; undef $up } return "" }
+while (1) { my $c = $s->accept or next; my $asked = <$c>; while (<$c>) { last if /^\\r?$/ } $n++;
+  my ($row) = $asked =~ m{/(\\d+)}; my $said = defined $row ? ask($row) : ""; my $status = $said ? 200 : 503;
+  my $body = "web $n, $said, made $made";
+  print $c "HTTP/1.1 $status x\\r\\nconnection: close\\r\\ncontent-length: " . length($body) . "\\r\\n\\r\\n$body"; close $c }`
+
+const { values: options } = parseArgs({
+  options: {
+    class: { type: 'string', default: 'gvisor' },
+    stacks: { type: 'string', default: '1' },
+    help: { type: 'boolean', default: false },
+  },
+})
+if (options.help) {
+  console.log(
+    'npm run demo:forks -- [--class gvisor] [--stacks 1]\n\n--stacks N  how many copies are made, one after the other',
+  )
+  process.exit(0)
+}
 
 const data = await makeDataDir()
-const berth = new Berth(data.path).launch({ BERTH_ISOLATION: 'runc', BERTH_FROZEN_FOR: `${FROZEN_FOR_S}s` })
+const berth = new Berth(data.path).launch({
+  BERTH_ISOLATION: options.class,
+  BERTH_FROZEN_FOR: `${FROZEN_FOR_S}s`,
+})
 let failures = 0
 let ca = ''
 try {
@@ -57,8 +84,17 @@ process.exit(failures === 0 ? 0 : 1)
 
 async function demonstrate(): Promise<void> {
   const url = await makeShop()
+  const count = Number(options.stacks)
+  for (let round = 1; round <= count; round += 1) {
+    console.log(`\nStack ${round} of ${count}`)
+    await forkOnce(url)
+    await call('DELETE', '/v1/stacks/trial')
+  }
+}
+
+async function forkOnce(url: string): Promise<void> {
   const load = startLoad(url)
-  await delay(5000)
+  await delay(LOADED_FOR_MS)
 
   const acknowledged = new Set(load.acknowledged)
   const begun = performance.now()
@@ -67,7 +103,10 @@ async function demonstrate(): Promise<void> {
   console.log(
     `Forked in ${tookMs} ms, while ${load.acknowledged.size - acknowledged.size} visits were answered.`,
   )
-  for (const [name, copied] of Object.entries(fork.copied)) console.log(`  ${name.padEnd(4)} ${copied}`)
+  check(
+    `memory was copied of ${Object.keys(fork.copied).join(', ')}`,
+    Object.values(fork.copied).every((copied) => copied === 'memory'),
+  )
 
   const rows = await rowsOf('trial')
   const missing = [...acknowledged].filter((row) => !rows.has(row))
@@ -84,33 +123,35 @@ async function demonstrate(): Promise<void> {
   )
 
   const copyUrl = await publish(await unitOf('trial', 'web'))
-  await visit(copyUrl, 1_000_001)
-  check('what the copy was told its source does not know', !(await rowsOf('shop')).has(1_000_001))
+  const own = Date.now()
+  await visit(copyUrl, own)
+  check('what the copy was told its source does not know', !(await rowsOf('shop')).has(own))
   check('nor the other way round', !(await rowsOf('trial')).has(Math.max(...load.acknowledged)))
+  for (const [stack, at] of Object.entries({ shop: url, trial: copyUrl })) await sleepAndWake(stack, at)
+}
 
-  for (const [stack, at] of Object.entries({ shop: url, trial: copyUrl })) {
-    const before = countsIn(await visit(at, Date.now()))
-    await call('POST', `/v1/units/${(await unitOf(stack, 'web')).id}/sleep`, {
-      sleep: '10m',
-      stack: true,
-      now: true,
-    })
-    await delay(STOPPED_AFTER_MS)
-    const states = (await call<Stack>('GET', `/v1/stacks/${stack}`)).units.map(({ state }) => state)
-    const woken = performance.now()
-    const after = countsIn(await visit(at, Date.now()))
-    console.log(
-      `${stack} woke in ${Math.round(performance.now() - woken)} ms: ${before.join(', ')} to ${after.join(', ')}`,
-    )
-    check(
-      `all of ${stack} had slept`,
-      states.every((state) => state === 'sleeping'),
-    )
-    check(
-      `web, API and database of ${stack} count on`,
-      after.every((count, i) => count > (before[i] ?? 0)),
-    )
-  }
+async function sleepAndWake(stack: string, at: string): Promise<void> {
+  const before = countsIn(await visit(at, Date.now()))
+  const { id } = await unitOf(stack, 'web')
+  await call('POST', `/v1/units/${id}/sleep`, { sleep: '10m', stack: true, now: true })
+  await delay(STOPPED_AFTER_MS)
+  const asleep = (await call<Stack>('GET', `/v1/stacks/${stack}`)).units
+  check(
+    `all of ${stack} slept, with their memory (${asleep.map(({ name, state, memory }) => `${name} ${state} ${memory.kept}`).join(', ')})`,
+    asleep.every(({ state, memory }) => state === 'sleeping' && memory.kept === true),
+  )
+  const woken = performance.now()
+  const after = countsIn(await visit(at, Date.now()))
+  console.log(`${stack} woke in ${Math.round(performance.now() - woken)} ms`)
+  const [counts, connections] = [(all: number[]) => all.slice(0, 3), (all: number[]) => all.slice(3)]
+  check(
+    `web, API and database of ${stack} count on`,
+    counts(after).every((value, index) => value > (before[index] ?? 0)),
+  )
+  check(
+    `the connections between them go on (made: ${connections(after).join(' and ')})`,
+    connections(after).join() === connections(before).join(),
+  )
 }
 
 async function makeShop(): Promise<string> {
@@ -140,7 +181,7 @@ type Load = { acknowledged: Set<number>; stop(): Promise<{ failed: number }> }
 /** Visits that come one after the other from each of a few, until stopped. */
 function startLoad(url: string): Load {
   const acknowledged = new Set<number>()
-  let [next, failed, isOver] = [1, 0, false]
+  let [next, failed, isOver] = [Date.now() * 100, 0, false]
   const visitor = async () => {
     while (!isOver) {
       const row = next++
@@ -183,7 +224,7 @@ function visit(url: string, row: number): Promise<string> {
   })
 }
 
-/** `web 3, api 3, rows 3` as numbers. */
+/** `web 3, api 3, rows 3, made 1, made 1` as numbers. */
 function countsIn(answer: string): number[] {
   return [...answer.matchAll(/\d+/g)].map(([digits]) => Number(digits))
 }

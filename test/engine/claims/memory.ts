@@ -171,7 +171,7 @@ export function memoryClaims(suite: Suite): void {
     expect(await said(ref, 'wc -l < /data/log; cat /srv/boot')).toBe('6\nboot')
   })
 
-  test.runIf(inGvisor)('connections go on after a suspension', async () => {
+  test.runIf(inGvisor)('connections go on after each of two suspensions', async () => {
     const ref = await serving()
     const sibling = await serving()
     const address = (await suite.status(ref.id))?.address ?? ''
@@ -182,7 +182,9 @@ export function memoryClaims(suite: Suite): void {
     const talking = suite.exec(sibling, ['bash', '-c', talk.join('; ')], { timeoutMs: 60_000 })
     await eventually(async () => ((await suite.sh(sibling, 'test -e /root/up')).exitCode === 0 ? true : null))
     expect(await engine().suspend(ref, 0)).toBe(true)
-    expect((await next(ref)).resumed).toBe(true)
+    const again = await next(ref)
+    expect([again.resumed, await engine().suspend(again.ref, 0)]).toEqual([true, true])
+    expect((await next(again.ref)).resumed).toBe(true)
     await suite.sh(sibling, 'touch /root/go')
     expect((await talking).stdout).toMatch(/^2 /)
   })
@@ -325,6 +327,24 @@ export function memoryClaims(suite: Suite): void {
     expect(hosts.join()).toContain((await suite.status(copy.id))?.address)
     const [after, since] = [await factsOf(source), (facts: string[]) => facts.toSpliced(4, 2)]
     expect(since(after)).toEqual(since(before))
+  })
+
+  test('what runs in a fork finds its own name and hosts as soon as it goes on', async () => {
+    const address = (await suite.status((await serving()).id))?.address ?? ''
+    // It is told by the end of the connection, which only a copy loses.
+    const waiting = [
+      `use IO::Socket::INET; $| = 1; my $c = IO::Socket::INET->new(PeerAddr => "${address}:8080") or die;`,
+      'print "connected\\n"; sysread $c, my $l, 1;',
+      'for (qw(hostname hosts)) { open my $f, "<", "/etc/$_"; local $/; print split /\\n/, <$f>, -1; print "\\n" }',
+      'sleep 1000',
+    ]
+    const entrypoint = ['perl', '-e', waiting.join(' ')]
+    const source = await serving({ hostname: 'first', entrypoint })
+    const spec = { ...forkSpec(source), run: { ...run, entrypoint, hostname: 'copy' } }
+    expect(await engine().fork([spec])).toMatchObject([{ copied: 'memory' }])
+    expect((await engine().start({ id: spec.id, generation: 1 }, spec.run)).resumed).toBe(true)
+    const [name, hosts] = (await suite.logged(spec.id, 2)).map(({ text }) => text)
+    expect([name, hosts]).toEqual(['copy', expect.stringContaining('copy.stack.internal copy')])
   })
 
   test('two forks from the same instant get different random numbers and are independent', async () => {

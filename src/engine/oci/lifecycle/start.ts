@@ -157,11 +157,12 @@ async function launch(host: EngineContext, launched: Launch): Promise<void> {
   // Left by a failed cleanup: the names of this run must be free.
   if (existsSync(paths.dir)) await cleanUpRun(host, paths)
   // Before the record shows a first run, so that no crash leaves a machine without them.
-  // A copy whose own kernel would not notice is told when it is there.
+  // A copy whose own kernel may have read them before is told of them as well, once it is there. What runs in it goes on at
+  // once, and may ask for a sibling by name before that.
   // Only what saved its memory restores it.
   const driver = memory === null ? getDriver(host, spec) : driverOf(host, machine)
   const introduce = record.generation === 0 && memory !== null ? memoryOf(driver).introduce : null
-  if (record.generation === 0 && introduce === null)
+  if (record.generation === 0)
     await host.effect('engine.start.etc', () => prepareEtc(host, launched))
   begin(launched, driver)
 
