@@ -19,6 +19,7 @@ const FROZEN_FOR_S = 2
 /** The loop that stops frozen units comes by every five seconds. */
 const STOPPED_AFTER_MS = (FROZEN_FOR_S + 8) * 1000
 const PASSWORD = 'not-secret'
+const QUIET_MS = 500
 const LOADED_FOR_MS = 3000
 
 const begin = `use IO::Handle; use IO::Socket::INET; use IPC::Open2; $SIG{TERM} = sub { exit }; $SIG{PIPE} = "IGNORE";
@@ -132,6 +133,8 @@ async function forkOnce(url: string): Promise<void> {
 
 async function sleepAndWake(stack: string, at: string): Promise<void> {
   const before = countsIn(await visit(at, Date.now()))
+  // A late acknowledgement of one unit to another that sleeps already is traffic, and wakes it.
+  await delay(QUIET_MS)
   const { id } = await unitOf(stack, 'web')
   await call('POST', `/v1/units/${id}/sleep`, { sleep: '10m', stack: true, now: true })
   await delay(STOPPED_AFTER_MS)
