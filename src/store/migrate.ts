@@ -45,6 +45,7 @@ import { up as certificatesOfHosts } from './migrations/0049-certificates-of-hos
 import { up as unitsInRules } from './migrations/0050-units-in-rules.ts'
 import { up as unitsOfLostHosts } from './migrations/0051-units-of-lost-hosts.ts'
 import { up as versionsOfHosts } from './migrations/0052-versions-of-hosts.ts'
+import { up as metadataAndEnds } from './migrations/0054-metadata-and-ends.ts'
 import { applyRepeatableSql } from './repeatable.ts'
 
 type RunStep = (step: Migration, on: Kysely<unknown>, name: string) => Promise<void>
@@ -92,6 +93,7 @@ const migrations: Record<string, Migration> = {
   '0050-units-in-rules': { up: unitsInRules },
   '0051-units-of-lost-hosts': { up: unitsOfLostHosts },
   '0052-versions-of-hosts': { up: versionsOfHosts },
+  '0054-metadata-and-ends': { up: metadataAndEnds },
 }
 
 // A lock of this file: the migrator takes its own only after it has looked for its tables.

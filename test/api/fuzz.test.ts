@@ -70,7 +70,7 @@ async function makeKnown(): Promise<void> {
   const kept = { value: 'sk-1', hosts: ['api.example.com'] }
   await service.call('PUT', '/v1/secrets/KEY', { key: team.key, body: kept })
   known = {
-    units: { id: unit.id, processId: await makeProcess(service, team, unit.id) },
+    units: { id: unit.id, pid: '1', processId: await makeProcess(service, team, unit.id) },
     stacks: { id: unit.stackId },
     keys: { id: keyId },
     agents: { id: keyId },

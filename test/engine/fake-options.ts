@@ -17,6 +17,8 @@ export const fakeOptions: ContractOptions = {
     output: `${notReal} processes`,
     hostileFiles: `${notReal} links, devices or FIFOs`,
     hostileDirectories: `${notReal} links, devices or FIFOs`,
+    hostilePlaces: `${notReal} links, devices or accounts`,
+    realUsers: `${notReal} processes or accounts`,
     storage: `${notReal} disk`,
     diskForks: `${notReal} disk`,
     limits: `${notReal} limits`,

@@ -58,6 +58,10 @@ export const unit = {
   progress: null,
   host: { id: 'host_0192f0c0a1b27c3d8e4f5a6b7c8d9e0f', region: null },
   egress: { ...openEgress, version: 0 },
+  metadata: { app: 'shop' },
+  timeToLive: null,
+  atEnd: 'destroy',
+  endsAt: null,
 }
 
 export const copyOfUnit = {

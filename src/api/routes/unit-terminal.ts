@@ -37,7 +37,8 @@ const open = defineRoute({
   events: {},
   errors: [402, 404, 409, 502],
   target: ({ params }) => params.id,
-  record: ({ query: { cmd, cwd, env, tty } }) => ({
+  record: ({ query: { cmd, cwd, env, tty, user } }) => ({
+    ...(user !== undefined && { user }),
     tty: tty === '1',
     cmd: cmd ? maskCommand(cmd) : null,
     cwd: cwd ?? null,
@@ -62,9 +63,9 @@ const open = defineRoute({
   },
 })
 
-function optionsOf({ tty, cols, rows, cmd, cwd, env }: TerminalQuery): TerminalOptions {
+function optionsOf({ tty, cols, rows, cmd, cwd, env, user }: TerminalQuery): TerminalOptions {
   const size = tty === '1' ? { columns: cols, rows } : null
-  return { argv: cmd ?? null, cwd: cwd ?? null, env: env ?? {}, size }
+  return { argv: cmd ?? null, cwd: cwd ?? null, env: env ?? {}, size, user }
 }
 
 async function* inputOf(messages: AsyncIterable<WebSocketMessage>): AsyncGenerator<TerminalInput> {

@@ -162,9 +162,14 @@ function callOver(transport: EngineTransport, { epoch, onLost }: Omit<Connection
     signalProcess: async (ref, process, signal) =>
       void (await ask('signalProcess', { ref, process, signal })),
     forgetProcess: async (id, process) => void (await ask('forgetProcess', { id, process })),
-    writeFile: async (ref, path, content, mode) => await ask('writeFile', { ref, path, content, mode }),
+    tasks: async (ref) => await ask('tasks', { ref }),
+    signalTask: async (ref, pid, signal) => void (await ask('signalTask', { ref, pid, signal })),
+    writeFile: async (ref, path, content, owner) => await ask('writeFile', { ref, path, content, owner }),
     readFile: async (ref, path, maxBytes) => await ask('readFile', { ref, path, maxBytes }),
-    listDirectory: async (ref, path) => await ask('listDirectory', { ref, path }),
+    statFile: async (ref, path) => await ask('statFile', { ref, path }),
+    makeDirectory: async (ref, path, owner) => await ask('makeDirectory', { ref, path, owner }),
+    moveFile: async (ref, from, to, user) => void (await ask('moveFile', { ref, from, to, user })),
+    listDirectory: async (ref, path, depth) => await ask('listDirectory', { ref, path, depth }),
     removeFile: async (ref, path, recursive) => void (await ask('removeFile', { ref, path, recursive })),
     logs: async (id, query) => await ask('logs', { id, query }),
     restrict: async (ref, egress) => void (await ask('restrict', { ref, egress })),
@@ -177,11 +182,15 @@ function callOver(transport: EngineTransport, { epoch, onLost }: Omit<Connection
       return streamedOperations.exec.item.parse(exit.said)
     },
 
-    terminal: async (ref, request, input, onOutput, signal) => {
-      const frames = exchange('terminal', { ref, request }, terminalFrames(input), signal)
-      for await (const { type, data } of frames) {
+    terminal: async (ref, request, input, onOutput, signal, onBegun) => {
+      const asked = { ref, request, tellPid: onBegun !== undefined }
+      for await (const { type, data } of exchange('terminal', asked, terminalFrames(input), signal)) {
         if (type === 'stdout' || type === 'stderr') await onOutput({ stream: type, data })
-        else return twoWayOperations.terminal.item.parse(JSON.parse(data.toString('utf8')))
+        else {
+          const said = twoWayOperations.terminal.item.parse(JSON.parse(data.toString('utf8')))
+          if (!('pid' in said)) return said
+          onBegun?.(said.pid)
+        }
       }
       throw new EngineError('engine_away', 'The engine ended before the command did.')
     },
@@ -202,6 +211,25 @@ function callOver(transport: EngineTransport, { epoch, onLost }: Omit<Connection
       for await (const { data } of exchange('writeArchive', request, inputFrames(pieces), signal))
         return void twoWayOperations.writeArchive.item.parse(JSON.parse(data.toString('utf8')))
       throw new EngineError('engine_away', 'The engine ended before the archive did.')
+    },
+
+    sendFile: async (ref, path, onMode, onData, signal) => {
+      for await (const { type, data } of stream('sendFile', { ref, path }, signal)) {
+        if (type === 'stdout') await onData(data)
+        else {
+          const said = streamedOperations.sendFile.item.parse(JSON.parse(data.toString('utf8')))
+          if (said === null) return
+          onMode(said.mode)
+        }
+      }
+      throw new EngineError('engine_away', 'The engine ended before the file did.')
+    },
+
+    receiveFile: async (ref, path, pieces, owner, signal) => {
+      const request = { ref, path, owner }
+      for await (const { data } of exchange('receiveFile', request, inputFrames(pieces), signal))
+        return twoWayOperations.receiveFile.item.parse(JSON.parse(data.toString('utf8')))
+      throw new EngineError('engine_away', 'The engine ended before the file did.')
     },
 
     watchExits: async (onExit, signal) =>

@@ -12,6 +12,7 @@ const rules = (mode: 'mode' | 'egress') => ({
   }),
   siblings: text('WHICH', 'Which units of the team: team, stack or none'),
 })
+const metadata = text('NAME=VALUE', 'A label; again for more', { multiple: true })
 const environment = text('NAME=VALUE', 'For its environment; again for more', { short: 'e', multiple: true })
 
 export const unitCommands: Command[] = [
@@ -32,6 +33,9 @@ export const unitCommands: Command[] = [
       }),
       volume: text('PATH:GB', 'A disk of its own that outlives its image'),
       sleep: text('WINDOW', 'How long it may go unused: 30m, 2h, never'),
+      'time-to-live': text('TIME', 'How long it lives however much it is used: 90s, 2h'),
+      'at-end': text('WHAT', 'What happens then: destroy or sleep (destroy)'),
+      metadata,
       ...rules('egress'),
       timeout,
     },
@@ -53,6 +57,7 @@ export const unitCommands: Command[] = [
       all: flag('Destroyed ones too', { short: 'a' }),
       stack: text('NAME', 'Of one stack alone'),
       state: text('STATE', 'In this state, such as running; again for more', { multiple: true }),
+      metadata,
       match: text('TEXT', 'With this in the name, the name of the stack, or the image'),
       sort: text('ORDER', 'name, state, cost, lastUsedAt or createdAt; with - the other way (-createdAt)'),
       quiet: flag('Ids and nothing else; --json comes before it', { short: 'q' }),

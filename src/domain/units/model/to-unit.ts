@@ -56,5 +56,9 @@ export function toUnit(
     progress: progressOf(app, unit),
     host: { id: unit.hostId, region: app.fleet.find(unit.hostId)?.region ?? null },
     egress: { ...unit.egress, version: unit.egressVersion },
+    metadata: unit.metadata,
+    timeToLive: unit.timeToLive,
+    atEnd: unit.atEnd,
+    endsAt: unit.endsAt?.toISOString() ?? null,
   }
 }
