@@ -156,7 +156,7 @@ export type AuditEvent = {
   errorCode: string | null
   durationMs: number | null
   costDeltaCents: number
-  via: 'api' | 'dashboard' | 'mcp'
+  via: 'api' | 'dashboard' | 'mcp' | 'e2b'
   agentName: string | null
   agentVersion: string | null
   userAgent: string | null

@@ -181,7 +181,7 @@ class AuditEvent(TypedDict):
     errorCode: str | None
     durationMs: float | None
     costDeltaCents: float
-    via: Literal["api", "dashboard", "mcp"]
+    via: Literal["api", "dashboard", "mcp", "e2b"]
     agentName: str | None
     agentVersion: str | None
     userAgent: str | None

@@ -1,0 +1,62 @@
+// Users of a sandbox, as its own list of them says. A client may leave the user out, and may name files from the home of
+// the user.
+
+import { posix } from 'node:path'
+import type { FileRead } from '../../../contract/files.ts'
+import { unauthorized, validation } from '../../../contract/errors.ts'
+import { limits } from '../../../contract/limits.ts'
+import { operate, type SandboxCall } from '../sandbox-call.ts'
+
+export type SandboxUser = { name: string; home: string }
+
+export type SandboxUsers = {
+  /** The user that the client names, or the default one. Throws `unauthorized` for one that is not there. */
+  of: (call: SandboxCall, named: string | null) => Promise<SandboxUser>
+}
+
+const DEFAULT_USER = 'user'
+const ROOT: SandboxUser = { name: 'root', home: '/root' }
+/** Above this number, what is known of the sandbox that was asked first is read again. */
+const MAX_KNOWN = 2000
+
+export function createSandboxUsers(): SandboxUsers {
+  const known = new Map<string, Map<string, SandboxUser>>()
+  const read = async (call: SandboxCall) => {
+    const users = await readUsers(call)
+    known.delete(call.unitId)
+    known.set(call.unitId, users)
+    const [oldest] = known.keys()
+    if (known.size > MAX_KNOWN && oldest !== undefined) known.delete(oldest)
+    return users
+  }
+  return {
+    of: async (call, named) => {
+      const wanted = named ?? DEFAULT_USER
+      if (wanted === ROOT.name) return ROOT
+      const found = known.get(call.unitId)?.get(wanted) ?? (await read(call)).get(wanted)
+      if (found) return found
+      if (named === null) return ROOT
+      throw unauthorized(`There is no user "${named}" in the sandbox.`)
+    },
+  }
+}
+
+async function readUsers(call: SandboxCall): Promise<Map<string, SandboxUser>> {
+  const query = { path: '/etc/passwd' }
+  const file = (await operate(call, 'GET /v1/units/{id}/files', { query })) as FileRead
+  const lines = Buffer.from(file.contentBase64, 'base64').toString('utf8').split('\n')
+  return new Map(
+    lines.flatMap((line) => {
+      const [name = '', , , , , home = ''] = line.split(':')
+      return name === '' || !home.startsWith('/') ? [] : [[name, { name, home }]]
+    }),
+  )
+}
+
+/** An absolute path without `.` and `..`; what is not absolute lies in the user's home. */
+export function resolvePath(path: string, { home }: SandboxUser): string {
+  if (path.includes('\0') || path.length > limits.pathLength)
+    throw validation([{ path: 'path', message: `must be a path of at most ${limits.pathLength} characters` }])
+  const inHome = path === '~' || path.startsWith('~/') ? path.replace('~', home) : path
+  return posix.resolve(home, inHome)
+}
