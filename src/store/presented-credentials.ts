@@ -76,7 +76,7 @@ export async function credentialsOfUnit(
     .select('credentials.id')
     .where('units.id', '=', unitId)
     .where('credentials.revoked_at', 'is', null)
-    .orderBy(sql`credentials.id = units.created_by->>'id'`, sql`desc nulls last`)
+    .orderBy(sql`credentials.id = units.created_by->>'id' desc nulls last`)
     .orderBy('credentials.id', 'desc')
     .limit(limit)
     .execute()

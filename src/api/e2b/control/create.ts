@@ -7,7 +7,6 @@ import { providerError } from '../../../contract/errors.ts'
 import { PORT_HOST_STACK } from '../../../contract/port-host.ts'
 import { notSupported } from '../errors.ts'
 import { type ControlAnswer, type ControlCall, perform, readJson } from './call.ts'
-import { withOwnLabels } from './labels.ts'
 import { egressOf, networkSchema } from './network.ts'
 import { toAccess } from './sandbox.ts'
 import { imageOf } from './templates.ts'
@@ -45,13 +44,8 @@ export async function createSandbox(call: ControlCall): Promise<ControlAnswer> {
 
 function toCreate(asked: Create): Record<string, unknown> {
   refuseOthers(asked)
-  const { templateID, timeout, autoPause, autoResume, metadata, envVars, network, allow_internet_access } =
-    asked
+  const { templateID, timeout, autoPause, metadata, envVars, network, allow_internet_access } = asked
   const egress = egressOf(network ?? {}, allow_internet_access)
-  const labels = {
-    autoResume: autoResume?.enabled ?? false,
-    publicTraffic: network?.allowPublicTraffic ?? true,
-  }
   return {
     stack: PORT_HOST_STACK,
     spec: {
@@ -62,13 +56,14 @@ function toCreate(asked: Create): Record<string, unknown> {
       sleep: 'never',
       timeToLive: timeToLiveOf(timeout ?? DEFAULT_TIMEOUT_S),
       atEnd: autoPause === true ? 'sleep' : 'destroy',
-      metadata: withOwnLabels(metadata ?? {}, labels),
+      metadata: metadata ?? {},
       ...(egress === null ? {} : { egress }),
     },
   }
 }
 
-function refuseOthers({ mcp, volumeMounts, iam, autoPauseMemory }: Create): void {
+function refuseOthers({ mcp, volumeMounts, iam, autoPauseMemory, autoResume }: Create): void {
+  if (autoResume?.enabled === true) throw notSupported('A paused sandbox that a visit resumes')
   if (mcp && Object.keys(mcp).length > 0) throw notSupported('mcp')
   if (volumeMounts && volumeMounts.length > 0) throw notSupported('volumeMounts')
   if (iam) throw notSupported('iam')

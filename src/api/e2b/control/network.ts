@@ -42,7 +42,9 @@ export function egressOf(network: Network, internet: boolean | null | undefined)
   return allowOut.length === 0 ? { mode: 'none' } : { mode: 'listed', allow: allowOut }
 }
 
-function refuseOthers({ rules, egressProxy, maskRequestHost, httpsPorts }: Network): void {
+function refuseOthers(network: Network): void {
+  const { rules, egressProxy, maskRequestHost, httpsPorts, allowPublicTraffic } = network
+  if (allowPublicTraffic === false) throw notSupported('network.allowPublicTraffic: false')
   if (rules && Object.keys(rules).length > 0) throw notSupported('network.rules')
   if (egressProxy) throw notSupported('network.egressProxy')
   if (maskRequestHost) throw notSupported('network.maskRequestHost')

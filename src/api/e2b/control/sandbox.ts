@@ -9,7 +9,6 @@ import { getUnit } from '../../../domain/units/get.ts'
 import { machineSizes } from '../../../domain/units/model/machine.ts'
 import { toAppError } from '../../http/errors.ts'
 import { sandboxIdOf, unitIdOf } from '../sandbox-id.ts'
-import { isOwnLabel, ownLabels } from './labels.ts'
 import { templateOf } from './templates.ts'
 
 /** Clients choose what they ask for by this: the newest version whose calls are all answered here. */
@@ -68,7 +67,7 @@ export function toListed(unit: Unit) {
     memoryMB: memoryMb,
     diskSizeMB: diskGb * 1024,
     envdVersion: ENVD_VERSION,
-    metadata: Object.fromEntries(Object.entries(unit.metadata).filter(([name]) => !isOwnLabel(name))),
+    metadata: unit.metadata,
     volumeMounts: [],
   }
 }
@@ -76,7 +75,6 @@ export function toListed(unit: Unit) {
 export function toDetail(app: App, caller: Caller, unit: Unit) {
   const { envdAccessToken } = toAccess(app, caller, unit)
   const { mode, allow } = unit.egress
-  const own = ownLabels(unit.metadata)
   return {
     ...toListed(unit),
     envdAccessToken,
@@ -84,9 +82,9 @@ export function toDetail(app: App, caller: Caller, unit: Unit) {
     allowInternetAccess: mode !== 'none',
     network: {
       ...(mode === 'open' ? {} : { allowOut: allow, denyOut: [EVERYWHERE] }),
-      allowPublicTraffic: own.publicTraffic,
+      allowPublicTraffic: true,
     },
-    lifecycle: { onTimeout: unit.atEnd === 'sleep' ? 'pause' : 'kill', autoResume: own.autoResume },
+    lifecycle: { onTimeout: unit.atEnd === 'sleep' ? 'pause' : 'kill', autoResume: false },
   }
 }
 

@@ -5,6 +5,7 @@ import { posix } from 'node:path'
 import type { FileRead } from '../../../contract/files.ts'
 import { unauthorized, validation } from '../../../contract/errors.ts'
 import { limits } from '../../../contract/limits.ts'
+import { toAppError } from '../../http/errors.ts'
 import { operate, type SandboxCall } from '../sandbox-call.ts'
 
 export type SandboxUser = { name: string; home: string }
@@ -42,15 +43,25 @@ export function createSandboxUsers(): SandboxUsers {
 }
 
 async function readUsers(call: SandboxCall): Promise<Map<string, SandboxUser>> {
-  const query = { path: '/etc/passwd' }
-  const file = (await operate(call, 'GET /v1/units/{id}/files', { query })) as FileRead
-  const lines = Buffer.from(file.contentBase64, 'base64').toString('utf8').split('\n')
+  const lines = (await readPasswd(call)).split('\n')
   return new Map(
     lines.flatMap((line) => {
       const [name = '', , , , , home = ''] = line.split(':')
       return name === '' || !home.startsWith('/') ? [] : [[name, { name, home }]]
     }),
   )
+}
+
+/** An image may have none. */
+async function readPasswd(call: SandboxCall): Promise<string> {
+  const query = { path: '/etc/passwd' }
+  try {
+    const file = (await operate(call, 'GET /v1/units/{id}/files', { query })) as FileRead
+    return Buffer.from(file.contentBase64, 'base64').toString('utf8')
+  } catch (error) {
+    if (toAppError(error).status !== 404) throw error
+    return ''
+  }
 }
 
 /** An absolute path without `.` and `..`; what is not absolute lies in the user's home. */
