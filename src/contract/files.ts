@@ -144,7 +144,7 @@ export const fileQuerySchema = withPath({})
 
 export const fileBytesQuerySchema = withPath({ mode: fileModeSchema, user: fileUserSchema })
 
-const namedPathFields = { path: z.string(), pathEncoding: pathEncodingSchema }
+export const namedPathFields = { path: z.string(), pathEncoding: pathEncodingSchema }
 
 export const fileWrittenSchema = strict({
   ...namedPathFields,
@@ -163,7 +163,7 @@ export const fileReadSchema = strict({ ...namedPathFields, contentBase64: z.stri
 })
 export type FileRead = z.infer<typeof fileReadSchema>
 
-function withDirectory<T extends z.ZodRawShape>(more: T) {
+export function withDirectory<T extends z.ZodRawShape>(more: T) {
   return withPath(
     more,
     (path) => path === '/' || isPlainPath(path),

@@ -11,6 +11,8 @@ export const limits = {
   /** Of a file as a stream, either way, and how long it may take. */
   streamedFileBytes: 64 * 1024 * MB,
   streamedFileMs: 3_600_000,
+  /** How long a directory may be watched by one call. */
+  watchMs: 12 * 3_600_000,
   /** Of a directory as one archive, either way, and how long it may take. */
   archiveBytes: 2 * 1024 * MB,
   archiveMs: 600_000,

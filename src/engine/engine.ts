@@ -20,8 +20,10 @@ export type {
   Directory,
   DirectoryEntry,
   EntryFacts,
+  FileChange,
   FileFacts,
   FileOwner,
+  OnChanges,
   ReadFile,
   WrittenFile,
 } from './files.ts'

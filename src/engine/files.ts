@@ -29,6 +29,24 @@ export type WrittenFile = { bytes: number; sha256: string; verified: boolean }
 /** `mode`: its permission bits, with those for setuid, setgid and sticky. */
 export type ReadFile = { content: Buffer; mode: number }
 
+export const changeTypes = ['create', 'write', 'remove', 'rename', 'chmod'] as const
+
+/**
+ * `path`: from the watched directory; empty for the directory itself. `rename`: it was moved away from there, and if it is
+ * still below the directory, a `create` tells where to. `overflow`: some changes were lost, because there were too many at
+ * once, or more directories than can be watched.
+ */
+export type FileChange =
+  | { type: (typeof changeTypes)[number]; path: string; isDirectory: boolean }
+  | { type: 'overflow'; lost: 'changes' | 'directories' }
+
+export type OnChanges = {
+  /** It watches from now on. */
+  onBegun: () => void
+  /** In their order. It is awaited, and meanwhile changes wait in the machine's kernel, as many as it keeps. */
+  onChanges: (changes: FileChange[]) => void | Promise<void>
+}
+
 export interface FileOperations {
   /**
    * Writes a file in a running machine: temporary name, fsync, rename; then hashes what the machine reads back. An
@@ -112,5 +130,18 @@ export interface FileOperations {
     pieces: AsyncIterable<Buffer>,
     signal: AbortSignal,
     keep?: boolean,
+  ): Promise<void>
+
+  /**
+   * Tells what changes in a directory of a running machine, with `recursive` also below it, until the directory itself is
+   * removed or moved away. It stands still while the machine is frozen. Throws `file_not_found`, `not_a_directory`,
+   * `timeout` after `limits.watchMs`, and `not_running` once the run ends. Aborting ends it.
+   */
+  watchFiles(
+    ref: MachineRef,
+    path: string,
+    recursive: boolean,
+    told: OnChanges,
+    signal: AbortSignal,
   ): Promise<void>
 }

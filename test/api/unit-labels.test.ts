@@ -26,7 +26,7 @@ const change = async (id: string, body: unknown, { key } = team) =>
   await service.call<Answer>('PATCH', `/v1/units/${id}`, { key, body })
 const filtered = async (labels: Record<string, string>, path = '/v1/units') => {
   const query = new URLSearchParams({ metadata: new URLSearchParams(labels).toString() })
-  return await service.call<UnitList & UnitSummary>('GET', `${path}?${query}`, { key: team.key })
+  return await service.call<UnitList & UnitSummary>('GET', `${path}?${query.toString()}`, { key: team.key })
 }
 const names = async (labels: Record<string, string>) =>
   (await filtered(labels)).body.units.map(({ name }) => name)
@@ -43,14 +43,14 @@ describe('lists by labels', () => {
   })
 
   it.each(['', '=1', 'app=1&app=2'])('refuse the filter %j', async (pairs) => {
-    const path = `/v1/units?${new URLSearchParams({ metadata: pairs })}`
+    const path = `/v1/units?${new URLSearchParams({ metadata: pairs }).toString()}`
     const answer = await service.call<Answer>('GET', path, { key: team.key })
     expect(answer).toMatchObject({ status: 400, body: { error: { code: 'validation' } } })
   })
 
   it('never have units of another team', async () => {
     const other = await makeTeam(service)
-    const path = `/v1/units?${new URLSearchParams({ metadata: 'app=shop' })}`
+    const path = `/v1/units?${new URLSearchParams({ metadata: 'app=shop' }).toString()}`
     expect((await service.call<UnitList>('GET', path, { key: other.key })).body.units).toEqual([])
   })
 })

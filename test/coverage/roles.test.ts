@@ -58,6 +58,7 @@ GET    /v1/units/{id}/files                                 200    200    200   
 DELETE /v1/units/{id}/files                                 200    200    200    200   200    401
 GET    /v1/units/{id}/files/content                         200    200    200    200   200    401
 PUT    /v1/units/{id}/files/content                         200    200    200    200   200    401
+GET    /v1/units/{id}/files/watch                           200    200    200    200   200    401
 GET    /v1/units/{id}/files/facts                           200    200    200    200   200    401
 POST   /v1/units/{id}/files/move                            200    200    200    200   200    401
 POST   /v1/units/{id}/directory                             200    200    200    200   200    401

@@ -31,6 +31,7 @@ import { trafficClaims } from './claims/traffic.ts'
 import { storageClaims } from './claims/storage.ts'
 import { realUserClaims, userClaims } from './claims/users.ts'
 import { terminalClaims } from './claims/terminals.ts'
+import { watchingClaims } from './claims/watching.ts'
 import { createSuite, type OpenEngine, type Suite, type SuiteOptions } from './suite.ts'
 
 /** Every group of claims. An engine meets all of them, but for those its options name in `without`. */
@@ -58,6 +59,7 @@ const claims = {
   /** For whom commands run, and what runs. */
   users: userClaims,
   realUsers: realUserClaims,
+  watching: watchingClaims,
   bootFiles: bootFileClaims,
   logs: logClaims,
   exits: exitClaims,

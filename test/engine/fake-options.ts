@@ -19,6 +19,7 @@ export const fakeOptions: ContractOptions = {
     hostileDirectories: `${notReal} links, devices or FIFOs`,
     hostilePlaces: `${notReal} links, devices or accounts`,
     realUsers: `${notReal} processes or accounts`,
+    watching: `${notReal} kernel that tells of changes`,
     storage: `${notReal} disk`,
     diskForks: `${notReal} disk`,
     limits: `${notReal} limits`,

@@ -174,6 +174,8 @@ export function createSimulatedEngine(
       receiveFile: async (ref, ...asked) =>
         await onRun('receiveFile', ref, () => fake.receiveFile(ref, ...asked)),
       sendFile: async (ref, ...asked) => await onRun('sendFile', ref, () => fake.sendFile(ref, ...asked)),
+      watchFiles: async (ref, ...asked) =>
+        await onRun('watchFiles', ref, () => fake.watchFiles(ref, ...asked)),
       statFile: async (ref, path) => await onRun('statFile', ref, () => fake.statFile(ref, path)),
       makeDirectory: async (ref, ...asked) =>
         await onRun('makeDirectory', ref, () => fake.makeDirectory(ref, ...asked)),

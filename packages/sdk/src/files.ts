@@ -16,6 +16,17 @@ import { type List, type ListOptions, listOf } from './list.ts'
 import type { CallOptions, Transport } from './transport.ts'
 import type { Blob, ReadableStream } from './platform.ts'
 
+/** `path`: from the watched directory, in base64 where it is not UTF-8. */
+export type WatchedChange =
+  | {
+      event: 'create' | 'write' | 'remove' | 'rename' | 'chmod'
+      path: string
+      pathEncoding?: 'base64' | undefined
+      isDirectory: boolean
+    }
+  | { event: 'ready'; path: '' }
+  | { event: 'overflow'; path: ''; lost: 'changes' | 'directories' }
+
 export type WriteOptions = {
   mode?: number | undefined
   /** Whose it is to be: a name or a number of the unit's `/etc/passwd`. */
@@ -44,6 +55,14 @@ export type Files = {
     content: Uint8Array | Blob,
     options?: CallOptions & WriteOptions,
   ) => Promise<FileWritten>
+  /**
+   * What changes in a directory, with `recursive` also below it, until it is removed or the unit's run ends. `overflow` says
+   * that some changes were lost.
+   */
+  watch: (
+    path: string,
+    options?: CallOptions & { recursive?: boolean | undefined },
+  ) => AsyncGenerator<WatchedChange>
   /** What is at a path: its type, size, mode and owner. A link is not followed. */
   facts: (path: string, options?: CallOptions) => Promise<FileFacts>
   /** Makes the directories above the new path, and replaces a file there. */
@@ -110,6 +129,13 @@ export function filesOf(transport: Transport, unitId: string): Files {
         extraMs: LONGEST_STREAM_MS,
         ...options,
       }),
+    watch: async function* (path, { recursive, ...options } = {}) {
+      const call = { method: 'GET' as const, path: `${url}/watch`, query: { path, recursive }, ...options }
+      for await (const { event, data } of transport.events(call)) {
+        if (event === 'end') return
+        yield { path: '', ...(data as object), event } as WatchedChange
+      }
+    },
     facts: async (path, options = {}) =>
       await transport.json<FileFacts>({ method: 'GET', path: `${url}/facts`, query: { path }, ...options }),
     move: async (path, to, { user, ...options } = {}) =>

@@ -1,6 +1,6 @@
 // Files of a unit as streams, and what is done with them in place.
 
-import type { OperationDoc } from './doc.ts'
+import { type OperationDoc, sseExample } from './doc.ts'
 import { startedAt } from './values.ts'
 
 const wakes = 'Wakes a sleeping unit, which then costs the price of its size until it sleeps again.'
@@ -47,6 +47,17 @@ export const fileDocs: Record<string, OperationDoc> = {
       ...ofRoot,
       target: 'release-7',
     },
+  },
+  unitFileWatch: {
+    answer: 'Events, until the client disconnects, the directory is removed, or the run of the unit ends.',
+    cost: `${wakes} An open watch does not keep it awake.`,
+    errors: { 404: nothingThere, 409: unitBusy, 502: failedInside },
+    response: 'a stream of events',
+    events: sseExample([
+      { event: 'ready', data: {} },
+      { event: 'create', data: { path: 'src/main.js', isDirectory: false } },
+      { event: 'write', data: { path: 'src/main.js', isDirectory: false } },
+    ]),
   },
   unitFileMove: {
     answer: 'The new path.',

@@ -1,6 +1,7 @@
 // Files of a unit beyond what fits into one JSON answer: as streams, and what is done with them in place.
 
 import { z } from 'zod'
+import { fileChangeEvents, watchQuerySchema } from '../../contract/file-changes.ts'
 import {
   directoryMadeSchema,
   directoryMakeSchema,
@@ -18,8 +19,11 @@ import {
 } from '../../contract/files.ts'
 import { getFileFacts, makeDirectory, moveFile } from '../../domain/units/directories.ts'
 import { receiveFile, sendFile } from '../../domain/units/files.ts'
+import { watchFiles } from '../../domain/units/watch-files.ts'
 import { jsonBody, noBody, streamedFileBody } from '../http/body.ts'
 import { byteStream } from '../http/byte-stream.ts'
+import { errorSchema } from '../http/errors.ts'
+import { EVENT_STREAM, eventStream } from '../http/sse.ts'
 import { defineRoute, idParams, noQuery, type Route } from '../route.ts'
 
 const ofUnit = {
@@ -99,6 +103,31 @@ const facts = defineRoute({
   handle: (app, { params, query }, { caller }) => getFileFacts(app, caller, params.id, pathText(query)),
 })
 
+const watch = defineRoute({
+  ...ofUnit,
+  method: 'GET',
+  path: '/v1/units/{id}/files/watch',
+  summary: 'Watch a directory: what is made, written, removed, renamed or changed in it',
+  description:
+    'A stream of events: `ready` once it is watched, then each change with its path. `rename` tells the old path, and a ' +
+    '`create` the new one. A new directory is told with what is in it, some of it perhaps twice. `overflow` says that some ' +
+    'changes were lost: list the directory again. An open watch does not keep the unit awake.',
+  action: 'unit.file.watch',
+  kind: 'read',
+  query: watchQuerySchema,
+  media: EVENT_STREAM,
+  response: z.string(),
+  events: { ...fileChangeEvents, error: errorSchema },
+  errors: [402, 404, 409, 502],
+  record: ({ query }) => query,
+  handle: async (app, { params, query }, { caller, signal }) =>
+    eventStream(async (tell) => {
+      const watched = { path: pathText(query), recursive: query.recursive }
+      const reason = await watchFiles(app, caller, params.id, watched, tell, signal)
+      await tell({ event: 'end', data: { reason } })
+    }),
+})
+
 const move = defineRoute({
   ...ofUnit,
   method: 'POST',
@@ -134,4 +163,4 @@ const make = defineRoute({
     makeDirectory(app, caller, params.id, { path: pathText(body), ...ownerOf(body) }),
 })
 
-export const unitFileRoutes: readonly Route[] = [send, receive, facts, move, make]
+export const unitFileRoutes: readonly Route[] = [send, receive, facts, watch, move, make]

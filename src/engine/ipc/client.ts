@@ -213,6 +213,17 @@ function callOver(transport: EngineTransport, { epoch, onLost }: Omit<Connection
       throw new EngineError('engine_away', 'The engine ended before the archive did.')
     },
 
+    watchFiles: async (ref, path, recursive, { onBegun, onChanges }, signal) => {
+      const { item } = streamedOperations.watchFiles
+      for await (const { data } of stream('watchFiles', { ref, path, recursive }, signal)) {
+        const said = item.parse(JSON.parse(data.toString('utf8')))
+        if (said === null) return
+        if ('begun' in said) onBegun()
+        else await onChanges(said)
+      }
+      throw new EngineError('engine_away', 'The engine ended while it watched.')
+    },
+
     sendFile: async (ref, path, onMode, onData, signal) => {
       for await (const { type, data } of stream('sendFile', { ref, path }, signal)) {
         if (type === 'stdout') await onData(data)

@@ -3,6 +3,7 @@
 import { z } from 'zod'
 import { limits } from '../../contract/limits.ts'
 import { MINUTE } from '../../lib/clock.ts'
+import { changeTypes } from '../files.ts'
 import { bytes, nothing, path, ref, SMALL } from './fields.ts'
 import { directory, fileFacts, fileMode, fileOwner, machineUser } from './shapes.ts'
 
@@ -55,7 +56,17 @@ export const unaryFileOperations = {
   },
 }
 
+const fileChange = z.union([
+  z.object({ type: z.enum(changeTypes), path: z.string(), isDirectory: z.boolean() }),
+  z.object({ type: z.literal('overflow'), lost: z.enum(['changes', 'directories']) }),
+])
+
 export const streamedFileOperations = {
+  watchFiles: {
+    request: z.strictObject({ ref, path, recursive: z.boolean() }),
+    item: z.union([z.object({ begun: z.literal(true) }), z.array(fileChange), nothing]),
+    maxBodyBytes: 2 * SMALL,
+  },
   readArchive: { request: z.strictObject({ ref, path }), item: nothing, maxBodyBytes: 2 * SMALL },
   sendFile: {
     request: z.strictObject({ ref, path }),

@@ -2,7 +2,7 @@
 // (protocol.ts).
 
 import { z } from 'zod'
-import type { Engine } from '../engine.ts'
+import type { Engine, FileChange } from '../engine.ts'
 import type { TerminalInput } from '../terminal.ts'
 import { machineDirectory, machinePath } from '../machine-path.ts'
 import type { Frame } from './frames.ts'
@@ -98,6 +98,14 @@ export const streamedHandlers: StreamedHandlers = {
   readArchive: async (engine, { ref, path }, stream) => {
     const send = async (data: Buffer) => await stream.write('stdout', data)
     await engine.readArchive(ref, machineDirectory(path), send, stream.gone)
+    await stream.write('message', 'null')
+  },
+  watchFiles: async (engine, { ref, path, recursive }, stream) => {
+    const told = {
+      onBegun: () => stream.push('message', JSON.stringify({ begun: true })),
+      onChanges: async (changes: FileChange[]) => await stream.write('message', JSON.stringify(changes)),
+    }
+    await engine.watchFiles(ref, machineDirectory(path), recursive, told, stream.gone)
     await stream.write('message', 'null')
   },
   sendFile: async (engine, { ref, path }, stream) => {

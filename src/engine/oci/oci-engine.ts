@@ -75,6 +75,7 @@ import { noReadyMachines, openReadyMachines } from './warm-pool/pool.ts'
 import type { ReadyOptions } from './warm-pool/types.ts'
 import { FORKING_PROGRAM, forkingProgram } from './exec/forking-program.ts'
 import { RELAY, relayProgram } from './relay/relay.ts'
+import { WATCHER, watcherProgram, watchFilesInMachine } from './watcher/watching.ts'
 import { NAMING_PROGRAM, namingProgram } from './warm-pool/naming.ts'
 import { waitingProgram } from './warm-pool/program.ts'
 import { WAITING_PROGRAM } from './warm-pool/ready.ts'
@@ -243,6 +244,8 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
     moveFile: (ref, from, to, user) => moveFileInMachine(host, ref, from, to, user),
     listDirectory: (ref, path, depth) => listDirectoryInMachine(host, ref, path, depth),
     removeFile: (ref, path, recursive) => removeFileInMachine(host, ref, path, recursive),
+    watchFiles: (ref, path, recursive, told, signal) =>
+      watchFilesInMachine(host, ref, path, recursive, told, signal),
     readArchive: (ref, path, onData, signal) => readArchiveInMachine(host, ref, path, onData, signal),
     writeArchive: (ref, path, pieces, signal, keep) =>
       writeArchiveInMachine(host, ref, path, pieces, signal, keep),
@@ -328,6 +331,7 @@ async function prepareDirectories(paths: Paths): Promise<void> {
     // Of a program that its user cannot read, the kernel lets no other process look into a process.
     [FORKING_PROGRAM, forkingProgram(), 0o711],
     [RELAY, await relayProgram(), 0o755],
+    [WATCHER, await watcherProgram(), 0o755],
   ] as const) {
     const program = join(paths.helper, name)
     await writeFile(`${program}.new`, bytes, { mode })

@@ -16,6 +16,7 @@ import {
   writeInto,
 } from './files.ts'
 import type { FakeMachine } from './machine.ts'
+import { tellChange, watchIn } from './watching.ts'
 
 type Parts = {
   faults: Faults
@@ -25,9 +26,22 @@ type Parts = {
 }
 
 export function fileCalls({ faults, call, findRunning, clock }: Parts): FileOperations {
+  const changed = (ref: MachineRef, type: 'create' | 'write' | 'remove' | 'rename', path: string) =>
+    tellChange(findRunning(ref), { type, path, isDirectory: false })
   return {
-    writeFile: async (ref, ...file) =>
-      await faults.run(call('writeFile', ref), async () => writeInto(findRunning(ref).files, ...file)),
+    watchFiles: async (ref, path, recursive, told, signal) =>
+      await faults.run(
+        call('watchFiles', ref),
+        async (gone) => await watchIn(findRunning(ref), path, recursive, told, { clock, gone }),
+        signal,
+      ),
+
+    writeFile: async (ref, path, ...file) =>
+      await faults.run(call('writeFile', ref), async () => {
+        const written = writeInto(findRunning(ref).files, path, ...file)
+        changed(ref, 'create', path)
+        return written
+      }),
 
     readFile: async (ref, path, maxBytes) =>
       await faults.run(call('readFile', ref), async () => readFrom(findRunning(ref).files, path, maxBytes)),
@@ -63,7 +77,11 @@ export function fileCalls({ faults, call, findRunning, clock }: Parts): FileOper
       await faults.run(call('makeDirectory', ref), async () => makeIn(findRunning(ref).files, path, owner)),
 
     moveFile: async (ref, from, to) =>
-      await faults.run(call('moveFile', ref), async () => moveIn(findRunning(ref).files, from, to)),
+      await faults.run(call('moveFile', ref), async () => {
+        moveIn(findRunning(ref).files, from, to)
+        changed(ref, 'rename', from)
+        changed(ref, 'create', to)
+      }),
 
     listDirectory: async (ref, path, depth) =>
       await faults.run(call('listDirectory', ref), async () =>
@@ -71,9 +89,10 @@ export function fileCalls({ faults, call, findRunning, clock }: Parts): FileOper
       ),
 
     removeFile: async (ref, path, recursive) =>
-      await faults.run(call('removeFile', ref), async () =>
-        removeFrom(findRunning(ref).files, path, recursive),
-      ),
+      await faults.run(call('removeFile', ref), async () => {
+        removeFrom(findRunning(ref).files, path, recursive)
+        changed(ref, 'remove', path)
+      }),
 
     readArchive: async (ref, path, onData, signal) =>
       await faults.run(

@@ -57,6 +57,9 @@ export const clientExamples: Record<string, ClientExample> = {
     ts: "await unit.files.writeStream('/app/large.bin', new Blob([new Uint8Array(2_000_000)]))",
   },
   unitFileFacts: { ts: "const { type, owner } = await unit.files.facts('/app/data.txt')" },
+  unitFileWatch: {
+    ts: "for await (const { event, path } of unit.files.watch('/app')) changes.push(`${event} ${path}`)",
+  },
   unitFileMove: { ts: "await unit.files.move('/app/draft.md', '/app/done/report.md')" },
   unitDirectoryMake: { ts: "await unit.files.makeDirectory('/app/cache', { mode: 0o700 })" },
   unitDirectoryList: {

@@ -75,9 +75,7 @@ export async function moveFileInMachine(
     timeoutMs: MOVE_TIMEOUT_MS,
     late: () => new EngineError('timeout', 'It took too long to move; a part of it may be in both places.'),
     explain: (complaint: string) =>
-      complaint.includes('into') || complaint.includes('subdirectory of itself')
-        ? 'a directory cannot be moved into itself'
-        : null,
+      complaint.includes('Invalid argument') ? 'a directory cannot be moved into itself' : null,
   }
   await runHelper(host, ref, helped, () => {})
 }

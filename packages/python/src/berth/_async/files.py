@@ -8,7 +8,7 @@ from typing import IO, TYPE_CHECKING, Any, AsyncIterator, Iterable, List
 
 from .._archives import opened, packed, remote, unpacked
 from .._calls import MAX_WAIT, Call, without_none
-from .._pieces import Page
+from .._pieces import Change, Page
 from .._waiting import async_in_thread
 from .lists import AsyncPages
 from .transport import AsyncTransport
@@ -92,6 +92,19 @@ class AsyncFiles:
         finally:
             if file is not content:
                 file.close()
+
+    async def watch(
+        self, path: RemotePath, *, recursive: bool = False, timeout: float | None = None
+    ) -> AsyncIterator[Change]:
+        """What changes in a directory, with `recursive` also below it, until it is removed or the unit's run ends. `overflow`
+        says that some changes were lost."""
+        query = {"path": remote(path), "recursive": recursive}
+        call = Call("GET", f"{self._unit}/files/watch", query=query, timeout=timeout)
+        async for event, data, _ in self._transport.events(call):
+            if event == "end":
+                return
+            path, is_directory = data.get("path", ""), data.get("isDirectory", False)
+            yield Change(event, path, is_directory, data.get("pathEncoding"))
 
     async def facts(self, path: RemotePath, *, timeout: float | None = None) -> t.FileFacts:
         """What is at a path: its type, size, mode and owner. A link is not followed."""

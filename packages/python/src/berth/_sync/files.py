@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING, Any, Iterator, Iterable, List
 
 from .._archives import opened, packed, remote, unpacked
 from .._calls import MAX_WAIT, Call, without_none
-from .._pieces import Page
+from .._pieces import Change, Page
 from .._waiting import in_thread
 from .lists import Pages
 from .transport import Transport
@@ -93,6 +93,19 @@ class Files:
         finally:
             if file is not content:
                 file.close()
+
+    def watch(
+        self, path: RemotePath, *, recursive: bool = False, timeout: float | None = None
+    ) -> Iterator[Change]:
+        """What changes in a directory, with `recursive` also below it, until it is removed or the unit's run ends. `overflow`
+        says that some changes were lost."""
+        query = {"path": remote(path), "recursive": recursive}
+        call = Call("GET", f"{self._unit}/files/watch", query=query, timeout=timeout)
+        for event, data, _ in self._transport.events(call):
+            if event == "end":
+                return
+            path, is_directory = data.get("path", ""), data.get("isDirectory", False)
+            yield Change(event, path, is_directory, data.get("pathEncoding"))
 
     def facts(self, path: RemotePath, *, timeout: float | None = None) -> t.FileFacts:
         """What is at a path: its type, size, mode and owner. A link is not followed."""
