@@ -97,6 +97,25 @@ describe.each(['gvisor', 'runc'])('with %s, the files of a sandbox', (isolation)
     expect(await files.exists('sub/to')).toBe(false)
   })
 
+  it('are watched, with what is below and what they are', async () => {
+    const { files } = sandbox
+    await files.makeDir('watched/below')
+    const seen: string[] = []
+    const watching = await files.watchDir(
+      'watched',
+      ({ type, name, entry }) => void seen.push(`${type} ${name} ${entry?.size}`),
+      { recursive: true, includeEntry: true },
+    )
+    await files.write('watched/below/file', 'four')
+    await expect.poll(() => seen).toContain('create below/file 4')
+    await files.rename('watched/below/file', 'watched/moved')
+    await files.remove('watched/moved')
+    await expect.poll(() => seen).toContain('remove moved undefined')
+    expect(seen).toEqual(expect.arrayContaining(['write below/file 4', 'rename below/file undefined']))
+    await watching.stop()
+    await expect(files.watchDir('nothing', () => {})).rejects.toThrow(FileNotFoundError)
+  })
+
   it('can be those of root', async () => {
     await sandbox.files.write('/root/kept', 'kept', { user: 'root' })
     expect(await sandbox.files.read('/root/kept', { user: 'root' })).toBe('kept')

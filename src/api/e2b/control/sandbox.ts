@@ -12,7 +12,7 @@ import { sandboxIdOf, unitIdOf } from '../sandbox-id.ts'
 import { templateOf } from './templates.ts'
 
 /** Clients choose what they ask for by this: the newest version whose calls are all answered here. */
-export const ENVD_VERSION = '0.5.7'
+export const ENVD_VERSION = '0.6.4'
 
 /** Where no end is set, a client still expects one. */
 const NO_END = '9999-12-31T23:59:59.000Z'

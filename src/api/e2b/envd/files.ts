@@ -8,6 +8,7 @@ import { hasBody } from '../../http/body.ts'
 import { isByteStream, sendByteStream } from '../../http/byte-stream.ts'
 import { payloadTooLarge, unsupportedMediaType } from '../../http/errors.ts'
 import { sendJson } from '../../http/response.ts'
+import { notSupported } from '../errors.ts'
 import { runOperation, runStreamed } from '../run.ts'
 import { checkUser, runningUnit, type SandboxCall } from '../sandbox-call.ts'
 import { partsOf } from './multipart.ts'
@@ -41,10 +42,14 @@ async function sendFile(call: SandboxCall, path: string): Promise<void> {
   })
 }
 
+const METADATA_HEADER = 'x-metadata-'
+
 type Written = { name: string; type: 'file'; path: string }
 
 /** Each file is an operation of its own. */
 async function receiveFiles(call: SandboxCall, path: string | null, user: SandboxUser): Promise<Written[]> {
+  if (Object.keys(call.request.headers).some((name) => name.startsWith(METADATA_HEADER)))
+    throw notSupported('Metadata of a file')
   const type = (call.request.headers['content-type'] ?? '').toLowerCase()
   if (type.startsWith('application/octet-stream'))
     return [await receiveFile(call, pathOf(path, user), user, bodyOf(call))]

@@ -10,17 +10,28 @@ import { parse } from '../../../contract/parse.ts'
 import { toAppError } from '../../http/errors.ts'
 import { operate, runningUnit, type SandboxCall } from '../sandbox-call.ts'
 import { entriesOf, entryAt } from './entries.ts'
+import { withKeepalive } from './keepalive.ts'
+import { ownRoute } from './own-route.ts'
 import type { Answer, Methods } from './rpc.ts'
 import { resolvePath, type SandboxUser, type SandboxUsers } from './users.ts'
+import { createWatchers, toEvent, watch, type Watched } from './watch.ts'
 
 const pathSchema = z.object({ path: z.string().default('') })
 const moveSchema = z.object({ source: z.string().min(1), destination: z.string().min(1) })
 const listSchema = z.object({ path: z.string().default(''), depth: z.int().default(1) })
 
+const watchSchema = z.object({
+  path: z.string().default(''),
+  recursive: z.boolean().default(false),
+  includeEntry: z.boolean().default(false),
+})
+const watcherSchema = z.object({ watcherId: z.string().default('') })
+
 /** A call about files, as the user that it is for. */
 type AsUser = { call: SandboxCall; user: SandboxUser }
 
 export function filesystemMethods(users: SandboxUsers): Methods {
+  const watchers = createWatchers()
   const asUser = async (call: SandboxCall): Promise<AsUser> => {
     await runningUnit(call)
     return { call, user: await users.of(call, call.user) }
@@ -43,7 +54,50 @@ export function filesystemMethods(users: SandboxUsers): Methods {
     }),
     ListDir: one(async (input, as) => ({ entries: await listDir(parse(listSchema, input), as) })),
     Remove: one(async (input, as) => await remove(parse(pathSchema, input).path, as)),
+    WatchDir: {
+      kind: 'answers',
+      answers: async function* (input, call) {
+        const watched = watchedBy(input, await asUser(call))
+        for await (const told of withKeepalive(call, watch(call, watched, call.signal))) {
+          if (told === 'keepalive') yield { keepalive: {} }
+          else if (told.kind === 'ready') yield { start: {} }
+          else yield { filesystem: await toEvent(call, watched, told.change) }
+        }
+      },
+    },
+    CreateWatcher: one(async (input, as) => ({
+      watcherId: await watchers.create(as.call, watchedBy(input, as)),
+    })),
+    GetWatcherEvents: {
+      kind: 'one',
+      answer: async (input, call) => {
+        const { watcherId } = parse(watcherSchema, input)
+        let events: Answer[] = []
+        await poll(call, watcherId, async () => {
+          events = await watchers.take(call, watcherId)
+        })
+        return { events }
+      },
+    },
+    RemoveWatcher: {
+      kind: 'one',
+      answer: async (input, call) => {
+        const { watcherId } = parse(watcherSchema, input)
+        await poll(call, watcherId, async () => watchers.remove(call, watcherId))
+        return {}
+      },
+    },
   }
+}
+
+function watchedBy(input: JsonValue, { user }: AsUser): Watched {
+  const { path, ...how } = parse(watchSchema, input)
+  return { path: resolvePath(path, user), ...how }
+}
+
+async function poll(call: SandboxCall, watcherId: string, act: () => Promise<void>): Promise<void> {
+  const record = { watcherId: watcherId.slice(0, 64) }
+  await operate(call, ownRoute({ action: 'unit.file.changes', kind: 'read', record }, act), {})
 }
 
 async function makeDir(asked: string, { call, user }: AsUser): Promise<Answer> {

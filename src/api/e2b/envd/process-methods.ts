@@ -12,7 +12,7 @@ import { logError } from '../../http/errors.ts'
 import { notSupported } from '../errors.ts'
 import { operate, runningUnit, type SandboxCall } from '../sandbox-call.ts'
 import { withKeepalive } from './keepalive.ts'
-import { processRoute } from './process-routes.ts'
+import { ownRoute } from './own-route.ts'
 import type { SandboxProcesses, Selector } from './processes.ts'
 import type { Answer, Methods, RpcCall } from './rpc.ts'
 import type { Ending, Printed, SandboxProcess } from './sandbox-process.ts'
@@ -119,11 +119,12 @@ async function killWhenLate(call: RpcCall, process: SandboxProcess, timeoutMs: n
 
 async function act(
   call: SandboxCall,
-  action: Parameters<typeof processRoute>[0],
+  action: 'process.input' | 'process.resize' | 'process.attach',
   { pid }: SandboxProcess,
   work: () => Promise<void>,
 ): Promise<void> {
-  await operate(call, processRoute(action, { pid }, work), {})
+  const kind = action === 'process.attach' ? 'read' : 'change'
+  await operate(call, ownRoute({ action, kind, record: { pid } }, work), {})
 }
 
 function selectorOf(input: JsonValue): Selector {

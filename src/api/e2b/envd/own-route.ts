@@ -4,19 +4,21 @@ import { z } from 'zod'
 import { noBody } from '../../http/body.ts'
 import { defineRoute, idParams, noQuery, type Route } from '../../route.ts'
 
-/** A call about a process that a client started. `act` runs once the call was counted and written down. */
-export function processRoute(
-  action: 'process.input' | 'process.resize' | 'process.attach',
-  named: Record<string, unknown>,
-  act: () => Promise<void>,
-): Route {
+type Own = {
+  action: 'process.input' | 'process.resize' | 'process.attach' | 'unit.file.changes'
+  kind: 'read' | 'change'
+  record: Record<string, unknown>
+}
+
+/** `act` runs once the call was counted, and a change was written down. */
+export function ownRoute({ action, kind, record }: Own, act: () => Promise<void>): Route {
   return defineRoute({
     method: 'POST',
-    path: '/e2b/sandbox/{id}/process',
+    path: '/e2b/sandbox/{id}',
     noun: 'unit',
-    summary: 'A call about a process in a sandbox',
+    summary: 'A call about what a client of another interface began in a sandbox',
     action,
-    kind: action === 'process.attach' ? 'read' : 'change',
+    kind,
     rate: 'requests',
     params: idParams,
     query: noQuery,
@@ -26,7 +28,7 @@ export function processRoute(
     events: {},
     errors: [404],
     target: ({ params }) => params.id,
-    record: () => named,
+    record: () => record,
     handle: async () => {
       await act()
       return null
