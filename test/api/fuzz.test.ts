@@ -203,7 +203,14 @@ describe('input that the document allows gets a documented answer and causes no 
 function wanted({ name, operation }: Named): number {
   if (name === 'POST /v1/webhooks/stripe' || operation.responses['101']) return 400
   if (operation.responses['201']) return 201
-  const needsFile = ['GET /v1/units/{id}/files', 'DELETE /v1/units/{id}/files', 'GET /v1/units/{id}/archive']
+  const needsFile = [
+    'GET /v1/units/{id}/files',
+    'GET /v1/units/{id}/files/content',
+    'GET /v1/units/{id}/files/facts',
+    'POST /v1/units/{id}/files/move',
+    'DELETE /v1/units/{id}/files',
+    'GET /v1/units/{id}/archive',
+  ]
   return needsFile.includes(name) ? 404 : 200
 }
 

@@ -70,7 +70,7 @@ export const fileDocs: Record<string, OperationDoc> = {
     answer: 'The directory is there now; `made` is false if it was before.',
     cost: wakes,
     errors: { 409: unitBusy, 502: failedInside },
-    request: { path: '/app/cache', mode: '0700', user: 'app' },
+    request: { path: '/app/cache', mode: '0700' },
     response: { path: '/app/cache', made: true },
   },
 }

@@ -164,12 +164,13 @@ function callOver(transport: EngineTransport, { epoch, onLost }: Omit<Connection
     forgetProcess: async (id, process) => void (await ask('forgetProcess', { id, process })),
     tasks: async (ref) => await ask('tasks', { ref }),
     signalTask: async (ref, pid, signal) => void (await ask('signalTask', { ref, pid, signal })),
-    writeFile: async (ref, path, content, owner) => await ask('writeFile', { ref, path, content, owner }),
+    writeFile: async (ref, path, content, owner) => await ask('writeFile', { ref, path, content, ...owner }),
     readFile: async (ref, path, maxBytes) => await ask('readFile', { ref, path, maxBytes }),
     statFile: async (ref, path) => await ask('statFile', { ref, path }),
     makeDirectory: async (ref, path, owner) => await ask('makeDirectory', { ref, path, owner }),
     moveFile: async (ref, from, to, user) => void (await ask('moveFile', { ref, from, to, user })),
-    listDirectory: async (ref, path, depth) => await ask('listDirectory', { ref, path, depth }),
+    listDirectory: async (ref, path, depth = 1) =>
+      await ask('listDirectory', { ref, path, ...(depth > 1 && { depth }) }),
     removeFile: async (ref, path, recursive) => void (await ask('removeFile', { ref, path, recursive })),
     logs: async (id, query) => await ask('logs', { id, query }),
     restrict: async (ref, egress) => void (await ask('restrict', { ref, egress })),
@@ -183,7 +184,7 @@ function callOver(transport: EngineTransport, { epoch, onLost }: Omit<Connection
     },
 
     terminal: async (ref, request, input, onOutput, signal, onBegun) => {
-      const asked = { ref, request, tellPid: onBegun !== undefined }
+      const asked = { ref, request, ...(onBegun && { tellPid: true }) }
       for await (const { type, data } of exchange('terminal', asked, terminalFrames(input), signal)) {
         if (type === 'stdout' || type === 'stderr') await onOutput({ stream: type, data })
         else {

@@ -13,7 +13,7 @@ const writtenFile = z.object({ bytes: z.number(), sha256: z.string(), verified: 
 
 export const unaryFileOperations = {
   writeFile: {
-    request: z.strictObject({ ref, path, content: bytes(limits.fileBytes), owner: fileOwner.optional() }),
+    request: z.strictObject({ ref, path, content: bytes(limits.fileBytes), ...fileOwner.shape }),
     answer: writtenFile,
     maxBodyBytes: 2 * MB,
     deadlineMs: MINUTE,

@@ -115,15 +115,16 @@ export const terminalMessage = z.discriminatedUnion('kind', [
 /** Of a file: its permission bits, with those for setuid, setgid and sticky. */
 export const fileMode = z.int().min(0).max(0o7777)
 
+/** An engine of an earlier release does not say whose an entry is. */
 const entryFacts = z.object({
   type: z.enum(['file', 'directory', 'link', 'other']),
   mode: fileMode,
   bytes: z.number(),
   modifiedAt: date,
-  uid: z.number(),
-  gid: z.number(),
-  owner: z.string().nullable(),
-  group: z.string().nullable(),
+  uid: z.number().default(0),
+  gid: z.number().default(0),
+  owner: z.string().nullable().default(null),
+  group: z.string().nullable().default(null),
 })
 
 export const fileFacts = entryFacts.extend({ target: z.string().nullable() })

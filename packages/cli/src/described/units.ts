@@ -3,6 +3,7 @@
 import type { Command } from '../args.ts'
 import { flag, text } from './options.ts'
 
+const user = text('USER', "Who runs it: a name or number of the unit's /etc/passwd", { short: 'u' })
 const timeout = text('TIME', 'How long it may run, as 90s, 2m or 1h (2m)')
 /** `mode`: what the option is called that says which public hosts. */
 const rules = (mode: 'mode' | 'egress') => ({
@@ -142,6 +143,7 @@ export const unitCommands: Command[] = [
       interactive: flag('Sends standard input, up to 1 MB', { short: 'i' }),
       tty: flag('In a terminal, which is this one: for editors, top and the like', { short: 't' }),
       workdir: text('DIR', 'Where it begins', { short: 'w' }),
+      user,
       env: environment,
       timeout,
     },
@@ -161,6 +163,7 @@ export const unitCommands: Command[] = [
     usage: 'UNIT [--] [CMD…]',
     options: {
       workdir: text('DIR', 'Where it begins', { short: 'w' }),
+      user,
       env: environment,
     },
     args: [1, 1],

@@ -58,7 +58,7 @@ export const clientExamples: Record<string, ClientExample> = {
   },
   unitFileFacts: { ts: "const { type, owner } = await unit.files.facts('/app/data.txt')" },
   unitFileWatch: {
-    ts: "for await (const { event, path } of unit.files.watch('/app')) changes.push(`${event} ${path}`)",
+    ts: "for await (const { event, path } of unit.files.watch('/app')) lines.push(`${event} ${path}`)",
   },
   unitFileMove: { ts: "await unit.files.move('/app/draft.md', '/app/done/report.md')" },
   unitDirectoryMake: { ts: "await unit.files.makeDirectory('/app/cache', { mode: 0o700 })" },
@@ -79,7 +79,7 @@ export const clientExamples: Record<string, ClientExample> = {
   processStart: { ts: "const job = await unit.processes.start('npm run build', { cwd: '/app' })" },
   processList: { cli: 'berth ps web', ts: 'const jobs = await unit.processes.list()' },
   processTable: { ts: 'const { processes } = await unit.processes.table()' },
-  processSignalPid: { ts: "await unit.processes.signalPid(processes[0]?.pid ?? 1, 'HUP')" },
+  processSignalPid: { ts: "await unit.processes.signalPid(42, 'HUP')" },
   processRead: { ts: 'await job.refresh()' },
   processOutput: { ts: 'for await (const { text } of job.follow()) pieces.push(text)' },
   processSignal: { ts: "await job.signal('INT')" },

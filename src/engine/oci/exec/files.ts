@@ -43,10 +43,10 @@ new=$(mktemp "\${path%/*}/.berth-XXXXXX")
 printf '%s\\0' "$new"
 cat > "$new"
 if [ -f "$path" ] && [ -z "$made" ]; then
-  chown "\${owner:-$(stat -c %u:%g "$path")}" "$new"
+  chown -h "\${owner:-$(stat -c %u:%g "$path")}" "$new"
   chmod "\${mode:-$(stat -c %a "$path")}" "$new"
 else
-  [ -z "$owner" ] || chown "$owner" "$new"
+  [ -z "$owner" ] || chown -h "$owner" "$new"
   chmod "\${mode:-644}" "$new"
 fi
 sync -d "$new"

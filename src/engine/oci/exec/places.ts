@@ -23,9 +23,8 @@ const MOVE_TIMEOUT_MS = 120_000
 const MAKE = `${SCRIPT_HEAD}
 mode=$2 owner=$3
 ${MAKE_PARENTS}
-if mkdir "$path" 2>/dev/null; then
-  [ -z "$owner" ] || chown "$owner" "$path"
-  chmod "\${mode:-755}" "$path"
+if mkdir -m "\${mode:-755}" "$path" 2>/dev/null; then
+  [ -z "$owner" ] || chown -h "$owner" "$path"
   echo made
 else
   [ -d "$path" ] || ! { [ -e "$path" ] || [ -L "$path" ]; } || exit ${IS_NO_DIRECTORY}

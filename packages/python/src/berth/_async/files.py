@@ -103,8 +103,7 @@ class AsyncFiles:
         async for event, data, _ in self._transport.events(call):
             if event == "end":
                 return
-            path, is_directory = data.get("path", ""), data.get("isDirectory", False)
-            yield Change(event, path, is_directory, data.get("pathEncoding"))
+            yield Change(event, data.get("path", ""), data.get("isDirectory", False), data.get("pathEncoding"))
 
     async def facts(self, path: RemotePath, *, timeout: float | None = None) -> t.FileFacts:
         """What is at a path: its type, size, mode and owner. A link is not followed."""
