@@ -28,8 +28,9 @@ describe.skipIf(!hasClient())('a program in Python', () => {
     const env = { E2B_API_KEY: apiKey, E2B_API_URL: apiUrl, E2B_SANDBOX_URL: sandboxUrl }
     const { stdout } = await promisify(execFile)(interpreter, [program], {
       env: { PATH: process.env.PATH, E2B_VALIDATE_API_KEY: 'false', PYTHONDONTWRITEBYTECODE: '1', ...env },
-    }).catch((error: { stderr: string }) => {
-      throw new Error(error.stderr)
+    }).catch((error: { code: number; signal: string; stdout: string; stderr: string }) => {
+      const { code, signal, stdout: printed, stderr } = error
+      throw new Error(`It ended with ${code ?? signal}: ${printed}${stderr}`)
     })
     expect(JSON.parse(stdout)).toEqual({
       sync: {

@@ -4,6 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { App } from '../../app.ts'
 import { unauthorized } from '../../contract/errors.ts'
 import type { Unit } from '../../contract/unit.ts'
+import { getUnit } from '../../domain/units/get.ts'
 import { SECOND } from '../../lib/clock.ts'
 import type { Operations } from '../operation.ts'
 import { SandboxGone } from './errors.ts'
@@ -61,19 +62,21 @@ export async function openSandboxCall(
   }
 }
 
-/** The unit, if it runs. Reading it is no use of it and wakes nothing. */
-export async function runningUnit(call: SandboxCall): Promise<Unit> {
-  const unit = await readUnit(call)
-  if (unit.state === 'sleeping' || unit.state === 'stopped' || unit.state === 'stopping')
-    throw new SandboxGone(call.sandboxId, 'The sandbox is paused: connect to it to resume it')
-  return unit
+/** Throws unless the unit runs. An operation follows, which is written down. */
+export async function checkRuns({ app, sender, sandboxId, unitId }: SandboxCall): Promise<void> {
+  refuseOthers(sandboxId, await getUnit(app, sender.caller, unitId))
 }
 
-async function readUnit(call: SandboxCall): Promise<Unit> {
-  const unit = (await operate(call, 'GET /v1/units/{id}', {})) as Unit
+/** The same as an operation. It is no use of the unit and wakes nothing. */
+export async function readHealth(call: SandboxCall): Promise<void> {
+  refuseOthers(call.sandboxId, (await operate(call, 'GET /v1/units/{id}', {})) as Unit)
+}
+
+function refuseOthers(sandboxId: string, unit: Unit): void {
   if (unit.state === 'destroying' || unit.state === 'destroyed' || unit.state === 'error')
-    throw new SandboxGone(call.sandboxId)
-  return unit
+    throw new SandboxGone(sandboxId)
+  if (unit.state === 'sleeping' || unit.state === 'stopped' || unit.state === 'stopping')
+    throw new SandboxGone(sandboxId, 'The sandbox is paused: connect to it to resume it')
 }
 
 /** Runs an operation about the sandbox's unit. */

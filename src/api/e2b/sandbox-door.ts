@@ -14,7 +14,7 @@ import { signerOf } from './envd/signed-url.ts'
 import { createSandboxUsers, type SandboxUsers } from './envd/users.ts'
 import { SandboxGone } from './errors.ts'
 import { orRefused } from './refused.ts'
-import { type Arrived, headerOf, openSandboxCall, runningUnit, type SandboxCall } from './sandbox-call.ts'
+import { type Arrived, headerOf, openSandboxCall, readHealth, type SandboxCall } from './sandbox-call.ts'
 
 export type SandboxDoor = {
   serve: (arrived: Arrived, path: string, query: URLSearchParams) => Promise<void>
@@ -24,8 +24,8 @@ export type SandboxDoor = {
 const DOOR_PORT = '49983'
 
 export function createSandboxDoor(): SandboxDoor {
-  const processes = createSandboxProcesses()
   const users = createSandboxUsers()
+  const processes = createSandboxProcesses(users)
   const rpc = createRpc([
     { service: serviceOf(processService), methods: processMethods(processes) },
     { service: serviceOf(filesystemService), methods: filesystemMethods(users) },
@@ -60,7 +60,7 @@ async function serveRest(
   if (path === '/files' && (request.method === 'GET' || request.method === 'POST'))
     return await serveFiles(call, users, query)
   if (path === '/health' && request.method === 'GET') {
-    await runningUnit(call)
+    await readHealth(call)
     response.writeHead(204, { 'cache-control': 'no-store' }).end()
     return
   }

@@ -10,7 +10,7 @@ import { payloadTooLarge, unsupportedMediaType } from '../../http/errors.ts'
 import { sendJson } from '../../http/response.ts'
 import { notSupported } from '../errors.ts'
 import { runOperation, runStreamed } from '../run.ts'
-import { checkUser, runningUnit, type SandboxCall } from '../sandbox-call.ts'
+import { checkUser, checkRuns, type SandboxCall } from '../sandbox-call.ts'
 import { partsOf } from './multipart.ts'
 import { resolvePath, type SandboxUser, type SandboxUsers } from './users.ts'
 
@@ -19,7 +19,7 @@ export async function serveFiles(
   users: SandboxUsers,
   query: URLSearchParams,
 ): Promise<void> {
-  await runningUnit(call)
+  await checkRuns(call)
   const named = query.get('username')
   const user = await users.of(call, named === null || named === '' ? call.user : checkUser(named))
   const path = query.get('path')

@@ -8,7 +8,7 @@ import type { DirectoryList, DirectoryMade } from '../../../contract/files.ts'
 import { limits } from '../../../contract/limits.ts'
 import { parse } from '../../../contract/parse.ts'
 import { toAppError } from '../../http/errors.ts'
-import { operate, runningUnit, type SandboxCall } from '../sandbox-call.ts'
+import { operate, checkRuns, type SandboxCall } from '../sandbox-call.ts'
 import { entriesOf, entryAt } from './entries.ts'
 import { withKeepalive } from './keepalive.ts'
 import { ownRoute } from './own-route.ts'
@@ -33,7 +33,7 @@ type AsUser = { call: SandboxCall; user: SandboxUser }
 export function filesystemMethods(users: SandboxUsers): Methods {
   const watchers = createWatchers()
   const asUser = async (call: SandboxCall): Promise<AsUser> => {
-    await runningUnit(call)
+    await checkRuns(call)
     return { call, user: await users.of(call, call.user) }
   }
   const one = (answer: (input: JsonValue, as: AsUser) => Promise<Answer>): Methods[string] => ({

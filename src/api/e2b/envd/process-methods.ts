@@ -10,7 +10,7 @@ import type { ProcessList } from '../../../contract/process.ts'
 import { completesWithin } from '../../../lib/concurrency/completes-within.ts'
 import { logError } from '../../http/errors.ts'
 import { notSupported } from '../errors.ts'
-import { operate, runningUnit, type SandboxCall } from '../sandbox-call.ts'
+import { operate, checkRuns, type SandboxCall } from '../sandbox-call.ts'
 import { withKeepalive } from './keepalive.ts'
 import { ownRoute } from './own-route.ts'
 import type { SandboxProcesses, Selector } from './processes.ts'
@@ -48,7 +48,7 @@ export function processMethods(processes: SandboxProcesses): Methods {
       kind: 'answers',
       answers: async function* (input, call) {
         const { process: config, pty, tag, stdin } = parse(startSchema, input)
-        await runningUnit(call)
+        await checkRuns(call)
         const options = { config, tag, pty: pty?.size ?? null, takesInput: stdin }
         const { process, output } = await processes.start(call, options, call.signal)
         if (call.timeoutMs !== null) void killWhenLate(call, process, call.timeoutMs)
@@ -169,7 +169,7 @@ async function streamInput(
 
 /** Those that clients started here, and the background processes of the API. */
 async function listProcesses(processes: SandboxProcesses, call: SandboxCall): Promise<Answer> {
-  await runningUnit(call)
+  await checkRuns(call)
   const known = (await operate(call, 'GET /v1/units/{id}/processes', {})) as ProcessList
   const started = processes
     .list(call.unitId)

@@ -2,6 +2,7 @@
 
 import { notFound } from '../../../contract/errors.ts'
 import type { SandboxCall } from '../sandbox-call.ts'
+import type { SandboxUsers } from './users.ts'
 import { type Printed, SandboxProcess, type StartOptions } from './sandbox-process.ts'
 
 export type Selector = { pid: number } | { tag: string }
@@ -10,7 +11,7 @@ export type SandboxProcesses = {
   /** Resolves once it has begun, with all that it prints until the signal aborts. */
   start: (
     call: SandboxCall,
-    options: StartOptions,
+    options: Omit<StartOptions, 'user'>,
     signal: AbortSignal,
   ) => Promise<{ process: SandboxProcess; output: AsyncIterable<Printed> }>
   /** Throws `not_found`. */
@@ -18,14 +19,17 @@ export type SandboxProcesses = {
   list: (unitId: string) => SandboxProcess[]
 }
 
-export function createSandboxProcesses(): SandboxProcesses {
+export function createSandboxProcesses(users: SandboxUsers): SandboxProcesses {
   const byUnit = new Map<string, Set<SandboxProcess>>()
   const list = (unitId: string) => [...(byUnit.get(unitId) ?? [])]
   return {
     start: async (call, options, signal) => {
-      const process = new SandboxProcess(call, options)
-      const output = process.attach(signal)
-      await process.began
+      const { process, output } = await users.as(call, async (user) => {
+        const started = new SandboxProcess(call, { ...options, user })
+        const printed = started.attach(signal)
+        await started.began
+        return { process: started, output: printed }
+      })
       const { unitId } = call
       const running = byUnit.get(unitId) ?? new Set()
       byUnit.set(unitId, running.add(process))

@@ -19,6 +19,7 @@ export type PtySize = { cols: number; rows: number }
 
 export type StartOptions = {
   config: ProcessConfig
+  user: string
   tag: string
   pty: PtySize | null
   takesInput: boolean
@@ -124,11 +125,12 @@ export class SandboxProcess {
   }
 
   #query(): Record<string, string | string[]> {
-    const { config, pty } = this.options
-    const command = entering({ user: this.#call.user, cwd: config.cwd }, [config.cmd, ...config.args])
-    const env = Object.entries(config.envs).map(([name, value]) => `${name}=${value}`)
+    const { config, pty, user } = this.options
+    const command = entering(config.cwd, [config.cmd, ...config.args])
+    const envs = { USER: user, LOGNAME: user, ...config.envs }
+    const env = Object.entries(envs).map(([name, value]) => `${name}=${value}`)
     const size = pty === null ? { tty: '0' } : { tty: '1', cols: String(pty.cols), rows: String(pty.rows) }
-    return { ...size, cmd: command, ...(env.length === 0 ? {} : { env }) }
+    return { ...size, cmd: command, env, user }
   }
 
   async #serve(stream: Streamed): Promise<void> {
@@ -148,7 +150,7 @@ export class SandboxProcess {
   async #print(printed: Printed): Promise<void> {
     if (this.#head === null || printed.stream === 'stderr') return await this.#tell(printed)
     const head = Buffer.concat([this.#head, printed.data])
-    const entered = readEntered(head, { user: this.#call.user, cwd: this.options.config.cwd })
+    const entered = readEntered(head, this.options.config.cwd)
     this.#head = entered.kind === 'more' ? head : null
     if (entered.kind === 'refused') this.#begins.reject(entered.error)
     if (entered.kind !== 'began') return

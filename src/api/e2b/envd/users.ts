@@ -3,7 +3,7 @@
 
 import { posix } from 'node:path'
 import type { FileRead } from '../../../contract/files.ts'
-import { unauthorized, validation } from '../../../contract/errors.ts'
+import { type Issue, unauthorized, validation } from '../../../contract/errors.ts'
 import { limits } from '../../../contract/limits.ts'
 import { toAppError } from '../../http/errors.ts'
 import { operate, type SandboxCall } from '../sandbox-call.ts'
@@ -13,6 +13,8 @@ export type SandboxUser = { name: string; home: string }
 export type SandboxUsers = {
   /** The user that the client names, or the default one. Throws `unauthorized` for one that is not there. */
   of: (call: SandboxCall, named: string | null) => Promise<SandboxUser>
+  /** Does `work` as the user that the call names. An image without the default user has root alone. */
+  as: <T>(call: SandboxCall, work: (user: string) => Promise<T>) => Promise<T>
 }
 
 const DEFAULT_USER = 'user'
@@ -22,6 +24,7 @@ const MAX_KNOWN = 2000
 
 export function createSandboxUsers(): SandboxUsers {
   const known = new Map<string, Map<string, SandboxUser>>()
+  const withoutUser = new Set<string>()
   const read = async (call: SandboxCall) => {
     const users = await readUsers(call)
     known.delete(call.unitId)
@@ -31,6 +34,19 @@ export function createSandboxUsers(): SandboxUsers {
     return users
   }
   return {
+    as: async (call, work) => {
+      const { unitId, user } = call
+      if (user === null && withoutUser.has(unitId)) return await work(ROOT.name)
+      try {
+        return await work(user ?? DEFAULT_USER)
+      } catch (error) {
+        if (!isUnknownUser(error)) throw error
+        if (user !== null) throw unauthorized(`There is no user "${user}" in the sandbox.`)
+        if (withoutUser.size >= MAX_KNOWN) withoutUser.clear()
+        withoutUser.add(unitId)
+        return await work(ROOT.name)
+      }
+    },
     of: async (call, named) => {
       const wanted = named ?? DEFAULT_USER
       if (wanted === ROOT.name) return ROOT
@@ -40,6 +56,12 @@ export function createSandboxUsers(): SandboxUsers {
       throw unauthorized(`There is no user "${named}" in the sandbox.`)
     },
   }
+}
+
+/** As the API refuses a user that is not there. */
+function isUnknownUser(error: unknown): boolean {
+  const { status, details } = toAppError(error)
+  return status === 400 && Array.isArray(details) && details.some(({ path }: Issue) => path === 'user')
 }
 
 async function readUsers(call: SandboxCall): Promise<Map<string, SandboxUser>> {
