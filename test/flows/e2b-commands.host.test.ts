@@ -81,7 +81,12 @@ describe.each(['gvisor', 'runc'])('with %s, a sandbox', (isolation) => {
   })
 
   it('tells the process id that the process has inside, and kills by it', async () => {
-    const command = await sandbox.commands.run('echo $$; exec sleep 1000', { background: true })
+    const told = Promise.withResolvers<string>()
+    const command = await sandbox.commands.run('echo $$; exec sleep 1000', {
+      background: true,
+      onStdout: told.resolve,
+    })
+    await told.promise
     expect(await sandbox.commands.kill(command.pid)).toBe(true)
     const failed = await command.wait().catch((error: unknown) => error)
     expect(failed).toMatchObject({ stdout: `${command.pid}\n` })
