@@ -44,8 +44,8 @@ export function createE2bEndpoint(app: App, operations: Operations): E2bEndpoint
     serve: async ({ id, request, response, peer, stopping }) => {
       const signal = AbortSignal.any([goneWith(response), stopping])
       const arrived = { app, operations, requestId: id, request, response, peer, stopping, signal }
-      const { pathname, searchParams } = new URL(request.url ?? '/', 'http://door')
       try {
+        const { pathname, searchParams } = new URL(request.url ?? '/', 'http://door')
         if (pathname === SANDBOX_PREFIX || pathname.startsWith(`${SANDBOX_PREFIX}/`)) {
           const door = await (opened ??= openDoor())
           await door.serve(arrived, pathname.slice(SANDBOX_PREFIX.length), searchParams)

@@ -6,6 +6,7 @@ import { posix } from 'node:path'
 import { Code, ConnectError } from '@connectrpc/connect'
 import { notFound, type AppError } from '../../../contract/errors.ts'
 import type { FileChange } from '../../../contract/file-changes.ts'
+import { MINUTE } from '../../../lib/clock.ts'
 import { createByteQueue } from '../../../lib/concurrency/byte-queue.ts'
 import { callerGone, toAppError } from '../../http/errors.ts'
 import { isEventStream, type StreamEvent } from '../../http/sse.ts'
@@ -104,6 +105,7 @@ export async function toEvent(call: SandboxCall, watched: Watched, { type, path 
 }
 
 type Watcher = {
+  ended: Promise<void>
   watched: Watched
   changes: Change[]
   failure: AppError | ConnectError | null
@@ -120,6 +122,8 @@ export type Watchers = {
 
 const MAX_WATCHERS = 64
 const MAX_CHANGES = 20_000
+/** After the end of its watch. */
+const KEPT_MS = 10 * MINUTE
 
 export function createWatchers(): Watchers {
   const byUnit = new Map<string, Map<string, Watcher>>()
@@ -128,11 +132,20 @@ export function createWatchers(): Watchers {
     if (!watcher) throw notFound('watcher', id)
     return watcher
   }
+  const forget = ({ unitId }: SandboxCall, id: string) => {
+    const ofUnit = byUnit.get(unitId)
+    ofUnit?.delete(id)
+    if (ofUnit?.size === 0) byUnit.delete(unitId)
+  }
   const remove = (call: SandboxCall, id: string) => {
     find(call, id).stop()
-    const ofUnit = byUnit.get(call.unitId)
-    ofUnit?.delete(id)
-    if (ofUnit?.size === 0) byUnit.delete(call.unitId)
+    forget(call, id)
+  }
+  /** A client that comes back soon learns why its watch is over. */
+  const forgetLater = async (call: SandboxCall, id: string, { ended }: Watcher) => {
+    await ended
+    await call.app.clock.sleep(KEPT_MS, call.stopping).catch(() => {})
+    forget(call, id)
   }
   return {
     remove,
@@ -143,6 +156,7 @@ export function createWatchers(): Watchers {
       const id = randomBytes(8).toString('hex')
       const watcher = await startWatcher(call, watched)
       byUnit.set(call.unitId, ofUnit.set(id, watcher))
+      void forgetLater(call, id, watcher)
       return id
     },
     take: async (call, id) => {
@@ -160,21 +174,22 @@ export function createWatchers(): Watchers {
 async function startWatcher(call: SandboxCall, watched: Watched): Promise<Watcher> {
   const stopped = new AbortController()
   const begun = Promise.withResolvers<void>()
-  const watcher: Watcher = { watched, changes: [], failure: null, stop: () => stopped.abort(callerGone()) }
+  const changes: Change[] = []
   const collect = async () => {
     for await (const told of watch(call, watched, AbortSignal.any([call.stopping, stopped.signal]))) {
       if (told.kind === 'ready') begun.resolve()
-      else if (watcher.changes.length < MAX_CHANGES) watcher.changes.push(told.change)
+      else if (changes.length < MAX_CHANGES) changes.push(told.change)
       else throw new ConnectError('Some changes were lost: list the directory again.', Code.ResourceExhausted)
     }
   }
-  collect().then(
+  const ended = collect().then(
     () => begun.resolve(),
     (error: unknown) => {
       watcher.failure = error instanceof ConnectError ? error : toAppError(error)
       begun.reject(error)
     },
   )
+  const watcher: Watcher = { watched, changes, failure: null, ended, stop: () => stopped.abort(callerGone()) }
   await begun.promise
   return watcher
 }
