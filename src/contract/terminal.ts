@@ -39,6 +39,10 @@ export const terminalQuerySchema = strict({
     .optional()
     .describe("`NAME=value`, once for each. Added to the unit's environment, and overrides it."),
   user: commandUserSchema,
+  pid: z
+    .enum(['0', '1'])
+    .default('0')
+    .describe('`1`: the first message is `{"pid":42}`, the number that the command has in the unit.'),
   team: z
     .string()
     .max(64)

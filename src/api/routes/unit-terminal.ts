@@ -52,11 +52,20 @@ const open = defineRoute({
       ])
     // The unit is woken behind the handshake: a browser is shown no other answer to one than its success.
     return webSocket(async (peer) => {
+      let told: Promise<void> = Promise.resolve()
+      const onBegun = (pid: number) => {
+        told = peer.sendJson({ pid })
+        // A client that is gone gets no output either, which is reported there.
+        told.catch(() => {})
+      }
       const exit = await runTerminal(app, caller, params.id, optionsOf(query), {
         input: inputOf(peer.messages),
-        onOutput: async ({ stream, data }) =>
-          await peer.sendBinary(Buffer.concat([Buffer.from([terminalStreams[stream]]), data])),
+        onOutput: async ({ stream, data }) => {
+          await told
+          await peer.sendBinary(Buffer.concat([Buffer.from([terminalStreams[stream]]), data]))
+        },
         signal,
+        ...(query.pid === '1' && { onBegun }),
       })
       await peer.sendJson({ exit })
     })

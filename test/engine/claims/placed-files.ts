@@ -204,7 +204,7 @@ export function hostilePlaceClaims(suite: Suite): void {
     await suite.sh(machine(), 'cp /etc/passwd /tmp/kept && rm /etc/passwd && mkfifo /etc/passwd')
     expect(await facts('/etc')).toMatchObject({ uid: 0, owner: null })
     await suite.sh(machine(), 'rm /etc/passwd && yes : | head -c 3000000 > /etc/passwd')
-    expect(await kindOf(write('/srv/none', 'x', { user: 'daemon' }))).toBe('unknown_user')
+    expect(await kindOf(write('/srv/none', 'x', { user: 'games' }))).toBe('unknown_user')
     await suite.sh(machine(), 'cp /tmp/kept /etc/passwd')
   })
 }

@@ -104,6 +104,13 @@ export function realUserClaims(suite: Suite): void {
     expect(await as('daemon', 'touch /root/not-mine 2>&1; echo $?')).toMatch(/\n?1\n$/)
   })
 
+  test('a user that is made is known at once', async () => {
+    await expect(as('made', 'id -u')).rejects.toMatchObject({ kind: 'unknown_user' })
+    await suite.sh(machine(), 'echo made:x:4242:4242::/srv:/bin/sh >> /etc/passwd')
+    expect(await as('made', 'id -u; echo $HOME')).toBe('4242\n/srv\n')
+    expect(await as('4242', 'id -u')).toBe('4242\n')
+  })
+
   test('the pid that is told is the one that the command has, in a terminal too', async () => {
     for (const size of [null, { columns: 80, rows: 24 }]) {
       const heard: string[] = []

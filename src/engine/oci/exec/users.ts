@@ -3,7 +3,7 @@
 
 import type { MachineRef } from '../../engine.ts'
 import { EngineError } from '../../errors.ts'
-import type { EngineContext } from '../context.ts'
+import { type EngineContext, getRunning, type Machine } from '../context.ts'
 import { type Accounts, findUser, tableIn, type User } from '../storage/user.ts'
 import { readHelper } from './file-helper.ts'
 
@@ -28,12 +28,29 @@ export function accountsIn(said: Buffer): { accounts: Accounts; rest: Buffer } {
   return { accounts: { accounts, groups }, rest: said.subarray(second + 1) }
 }
 
-/** Throws `unknown_user`. */
-export async function userOfMachine(
-  host: EngineContext,
-  ref: MachineRef,
-  name: string,
-): Promise<User & { name: string }> {
+type Named = User & { name: string }
+
+/** Programs run many commands for one user: each look is a command of its own. */
+const KNOWN_MS = 10_000
+const MAX_KNOWN = 16
+type Known = Map<string, { user: Named; generation: number; atMs: number }>
+const known = new WeakMap<Machine, Known>()
+
+/** As it was looked up a moment ago, or is now. Throws `unknown_user`. */
+export async function userOfMachine(host: EngineContext, ref: MachineRef, name: string): Promise<Named> {
+  const machine = getRunning(host, ref)
+  const users: Known = known.get(machine) ?? new Map()
+  const found = users.get(name)
+  const isRecent = found !== undefined && performance.now() - found.atMs < KNOWN_MS
+  if (isRecent && found.generation === ref.generation) return found.user
+  const user = await lookUp(host, ref, name)
+  if (users.size >= MAX_KNOWN) users.clear()
+  users.set(name, { user, generation: ref.generation, atMs: performance.now() })
+  known.set(machine, users)
+  return user
+}
+
+async function lookUp(host: EngineContext, ref: MachineRef, name: string): Promise<Named> {
   const { stdout } = await readHelper(host, ref, {
     script: `set -eu\n${SAY_ACCOUNTS}`,
     args: [],
