@@ -18,6 +18,7 @@ import { forgetSignIns } from './domain/providers/forget.ts'
 import { adoptClockJump } from './domain/time/clock-jumps.ts'
 import { noteFailure } from './domain/time/heartbeat.ts'
 import { destroyErroredUnits } from './domain/units/destroy.ts'
+import { endUnits } from './domain/units/ends.ts'
 import { watchPulls } from './domain/units/lifecycle/creation-progress.ts'
 import { watchExits } from './domain/units/lifecycle/exits.ts'
 import { cleanUpFailedCreates } from './domain/units/lifecycle/create-group.ts'
@@ -31,6 +32,7 @@ import { runLoop } from './lib/loop.ts'
 
 const jobs = [
   { name: 'sleep idle units', everyMs: SECOND / 2, run: sleepIdleUnits },
+  { name: 'end units', everyMs: SECOND / 2, run: endUnits },
   { name: 'hibernate frozen units', everyMs: 5 * SECOND, run: hibernateFrozenUnits },
   { name: 'give memory back', everyMs: SECOND, run: giveMemoryBack },
   { name: 'destroy errored units', everyMs: 5 * SECOND, run: destroyErroredUnits },

@@ -215,7 +215,7 @@ function requestOf(route: Route, doc: OperationDoc): NonNullable<RouteConfig['re
           body: {
             required: body.isOptional !== true,
             content: {
-              [mediaOf(body.kind)]: {
+              [mediaOf(body)]: {
                 schema: body.schema,
                 ...(doc.request === undefined ? {} : { example: doc.request }),
               },
@@ -236,6 +236,7 @@ const parameterTexts: Record<string, string> = {
   name: 'The name of the recipe.',
   token: 'The token of the invitation, from its link.',
   processId: 'The id of the process.',
+  pid: 'The number of the process in the unit.',
   userId: 'The id of the member.',
   inviteId: 'The id of the invitation.',
 }
@@ -268,8 +269,8 @@ function describedAs(schema: z.ZodType, added: Record<string, unknown>): z.ZodTy
   return schema.meta({ ...schema.meta(), ...added })
 }
 
-function mediaOf(kind: Route['body']['kind']): string {
-  if (kind === 'stream') return 'application/x-tar'
+function mediaOf({ kind, media }: Route['body']): string {
+  if (media !== undefined) return media
   return kind === 'json' ? 'application/json' : 'application/octet-stream'
 }
 

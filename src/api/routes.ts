@@ -21,6 +21,7 @@ import { stackRoutes } from './routes/stacks.ts'
 import { supportRoutes } from './routes/support.ts'
 import { teamRoutes } from './routes/teams.ts'
 import { unitDirectoryRoutes } from './routes/unit-directories.ts'
+import { unitFileRoutes } from './routes/unit-files.ts'
 import { unitEgressRoutes } from './routes/unit-egress.ts'
 import { unitEgressLogRoutes } from './routes/unit-egress-log.ts'
 import { unitMetricsRoutes } from './routes/unit-metrics.ts'
@@ -50,6 +51,7 @@ const describeService = defineOpenRoute({
 export const routes: readonly Route[] = [
   ...unitRoutes,
   ...unitDirectoryRoutes,
+  ...unitFileRoutes,
   ...unitMetricsRoutes,
   ...unitEgressRoutes,
   ...unitEgressLogRoutes,

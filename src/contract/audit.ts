@@ -29,7 +29,7 @@ const auditEventSchema = strict({
   errorCode: z.string().nullable(),
   durationMs: z.number().nullable(),
   costDeltaCents: cents,
-  via: z.enum(['api', 'dashboard', 'mcp']),
+  via: z.enum(['api', 'dashboard', 'mcp', 'e2b']),
   agentName: z.string().nullable(),
   agentVersion: z.string().nullable(),
   userAgent: z.string().nullable(),

@@ -5,7 +5,9 @@ import { egressAskedSchema } from './egress.ts'
 import { endpointModes } from './endpoint.ts'
 import { strict, text } from './fields.ts'
 import { limits } from './limits.ts'
+import { metadataSchema } from './metadata.ts'
 import { sleepSchema } from './sleep.ts'
+import { timeToLiveFields } from './time-to-live.ts'
 import { nameSchema, unitSpecSchema } from './unit-spec.ts'
 
 /** For calls that create units: they answer once the units are ready, or after a timeout (spec 2.4, 2.7). */
@@ -56,6 +58,8 @@ export const createFromRecipeSchema = strict({
     .describe(
       'What every unit that the recipe creates may reach. Default: what the credential and its team allow.',
     ),
+  metadata: metadataSchema.optional().describe('Labels of yours, for every unit that the recipe creates.'),
+  ...timeToLiveFields,
   ...waitFields,
 }).meta({ id: 'CreateFromRecipe' })
 export type CreateFromRecipe = z.infer<typeof createFromRecipeSchema>

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { processEnvSchema } from './env.ts'
 import { strict, text } from './fields.ts'
 import { limits } from './limits.ts'
+import { commandUserSchema } from './unit-user.ts'
 
 export const execSchema = strict({
   cmd: z
@@ -27,6 +28,13 @@ export const execSchema = strict({
     .max(limits.execTimeoutMs.max)
     .default(limits.execTimeoutMs.default),
   stdin: z.string().max(limits.execStdinLength).optional(),
+  user: commandUserSchema,
+  encoding: z
+    .literal('base64')
+    .optional()
+    .describe(
+      'To have `stdout` and `stderr` of the answer in base64, byte for byte. A stream has base64 where it needs it.',
+    ),
 }).meta({ id: 'Exec' })
 
 export type Exec = z.infer<typeof execSchema>
@@ -37,6 +45,7 @@ export const execResultSchema = strict({
   stderr: z.string(),
   timedOut: z.boolean(),
   truncated: z.boolean().describe('Whether stdout or stderr was longer than 1 MB and was cut.'),
+  encoding: z.literal('base64').optional().describe('Present if both are in base64, as the call asked.'),
 }).meta({ id: 'ExecResult' })
 
 export type ExecResult = z.infer<typeof execResultSchema>

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { bytesOfText, textOfBytes } from '../lib/byte-text.ts'
 import { queryFlag, queryInteger, strict, text, timestamp } from './fields.ts'
 import { limits } from './limits.ts'
+import { unitUserSchema } from './unit-user.ts'
 
 const FILE_PATH =
   'must be an absolute path of a file, such as "/app/main.py", without "." , ".." or empty parts'
@@ -99,17 +100,31 @@ const fileModeSchema = z
   .optional()
   .describe(
     'The mode of the file, in octal: "0755". Without it an existing file keeps its mode, and a new one gets 0644. ' +
-      'An existing file keeps its owner.',
+      'An existing file keeps its owner, unless `user` names another.',
   )
 
-export function modeOf(octal: string | undefined): number | undefined {
-  return octal === undefined ? undefined : Number.parseInt(octal, 8)
+/** For whom something is written, as the engine takes it. */
+export function ownerOf({ mode, user }: { mode?: string | undefined; user?: string | undefined }): {
+  mode?: number
+  user?: string
+} {
+  return {
+    ...(mode !== undefined && { mode: Number.parseInt(mode, 8) }),
+    ...(user !== undefined && { user }),
+  }
 }
 
 /** Four octal digits. */
 export function octalMode(mode: number): string {
   return mode.toString(8).padStart(4, '0')
 }
+
+const fileUserSchema = unitUserSchema
+  .optional()
+  .describe(
+    "Whose it is to be, as are the folders that are made above it: a name or a number of the unit's `/etc/passwd`. " +
+      'Without it an existing file keeps its owner, and a new one is of root.',
+  )
 
 /** POST /v1/units/{id}/files. The base64 may contain line breaks, but must not be truncated (spec 4.2). */
 export const fileWriteSchema = withPath({
@@ -122,13 +137,14 @@ export const fileWriteSchema = withPath({
       error: `a file must be at most ${limits.fileBytes} bytes`,
     }),
   mode: fileModeSchema,
+  user: fileUserSchema,
 }).meta({ id: 'FileWrite' })
 
 export const fileQuerySchema = withPath({})
 
-export const fileBytesQuerySchema = withPath({ mode: fileModeSchema })
+export const fileBytesQuerySchema = withPath({ mode: fileModeSchema, user: fileUserSchema })
 
-const namedPathFields = { path: z.string(), pathEncoding: pathEncodingSchema }
+export const namedPathFields = { path: z.string(), pathEncoding: pathEncodingSchema }
 
 export const fileWrittenSchema = strict({
   ...namedPathFields,
@@ -147,7 +163,7 @@ export const fileReadSchema = strict({ ...namedPathFields, contentBase64: z.stri
 })
 export type FileRead = z.infer<typeof fileReadSchema>
 
-function withDirectory<T extends z.ZodRawShape>(more: T) {
+export function withDirectory<T extends z.ZodRawShape>(more: T) {
   return withPath(
     more,
     (path) => path === '/' || isPlainPath(path),
@@ -158,14 +174,67 @@ function withDirectory<T extends z.ZodRawShape>(more: T) {
 export const directoryQuerySchema = withDirectory({
   after: text(limits.pathLength).optional().describe('The `next` of an earlier answer.'),
   limit: queryInteger(1, limits.directoryPageEntries, limits.directoryPageEntries),
+  depth: queryInteger(1, limits.directoryDepth, 1).describe(
+    'How far down to list: with 2 also the entries of its folders. Links are not followed.',
+  ),
 })
+
+const entryFacts = {
+  type: z.enum(['file', 'directory', 'link', 'other']),
+  mode: z.string().describe('In four octal digits, such as "0755".'),
+  bytes: z.int(),
+  modifiedAt: timestamp,
+  uid: z.int().describe('The number of its owner.'),
+  gid: z.int().describe('The number of its group.'),
+  owner: z.string().nullable().describe("The owner's name in the unit; null if it has none."),
+  group: z.string().nullable().describe("The group's name in the unit; null if it has none."),
+}
+
+/** GET /v1/units/{id}/files/facts. */
+export const fileFactsQuerySchema = withDirectory({})
+
+export const fileFactsSchema = strict({
+  ...namedPathFields,
+  ...entryFacts,
+  target: z
+    .string()
+    .nullable()
+    .describe(
+      'Where a link leads, as it is written in it, with U+FFFD for what is not UTF-8; null for others.',
+    ),
+}).meta({ id: 'FileFacts' })
+export type FileFacts = z.infer<typeof fileFactsSchema>
+
+/** POST /v1/units/{id}/directory. */
+export const directoryMakeSchema = withPath({ mode: fileModeSchema, user: fileUserSchema }).meta({
+  id: 'DirectoryMake',
+})
+
+export const directoryMadeSchema = strict({
+  ...namedPathFields,
+  made: z.boolean().describe('Whether it was not there before.'),
+}).meta({ id: 'DirectoryMade' })
+export type DirectoryMade = z.infer<typeof directoryMadeSchema>
+
+/** POST /v1/units/{id}/files/move. */
+export const fileMoveSchema = withPath({
+  to: text(limits.pathLength).describe('The new path, in base64 like `path` with `pathEncoding`.'),
+  user: fileUserSchema,
+})
+  .refine(({ to, ...named }) => isPlainPath(pathText({ ...named, path: to })), {
+    path: ['to'],
+    error: FILE_PATH,
+  })
+  .meta({ id: 'FileMove' })
+
+export const fileMovedSchema = strict(namedPathFields).meta({ id: 'FileMoved' })
 
 export const directoryListSchema = strict({
   ...namedPathFields,
   entries: z
     .array(
       strict({
-        name: z.string(),
+        name: z.string().describe('Of an entry further down, its path from the listed folder.'),
         encoding: z
           .literal('base64')
           .optional()
@@ -173,10 +242,7 @@ export const directoryListSchema = strict({
             'Present if the name is not UTF-8: `name` is then the base64 of its bytes, as a path with it is with ' +
               '`pathEncoding=base64`.',
           ),
-        type: z.enum(['file', 'directory', 'link', 'other']),
-        mode: z.string().describe('In four octal digits, such as "0755".'),
-        bytes: z.int(),
-        modifiedAt: timestamp,
+        ...entryFacts,
       }).meta({ id: 'DirectoryEntry' }),
     )
     .describe('Sorted by name.'),

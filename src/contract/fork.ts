@@ -3,17 +3,23 @@
 import { z } from 'zod'
 import { waitFields } from './create.ts'
 import { strict } from './fields.ts'
+import { metadataSchema } from './metadata.ts'
 import { sleepSchema } from './sleep.ts'
+import { timeToLiveOfCopyFields } from './time-to-live.ts'
 import { copiedKinds, unitSchema } from './unit.ts'
 import { nameSchema } from './unit-spec.ts'
 
-const sleep = sleepSchema.optional().describe("Default: the source's.")
+const ofCopies = {
+  sleep: sleepSchema.optional().describe("Default: the source's."),
+  metadata: metadataSchema.optional().describe("The labels of a copy. Default: the source's."),
+  ...timeToLiveOfCopyFields,
+}
 
 /** POST /v1/units/{id}/fork. */
 export const unitForkSchema = strict({
   name: nameSchema.optional().describe("Default: a free name derived from the source's."),
   stack: nameSchema.optional().describe("Name of a stack, created if absent. Default: the source's stack."),
-  sleep,
+  ...ofCopies,
   ...waitFields,
 }).meta({ id: 'UnitFork' })
 export type UnitFork = z.infer<typeof unitForkSchema>
@@ -23,7 +29,7 @@ export const stackForkSchema = strict({
   into: nameSchema
     .optional()
     .describe("Name of the new stack. Default: a free name derived from the source's."),
-  sleep,
+  ...ofCopies,
   ...waitFields,
 }).meta({ id: 'StackFork' })
 export type StackFork = z.infer<typeof stackForkSchema>

@@ -8,15 +8,26 @@ export const limits = {
   creationsPerMinute: 30,
   execsPerMinute: 120,
   fileBytes: MB,
+  /** Of a file as a stream, either way, and how long it may take. */
+  streamedFileBytes: 64 * 1024 * MB,
+  streamedFileMs: 3_600_000,
+  /** How long a directory may be watched by one call. */
+  watchMs: 12 * 3_600_000,
   /** Of a directory as one archive, either way, and how long it may take. */
   archiveBytes: 2 * 1024 * MB,
   archiveMs: 600_000,
   /** Of a directory, and of one answer. */
   directoryEntries: 20_000,
   directoryPageEntries: 1000,
+  directoryDepth: 32,
   bootFiles: 64,
   bootFilesBytes: 256 * KB,
   nameLength: 32,
+  /** Labels of a unit. */
+  metadataEntries: 64,
+  metadataNameLength: 128,
+  metadataValueLength: 1024,
+  metadataBytes: 16 * KB,
   imageLength: { min: 3, max: 255 },
   argvItems: 64,
   argvItemLength: 8192,
@@ -55,6 +66,9 @@ export const limits = {
   execArgvItems: 1024,
   execArgvItemLength: 32768,
   execStdinLength: MB,
+  /** Processes in the answer of what runs in a unit. */
+  processTable: 4096,
+  processTagLength: 128,
   /** Background processes remembered of one unit, and of all units of a team, each with its last output. */
   processes: 64,
   teamProcesses: 256,

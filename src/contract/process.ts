@@ -3,8 +3,11 @@
 import { z } from 'zod'
 import { processEnvSchema } from './env.ts'
 import { execSchema } from './exec.ts'
-import { optionalQueryInteger, queryFlag, queryInteger, strict, timestamp } from './fields.ts'
+import { optionalQueryInteger, queryFlag, queryInteger, strict, text, timestamp } from './fields.ts'
 import { limits } from './limits.ts'
+import { commandUserSchema } from './unit-user.ts'
+
+const tagSchema = text(limits.processTagLength).min(1, 'must not be empty')
 
 export const processStartSchema = strict({
   cmd: execSchema.shape.cmd,
@@ -21,6 +24,8 @@ export const processStartSchema = strict({
     .boolean()
     .default(false)
     .describe('Whether the unit stays awake while the process runs, for at most an hour.'),
+  tag: tagSchema.optional().describe('A name of yours, by which lists can be filtered.'),
+  user: commandUserSchema,
 }).meta({ id: 'ProcessStart' })
 export type ProcessStart = z.infer<typeof processStartSchema>
 
@@ -32,6 +37,7 @@ export const processSchema = strict({
     .describe('Anything that looks like a password is masked, and a long command is cut.'),
   cwd: z.string().nullable(),
   keepsAwake: z.boolean(),
+  tag: z.string().nullable(),
   state: z
     .enum(['running', 'exited', 'lost'])
     .describe(
@@ -45,12 +51,43 @@ export const processSchema = strict({
 }).meta({ id: 'Process' })
 export type Process = z.infer<typeof processSchema>
 
+export const processListQuerySchema = strict({
+  tag: tagSchema.optional().describe('Only those with this tag.'),
+})
+
 export const processListSchema = strict({
   processes: z.array(processSchema).describe('Oldest first.'),
 }).meta({ id: 'ProcessList' })
 export type ProcessList = z.infer<typeof processListSchema>
 
 const signals = ['HUP', 'INT', 'QUIT', 'KILL', 'USR1', 'USR2', 'TERM', 'STOP', 'CONT'] as const
+
+/** GET /v1/units/{id}/process-table. */
+export const processTableSchema = strict({
+  processes: z
+    .array(
+      strict({
+        pid: z.int(),
+        parentPid: z.int(),
+        uid: z.int(),
+        user: z.string().nullable().describe('The name of the uid in the unit; null if it has none.'),
+        state: z.string().describe('One letter, as `ps` shows it: `R` runs, `S` sleeps, `Z` has ended.'),
+        cmd: z
+          .array(z.string())
+          .describe('Anything that looks like a password is masked, and a long command is cut.'),
+        processId: z
+          .string()
+          .nullable()
+          .describe('The background process that it belongs to; null if it belongs to none.'),
+        tag: z.string().nullable().describe('Of that background process.'),
+      }).meta({ id: 'ProcessTableEntry' }),
+    )
+    .describe('By pid.'),
+  truncated: z.boolean().describe('Whether there are more than could be listed.'),
+}).meta({ id: 'ProcessTable' })
+export type ProcessTable = z.infer<typeof processTableSchema>
+
+export const pidSignalledSchema = strict({ pid: z.int() }).meta({ id: 'PidSignalled' })
 
 export const processSignalSchema = strict({
   signal: z

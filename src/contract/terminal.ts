@@ -5,6 +5,7 @@ import { z } from 'zod'
 import { processEnvSchema } from './env.ts'
 import { strict, text } from './fields.ts'
 import { limits } from './limits.ts'
+import { commandUserSchema } from './unit-user.ts'
 
 /** A query that has a field once has its value, and not a list of it. */
 const list = <T extends z.ZodType>(item: T) => z.union([item.transform((one) => [one]), z.array(item)])
@@ -37,6 +38,11 @@ export const terminalQuerySchema = strict({
     .pipe(processEnvSchema)
     .optional()
     .describe("`NAME=value`, once for each. Added to the unit's environment, and overrides it."),
+  user: commandUserSchema,
+  pid: z
+    .enum(['0', '1'])
+    .default('0')
+    .describe('`1`: the first message is `{"pid":42}`, the number that the command has in the unit.'),
   team: z
     .string()
     .max(64)

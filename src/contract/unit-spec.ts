@@ -8,8 +8,10 @@ import { strict, text } from './fields.ts'
 import { bootFilesSchema, isPlainPath } from './files.ts'
 import { imagePattern } from './image-reference.ts'
 import { limits } from './limits.ts'
+import { metadataSchema } from './metadata.ts'
 import { sizes } from './policy.ts'
 import { sleepSchema } from './sleep.ts'
+import { timeToLiveFields } from './time-to-live.ts'
 
 const nameRule = '1 to 32 lower-case letters and digits, with single dashes between them'
 
@@ -87,6 +89,8 @@ export const unitSpecSchema = strict({
   egress: egressAskedSchema
     .optional()
     .describe('What the unit may reach. Default: what the credential and its team allow.'),
+  metadata: metadataSchema.default({}).describe('Labels of yours, by which lists can be filtered.'),
+  ...timeToLiveFields,
 })
   .refine(({ ports, expose }) => expose === undefined || ports.length === 0 || ports.includes(expose), {
     path: ['expose'],

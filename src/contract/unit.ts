@@ -6,8 +6,10 @@ import { unitEgressSchema } from './egress.ts'
 import { envSchema } from './env.ts'
 import { cents, queryCursor, queryFlag, queryInteger, queryList, strict, text, timestamp } from './fields.ts'
 import { limits } from './limits.ts'
+import { metadataQuerySchema, metadataSchema } from './metadata.ts'
 import { sizes } from './policy.ts'
 import { stoppedReasons, unitStates } from './states.ts'
+import { timeToLiveChangeFields, unitEnds } from './time-to-live.ts'
 
 /** What was copied of a source: `config` means only its spec. */
 export const copiedKinds = ['memory', 'disk', 'config'] as const
@@ -122,6 +124,12 @@ export const unitSchema = strict({
     .describe(
       'The program that its newest run was started with, such as `runsc 20260905.0` or `runc 1.1.5`. A unit keeps it until it starts again. Null before the first run.',
     ),
+  metadata: z.record(z.string(), z.string()).describe('Labels that its team gave it.'),
+  timeToLive: z.string().nullable().describe('How long it lives, as it was last set; null without an end.'),
+  atEnd: z.enum(unitEnds).describe('What happens at the end of its time to live.'),
+  endsAt: timestamp
+    .nullable()
+    .describe('When its time to live has passed; null without one, and until the unit is ready.'),
 }).meta({ id: 'Unit' })
 
 export type Unit = z.infer<typeof unitSchema>
@@ -135,6 +143,11 @@ const filter = {
     .optional()
     .describe('Only units with this in their name, the name of their stack or their image.'),
   all: queryFlag.describe('Also destroyed units.'),
+  metadata: metadataQuerySchema
+    .optional()
+    .describe(
+      'Only units with all of these labels: pairs as in a query string, encoded as one value, such as `app%3Dshop%26user%3D7`.',
+    ),
 }
 
 export const unitOrders = ['createdAt', 'name', 'state', 'cost', 'lastUsedAt'] as const
@@ -171,3 +184,10 @@ export const unitSummarySchema = strict({
   total: z.int(),
 }).meta({ id: 'UnitSummary' })
 export type UnitSummary = z.infer<typeof unitSummarySchema>
+
+/** PATCH /v1/units/{id}. */
+export const unitChangeSchema = strict({
+  metadata: metadataSchema.optional().describe('Replaces all labels.'),
+  ...timeToLiveChangeFields,
+}).meta({ id: 'UnitChange' })
+export type UnitChange = z.infer<typeof unitChangeSchema>

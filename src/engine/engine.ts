@@ -6,15 +6,29 @@
 // EngineError (errors.ts).
 
 import type { MachineEgress, OnSeen } from './egress.ts'
+import type { FileOperations } from './files.ts'
 import type { LogLine, LogQuery } from './log.ts'
+import type { MachineRef } from './machine-ref.ts'
 import type { MachineMetrics } from './metrics.ts'
 import type { ExecExit, ExecOutput, ExecRequest, TerminalRequest } from './exec.ts'
 import type { OnPulls } from './pull-progress.ts'
-import type { MachineProcess, ProcessOutput, ProcessRequest, ProcessSignal } from './process.ts'
+import type { MachineProcess, MachineTask, ProcessOutput, ProcessRequest, ProcessSignal } from './process.ts'
 import type { Renewal, RenewalOutcome } from './renewal.ts'
 import type { TerminalInput } from './terminal.ts'
 
+export type {
+  Directory,
+  DirectoryEntry,
+  EntryFacts,
+  FileChange,
+  FileFacts,
+  FileOwner,
+  OnChanges,
+  ReadFile,
+  WrittenFile,
+} from './files.ts'
 export type { LogLine, LogQuery } from './log.ts'
+export type { MachineRef } from './machine-ref.ts'
 export type { PullProgress, PullStage } from './pull-progress.ts'
 
 export const isolationClasses = ['gvisor', 'runc'] as const
@@ -92,8 +106,6 @@ export type RunSpec = {
   note?: string | undefined
 }
 
-export type MachineRef = { id: string; generation: number }
-
 /**
  * `resumed`: with the memory of an earlier run. `runtime`: the program that runs it and its version, such as
  * `runsc 20260905.0`; absent: an earlier Berth, which does not say.
@@ -130,22 +142,6 @@ export type MachineStatus = {
   address: string
 }
 
-/** `bytes` of a file's content. What is not UTF-8 in a name is as in lib/byte-text.ts, and so it is in a path. */
-export type DirectoryEntry = {
-  name: string
-  type: 'file' | 'directory' | 'link' | 'other'
-  mode: number
-  bytes: number
-  modifiedAt: Date
-}
-/** By name. `truncated`: there are more than could be listed. */
-export type Directory = { entries: DirectoryEntry[]; truncated: boolean }
-
-export type WrittenFile = { bytes: number; sha256: string; verified: boolean }
-
-/** `mode`: its permission bits, with those for setuid, setgid and sticky. */
-export type ReadFile = { content: Buffer; mode: number }
-
 /** The resources that the machines of this engine share. */
 export type Capacity = {
   cpus: number
@@ -175,7 +171,7 @@ export type ReadyMachinesStatus = { waiting: number; memoryMb: number; hits: num
 
 export type RecoverReport = { adopted: number; removed: number; lost: number }
 
-export interface Engine {
+export interface Engine extends FileOperations {
   capabilities(): Promise<Capabilities>
 
   /** Returns the current values: ask before a start. */
@@ -258,7 +254,7 @@ export interface Engine {
    * slows the command down; aborting kills the command. A command that cannot be executed ends with 127 (not found)
    * or 126 and an error on stderr, as in a shell. A command killed because its machine is stopped, suspended or
    * destroyed throws `run_ended`, after all its output; one that dies because the machine's own process ends has exit
-   * code 137.
+   * code 137. Throws `unknown_user`.
    */
   exec(
     ref: MachineRef,
@@ -271,7 +267,8 @@ export interface Engine {
    * Runs a command as `exec` does, in a terminal of its own or on pipes, while its input comes. Bytes are taken no
    * faster than the command reads them, but for some that wait for it; what is no bytes does not wait behind them. In a
    * terminal everything is printed on `stdout`, INT and QUIT reach what runs in its foreground, and the command and its
-   * descendants are hung up on when it ends. The end of `input` is like `eof`. Aborting kills the command.
+   * descendants are hung up on when it ends. The end of `input` is like `eof`. Aborting kills the command. `onBegun` is told
+   * the pid that the command has in the machine, before its first output.
    */
   terminal(
     ref: MachineRef,
@@ -279,6 +276,7 @@ export interface Engine {
     input: AsyncIterable<TerminalInput>,
     onOutput: (output: ExecOutput) => void | Promise<void>,
     signal: AbortSignal,
+    onBegun?: (pid: number) => void,
   ): Promise<ExecExit>
 
   /**
@@ -324,47 +322,13 @@ export interface Engine {
   forgetProcess(id: string, process: string): Promise<void>
 
   /**
-   * Writes a file in a running machine: temporary name, fsync, rename; then hashes what the machine reads back. An
-   * existing file keeps its owner, and without `mode` its mode.
+   * Returns what runs in a running machine, by pid, without what the engine itself runs in it; at most
+   * `limits.processTable`, and whether there are more.
    */
-  writeFile(ref: MachineRef, path: string, content: Buffer, mode?: number): Promise<WrittenFile>
+  tasks(ref: MachineRef): Promise<{ tasks: MachineTask[]; truncated: boolean }>
 
-  /** Throws EngineError `file_not_found`, `not_a_file` or `file_too_large` (over `maxBytes`). */
-  readFile(ref: MachineRef, path: string, maxBytes: number): Promise<ReadFile>
-
-  /** Returns the entries of a directory of a running machine, at most `limits.directoryEntries`. Throws `file_not_found`, `not_a_directory`. */
-  listDirectory(ref: MachineRef, path: string): Promise<Directory>
-  /**
-   * Removes a file, link or directory of a running machine; a link's target stays. A directory with content only with
-   * `recursive`, else `directory_not_empty`. Throws `file_not_found`, `file_refused`, and `timeout`, after which a part of it is removed.
-   */
-  removeFile(ref: MachineRef, path: string, recursive: boolean): Promise<void>
-
-  /**
-   * A directory of a running machine, or one file, in the format of tar; names begin with `./`. `onData` is awaited; it
-   * may have got a part of it before this throws `file_not_found`, `not_a_file` (a device, or what the kernel shows),
-   * `file_too_large` (over `limits.archiveBytes`), `file_refused` or `timeout`. Aborting ends it. What is in it is the
-   * machine's word alone.
-   */
-  readArchive(
-    ref: MachineRef,
-    path: string,
-    onData: (data: Buffer) => void | Promise<void>,
-    signal: AbortSignal,
-  ): Promise<void>
-  /**
-   * Unpacks an archive in the format of tar into a directory of a running machine, which is created if it is missing. No
-   * entry leads out of the directory; files belong to root. With `keep`, files that exist are written in place: they keep
-   * their mode and owner, and links that exist are followed, also out of the directory. Throws `not_a_directory`, `not_an_archive`, `disk_full`,
-   * `file_refused`, `timeout`: files that were unpacked before stay. Rejects if reading the pieces fails.
-   */
-  writeArchive(
-    ref: MachineRef,
-    path: string,
-    pieces: AsyncIterable<Buffer>,
-    signal: AbortSignal,
-    keep?: boolean,
-  ): Promise<void>
+  /** Sends a signal to one process, also if the engine did not start it. Throws `unknown_process`. */
+  signalTask(ref: MachineRef, pid: number, signal: ProcessSignal): Promise<void>
 
   /** Returns stored lines of all runs of the machine or of one, oldest first: up to the limit, or fewer if long. */
   logs(id: string, query: LogQuery): Promise<LogLine[]>

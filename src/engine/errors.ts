@@ -25,6 +25,7 @@ export const engineErrorKinds = [
   'directory_not_empty',
   'not_an_archive',
   'file_too_large',
+  'unknown_user', // the machine has no such account
   'file_refused', // the machine's file system said no: read-only, no permission
   'disk_full', // nothing more can be written where the path lies
   'bad_path',

@@ -11,6 +11,8 @@ export type ExecRequest = {
   /** Null closes standard input at once, so that programs that wait for it end instead of hanging. */
   stdin: Buffer | null
   timeoutMs: number
+  /** A name or a uid of the machine's `/etc/passwd`. Absent: the user of its first process. */
+  user?: string | undefined
   /** It asks whether the machine is ready, which exit code 0 says. */
   probe?: boolean | undefined
 }
@@ -19,7 +21,7 @@ export type ExecOutput = { stream: 'stdout' | 'stderr'; data: Buffer }
 export type ExecExit = { exitCode: number; timedOut: boolean }
 
 /** An interactive command: its input comes while it runs. */
-export type TerminalRequest = Pick<ExecRequest, 'argv' | 'env' | 'cwd' | 'timeoutMs'> & {
+export type TerminalRequest = Pick<ExecRequest, 'argv' | 'env' | 'cwd' | 'timeoutMs' | 'user'> & {
   /** Null: no terminal, but pipes, with its two outputs apart. */
   size: TerminalSize | null
 }

@@ -17,6 +17,10 @@ export type ProcessRequest = {
   stdin: Buffer | null
   /** Stored for the caller, who decides what it means. */
   keepsAwake: boolean
+  /** A name by which the caller finds it again. */
+  tag?: string | undefined
+  /** A name or a uid of the machine's `/etc/passwd`. Absent: the user of its first process. */
+  user?: string | undefined
 }
 
 /**
@@ -24,6 +28,7 @@ export type ProcessRequest = {
  * (suspended, started again, gone with the host), or its end was not observed.
  */
 export type MachineProcess = Pick<ProcessRequest, 'id' | 'shown' | 'cwd' | 'keepsAwake'> & {
+  tag: string | null
   state: 'running' | 'exited' | 'lost'
   exitCode: number | null
   /** The process id in the machine, also that of its process group. Null if it was never known. */
@@ -32,6 +37,21 @@ export type MachineProcess = Pick<ProcessRequest, 'id' | 'shown' | 'cwd' | 'keep
   endedAt: Date | null
   /** Bytes of both streams, in the order they were printed: those from `from` to `to` are stored. */
   output: { from: number; to: number }
+}
+
+/** A process that runs in a machine, as the machine itself sees it, also if the engine did not start it. */
+export type MachineTask = {
+  pid: number
+  parentPid: number
+  /** Of its process group: the `pid` of a background process, for what belongs to one. */
+  groupId: number
+  uid: number
+  /** Null where `/etc/passwd` has no name for the uid. */
+  owner: string | null
+  /** One letter, as in `/proc/PID/stat`. */
+  state: string
+  /** Empty for one that has ended and was not waited for. Cut after some kilobytes. */
+  argv: string[]
 }
 
 export const processSignals = ['HUP', 'INT', 'QUIT', 'KILL', 'USR1', 'USR2', 'TERM', 'STOP', 'CONT'] as const

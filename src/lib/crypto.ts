@@ -49,6 +49,11 @@ export class SecretKey {
     return new SecretKey(this.open(sealed, context))
   }
 
+  /** What only a holder of this key can make of these parts. */
+  mac(context: readonly string[]): Buffer {
+    return createHmac('sha256', this.#bytes).update('a mac of ').update(encodeContext(context)).digest()
+  }
+
   /** An id to tell keys apart; it reveals nothing about the key. */
   get id(): string {
     return createHmac('sha256', this.#bytes).update('the id of this key').digest('hex').slice(0, 12)

@@ -4,6 +4,8 @@
 import { DAY, HOUR, MINUTE, SECOND } from './clock.ts'
 
 export const sleepWindowPattern = /^(?:never|[1-9][0-9]{0,4}[mhd])$/
+/** How long a unit lives: also in seconds. */
+export const timeToLivePattern = /^(?:never|[1-9][0-9]{0,4}[smhd])$/
 
 const unitMs: Record<string, number> = { s: SECOND, m: MINUTE, h: HOUR, d: DAY }
 

@@ -57,6 +57,8 @@ export const engineSocketOf = (runDir: string) => `${runDir}/engine.sock`
 export const serverDirOf = (runDir: string) => `${runDir}/server`
 /** The socket on which the gateway asks the server to wake units (gateway/server-link/protocol.ts). */
 export const wakeSocketOf = (runDir: string) => `${serverDirOf(runDir)}/wake.sock`
+/** Where the gateway passes calls of clients of another interface on. */
+export const doorSocketOf = (runDir: string) => `${serverDirOf(runDir)}/door.sock`
 
 /** Where the server asks the supervisor for the certificates of hosts that renew theirs. */
 export const renewalSocketOf = (runDir: string) => `${runDir}/renewal.sock`

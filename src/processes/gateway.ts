@@ -13,6 +13,7 @@ import { type ResolverOptions, startResolver } from '../dns/resolver.ts'
 import { systemUpstreams } from '../dns/upstream.ts'
 import { withOnDemandTls } from '../gateway/certificates/on-demand.ts'
 import { createGateway } from '../gateway/server.ts'
+import type { Door } from '../gateway/sessions/connect-to-unit.ts'
 import { createWakeLeases } from '../gateway/server-link/wake-leases.ts'
 import { connectToServer, type ServerClient } from '../gateway/server-link/client.ts'
 import { systemClock } from '../lib/clock.ts'
@@ -26,6 +27,7 @@ import { followTicketKeys, type TicketKeys } from '../gateway/workers/ticket-key
 import { openDatabase, POOL_SIZE } from '../store/db.ts'
 import {
   certificateFileIn,
+  doorSocketOf,
   EGRESS_PORTS,
   egressSocketsOf,
   gatewayDirOf,
@@ -57,6 +59,7 @@ export const gatewayProcess: ProcessMain = async (context) => {
   const gateway = createGateway({
     certificates,
     domain: config.domain,
+    ...(config.serverLink ? {} : { door: openDoor(runDir, source) }),
     ports,
     routes,
     waker: use.waker,
@@ -149,6 +152,13 @@ async function readOther(peers: Peers, worker: number): Promise<string> {
 
 /** Of several gateways, which look routes up in groups: Postgres has connections for one service. */
 const MIN_CONNECTIONS = 2
+
+function openDoor(runDir: string, { findRoutes }: RoutingSource): Door {
+  return {
+    socketPath: doorSocketOf(runDir),
+    findNow: async (name) => (await findRoutes([name]))[0] ?? null,
+  }
+}
 
 type Link = { server: ServerClient; source: RoutingSource; close(): Promise<void> }
 

@@ -2,6 +2,7 @@
 
 import { join } from 'node:path'
 import type { Kysely } from 'kysely'
+import { serveDoor } from '../api/http/door-socket.ts'
 import { createServer } from '../api/http/server.ts'
 import { type App, createApp } from '../app.ts'
 import type { Config } from '../config.ts'
@@ -26,7 +27,14 @@ import { serveMetrics } from '../metrics/serve.ts'
 import { createServerMetrics } from '../metrics/server-metrics.ts'
 import { type Database, openDatabase } from '../store/db.ts'
 import { meetLocalHost } from '../store/hosts.ts'
-import { engineSocketOf, keyFileIn, mailDirOf, renewalSocketOf, wakeSocketOf } from './channel.ts'
+import {
+  doorSocketOf,
+  engineSocketOf,
+  keyFileIn,
+  mailDirOf,
+  renewalSocketOf,
+  wakeSocketOf,
+} from './channel.ts'
 import { openDataKey } from './data-key.ts'
 import { holdLeadership, acquireLeadership } from './leadership.ts'
 import type { FollowedIdentity } from './identity.ts'
@@ -65,19 +73,19 @@ export const serverProcess: ProcessMain = async (context) => {
   // Before any call can use a unit, the engine's machines and the database's units must agree.
   await recover(app)
   const loops = startJobs(app)
-  const wakes = await serveWakes(app, {
-    socketPath: wakeSocketOf(runDir),
-    socketGid: (await getAccount('berth-gateway')).gid,
-  })
+  const socketGid = (await getAccount('berth-gateway')).gid
+  const wakes = await serveWakes(app, { socketPath: wakeSocketOf(runDir), socketGid })
   const far = identity && (await serveOtherHosts(app, identity))
   const server = createServer(app)
   await server.listen(config.apiAddress)
+  const door = await serveDoor(server, { socketPath: doorSocketOf(runDir), socketGid })
   const shown = await serveMetrics(config.metrics, { metrics: metrics.of(app), log })
   return {
     stop: async () => {
       await shown.close()
       await far?.close()
       await wakes.close()
+      await door.close()
       await server.close()
       await loops.stop()
       await identity?.stop()

@@ -4,6 +4,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { EndpointMode, Protocol } from '../contract/endpoint.ts'
 import type { StoppedReason, UnitState } from '../contract/states.ts'
+import { parsePortHost, PORT_HOST_STACK, type PortHost } from '../contract/port-host.ts'
 import { prepare } from './prepared.ts'
 import type { Database } from './schema.ts'
 import type { EndpointsTable } from './tables/endpoints.ts'
@@ -93,8 +94,18 @@ export type EndpointRoute = {
 export async function findEndpointRoutes(
   db: Kysely<Database>,
   names: string[],
-  { hostId }: { hostId?: string } = {},
+  scope: { hostId?: string } = {},
 ): Promise<EndpointRoute[]> {
+  const hosts = names.flatMap((name) => {
+    const host = parsePortHost(name)
+    return host === null ? [] : [{ ...host, name }]
+  })
+  if (hosts.length > 0) {
+    const others = names.filter((name) => parsePortHost(name) === null)
+    const found = others.length === 0 ? [] : await findEndpointRoutes(db, others, scope)
+    return [...found, ...(await findPortRoutes(db, hosts, scope))]
+  }
+  const { hostId } = scope
   const [name] = names
   // A visitor of a unit that was not visited lately waits for this one.
   if (name !== undefined && names.length === 1 && hostId === undefined) return await routeOfName(db, { name })
@@ -102,6 +113,32 @@ export async function findEndpointRoutes(
     .where('endpoints.name', '=', sql<string>`any(${names})`)
     .$if(hostId !== undefined, (query) => query.where('units.host_id', '=', hostId ?? ''))
     .execute()
+}
+
+/** Routes to ports of units that have a name for each (contract/port-host.ts). No row says so: the name does. */
+async function findPortRoutes(
+  db: Kysely<Database>,
+  hosts: (PortHost & { name: string })[],
+  { hostId }: { hostId?: string },
+): Promise<EndpointRoute[]> {
+  const units = await db
+    .selectFrom('units')
+    .innerJoin('stacks', 'stacks.id', 'units.stack_id')
+    .select(['units.id', 'units.address', 'units.state', 'units.stopped_reason as stoppedReason'])
+    .select(['units.frozen', 'units.generation'])
+    .where('stacks.name', '=', PORT_HOST_STACK)
+    .where('units.id', 'in', [...new Set(hosts.map(({ unitId }) => unitId))])
+    .where('units.state', 'not in', ['destroying', 'destroyed', 'error'])
+    .$if(hostId !== undefined, (query) => query.where('units.host_id', '=', hostId ?? ''))
+    .execute()
+  const byId = new Map(units.map((unit) => [unit.id, unit]))
+  return hosts.flatMap(({ unitId, port, name }) => {
+    const unit = byId.get(unitId)
+    if (!unit) return []
+    const { id, ...run } = unit
+    const endpointId = `ep_${id.slice('unit_'.length)}`
+    return [{ ...run, endpointId, name, unitId, protocol: 'http' as const, secretHash: null, port }]
+  })
 }
 
 const routeOfName = prepare<EndpointRoute, { name: string }>(

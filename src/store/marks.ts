@@ -18,6 +18,7 @@ export async function listMarks(db: Kysely<Database>, teamId: string): Promise<M
   const { rows } = await sql<Mark>`
     select 'unit' as kind, units.id,
       concat_ws('|', revision, generation, state, frozen, sleep, name, stack_id, memory_outcome, error, destroys_at, host_id,
+        md5(metadata::text), time_to_live, at_end, ends_at,
         (select string_agg(concat_ws(',', id, port, protocol, mode, name, gateway_port, md5(sealed_secret)), ';' order by id)
           from endpoints where unit_id = units.id and retired_at is null)) as mark,
       concat_ws('|', sleeps_at, last_used_at) as use

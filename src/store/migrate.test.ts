@@ -43,6 +43,9 @@ it('migrate gives a lock that another session holds its time, tries again, and a
   ]
   await sql`alter table units drop column runtime`.execute(db)
   await sql.raw(`alter table hosts ${columns.map((name) => `drop column ${name}`).join(', ')}`).execute(db)
+  await sql`
+    alter table units drop column metadata, drop column time_to_live, drop column at_end, drop column ends_at
+  `.execute(db)
   const other = new pg.Client(own.url)
   await other.connect()
   await other.query('begin; lock table hosts in row exclusive mode')

@@ -46,6 +46,7 @@ import { up as unitsInRules } from './migrations/0050-units-in-rules.ts'
 import { up as unitsOfLostHosts } from './migrations/0051-units-of-lost-hosts.ts'
 import { up as versionsOfHosts } from './migrations/0052-versions-of-hosts.ts'
 import { up as runtimesOfUnits } from './migrations/0053-runtimes-of-units.ts'
+import { up as metadataAndEnds } from './migrations/0054-metadata-and-ends.ts'
 import { applyRepeatableSql } from './repeatable.ts'
 
 type RunStep = (step: Migration, on: Kysely<unknown>, name: string) => Promise<void>
@@ -94,6 +95,7 @@ const migrations: Record<string, Migration> = {
   '0051-units-of-lost-hosts': { up: unitsOfLostHosts },
   '0052-versions-of-hosts': { up: versionsOfHosts },
   '0053-runtimes-of-units': { up: runtimesOfUnits },
+  '0054-metadata-and-ends': { up: metadataAndEnds },
 }
 
 // A lock of this file: the migrator takes its own only after it has looked for its tables.

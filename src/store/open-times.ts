@@ -15,6 +15,7 @@ export async function moveOpenTimes(
       sleeps_at = sleeps_at + ${by},
       last_used_at = case when state = 'running' then last_used_at + ${by} else last_used_at end,
       destroys_at = destroys_at + ${by},
+      ends_at = ends_at + ${by},
       changed_at = changed_at + ${by}
     where state <> 'destroyed'
   `.execute(db)

@@ -26,6 +26,63 @@ export type Credential = {
   plan: Plan
 }
 
+/** Returns a key or an agent by its id, in any state. An agent of a person who is no longer a member is not found. */
+export async function findCredentialById(db: Kysely<Database>, id: string): Promise<Credential | null> {
+  const row = await db
+    .selectFrom('credentials')
+    .innerJoin('teams', 'teams.id', 'credentials.team_id')
+    .select([
+      'credentials.id',
+      'credentials.kind',
+      'credentials.name',
+      sql<string>`coalesce(credentials.prefix, '')`.as('prefix'),
+      sql<Buffer>`coalesce(credentials.hash, '')`.as('hash'),
+      sql<null>`null`.as('tokenUntil'),
+      sql<null>`null`.as('tokenUsedAt'),
+      sql<string | null>`credentials.client->>'name'`.as('clientName'),
+      'credentials.policy',
+      'credentials.created_by as createdBy',
+      'credentials.last_used_at as lastUsedAt',
+      'credentials.revoked_at as revokedAt',
+      'teams.id as teamId',
+      'teams.network_group as networkGroup',
+      'teams.plan',
+    ])
+    .where('credentials.id', '=', id)
+    .where((where) =>
+      where.or([
+        where('credentials.kind', '=', 'key'),
+        where.exists(
+          where
+            .selectFrom('memberships')
+            .select('memberships.user_id')
+            .whereRef('memberships.team_id', '=', 'credentials.team_id')
+            .whereRef('memberships.user_id', '=', 'credentials.created_by'),
+        ),
+      ]),
+    )
+    .executeTakeFirst()
+  return row ?? null
+}
+
+/** Returns the ids of the newest credentials of the team that a unit belongs to, those of the unit's creator first. */
+export async function credentialsOfUnit(
+  db: Kysely<Database>,
+  { unitId, limit }: { unitId: string; limit: number },
+): Promise<string[]> {
+  const rows = await db
+    .selectFrom('units')
+    .innerJoin('credentials', 'credentials.team_id', 'units.team_id')
+    .select('credentials.id')
+    .where('units.id', '=', unitId)
+    .where('credentials.revoked_at', 'is', null)
+    .orderBy(sql`credentials.id = units.created_by->>'id' desc nulls last`)
+    .orderBy('credentials.id', 'desc')
+    .limit(limit)
+    .execute()
+  return rows.map(({ id }) => id)
+}
+
 type FindByPrefixes = (db: Kysely<Database>, prefixes: string[]) => Promise<Credential[]>
 
 /** Returns the keys with these prefixes, in any state, with the data of their team. */

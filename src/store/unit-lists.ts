@@ -3,6 +3,7 @@
 // the costs of one moment.
 
 import { type Kysely, type RawBuilder, type SelectQueryBuilder, sql } from 'kysely'
+import type { Metadata } from '../contract/metadata.ts'
 import type { UnitOrder } from '../contract/unit.ts'
 import type { UnitState } from '../contract/states.ts'
 import type { Database } from './schema.ts'
@@ -17,6 +18,8 @@ export type UnitFilter = {
   destroyedToo: boolean
   /** In the name, the name of the stack, or the image; null for any. */
   part: string | null
+  /** Labels that it has all of; null for any. */
+  metadata: Metadata | null
 }
 
 export type UnitPage = {
@@ -64,7 +67,7 @@ export async function listNewestUnits(
     now,
   }: Pick<UnitFilter, 'teamId' | 'destroyedToo'> & { limit: number; now: Date },
 ): Promise<UnitRecord[]> {
-  const filter = { teamId, destroyedToo, stackId: null, states: null, part: null }
+  const filter = { teamId, destroyedToo, stackId: null, states: null, part: null, metadata: null }
   const page = { order: 'createdAt', descending: true, after: null, limit, now, costsAt: now } as const
   return (await listUnitsOfTeam(db, filter, page)).map(({ unit }) => unit)
 }
@@ -89,7 +92,7 @@ type Units = Pick<Database, 'units' | 'stacks'>
 
 function matching<DB extends Units, T extends 'units' | 'stacks', O>(
   query: SelectQueryBuilder<DB, T, O>,
-  { teamId, stackId, states, destroyedToo, part }: UnitFilter,
+  { teamId, stackId, states, destroyedToo, part, metadata }: UnitFilter,
 ): SelectQueryBuilder<DB, T, O> {
   const conditions = [
     sql<boolean>`units.team_id = ${teamId}`,
@@ -98,6 +101,7 @@ function matching<DB extends Units, T extends 'units' | 'stacks', O>(
     ...((states?.includes('destroyed') ?? destroyedToo) ? [] : [sql<boolean>`units.state <> 'destroyed'`]),
     ...(stackId === null ? [] : [sql<boolean>`units.stack_id = ${stackId}`]),
     ...(part === null ? [] : [isIn(part)]),
+    ...(metadata === null ? [] : [sql<boolean>`units.metadata @> ${JSON.stringify(metadata)}::jsonb`]),
   ]
   return query.where(sql<boolean>`${sql.join(conditions, sql` and `)}`)
 }

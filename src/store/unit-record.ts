@@ -2,8 +2,10 @@
 
 import type { Kysely, RawBuilder, Selectable } from 'kysely'
 import type { Copied } from '../contract/unit.ts'
+import type { Metadata } from '../contract/metadata.ts'
 import type { Size } from '../contract/policy.ts'
 import type { StoppedReason, UnitState } from '../contract/states.ts'
+import type { UnitEnd } from '../contract/time-to-live.ts'
 import { type EgressRules, openEgress } from '../lib/egress/rules.ts'
 import type { Database } from './schema.ts'
 import { type EndpointJson, type EndpointRecord, liveEndpoints, toEndpoint } from './endpoints.ts'
@@ -61,6 +63,10 @@ export type UnitRecord = {
   egressVersion: number
   egressAppliedVersion: number
   egressAppliedAt: Date | null
+  metadata: Metadata
+  timeToLive: string | null
+  atEnd: UnitEnd
+  endsAt: Date | null
   /** Whether the engine is told the stacks of its units (store/egress.ts). */
   stackIsScope: boolean
   endpoints: EndpointRecord[]
@@ -128,6 +134,10 @@ export function toRecord(row: UnitRow): UnitRecord {
     egressVersion: row.egress_version,
     egressAppliedVersion: row.egress_applied_version,
     egressAppliedAt: row.egress_applied_at,
+    metadata: row.metadata,
+    timeToLive: row.time_to_live,
+    atEnd: row.at_end,
+    endsAt: row.ends_at,
     stackIsScope: row.stack_is_scope,
     endpoints: row.endpoints.map(toEndpoint),
     costNanoCents: row.cost_nano_cents,

@@ -9,6 +9,7 @@ import { SECOND } from '../lib/clock.ts'
 import type { Database } from './schema.ts'
 import type { MemoryOutcome, StoredExit, UnitsTable } from './unit-record.ts'
 import { countedBefore, type MeterKind, provenBy } from './meters.ts'
+import { lifeEnd } from './unit-ends.ts'
 import { windowEnd } from './windows.ts'
 
 export type StateChange = {
@@ -24,6 +25,8 @@ export type StateChange = {
   endedAt: Date | null
   /** Refuse if the unit is due to sleep later than this, because it was used in the meantime. */
   ifSleepsBy?: Date
+  /** Refuse if the time to live of the unit ends later than this, or not at all. */
+  ifEndsBy?: Date
   /** Refuse if the unit was used later than this. */
   ifUnusedSince?: Date
   set: StateFields
@@ -40,6 +43,8 @@ export type StateFields = {
   lastExit?: StoredExit
   error?: string | null
   destroysAt?: Date | null
+  endsAt?: null
+  timeToLive?: null
   copied?: Copied
   memoryOutcome?: MemoryOutcome | null
 }
@@ -143,8 +148,13 @@ function begins({ from, to }: StateChange): boolean {
   return to.state === 'running' && from.state !== 'running'
 }
 
+/** Whether the unit is there for the first time: its time to live begins. */
+function isMade({ from, to }: StateChange): boolean {
+  return from.state === 'creating' && ['running', 'sleeping', 'stopped'].includes(to.state)
+}
+
 function moveUnit(query: QueryCreator<Database>, change: StateChange) {
-  const { id, from, to, at, set, ifSleepsBy, ifUnusedSince } = change
+  const { id, from, to, at, set, ifSleepsBy, ifEndsBy, ifUnusedSince } = change
   return query
     .updateTable('units')
     .set({
@@ -158,10 +168,12 @@ function moveUnit(query: QueryCreator<Database>, change: StateChange) {
       ...(to.state === from.state ? {} : { progress: null }),
       ...toColumns(set),
       ...(begins(change) ? { sleeps_at: windowEnd(sql<Date>`${at}::timestamptz`) } : {}),
+      ...(isMade(change) ? { ends_at: lifeEnd(at) } : {}),
     })
     .where('id', '=', id)
     .where('revision', '=', from.revision)
     .$if(ifUnusedSince !== undefined, (update) => update.where('last_used_at', '<=', ifUnusedSince ?? at))
+    .$if(ifEndsBy !== undefined, (update) => update.where('ends_at', '<=', ifEndsBy ?? at))
     .$if(ifSleepsBy !== undefined, (update) => update.where('sleeps_at', '<=', ifSleepsBy ?? at))
     .returning(['id', 'host_id', 'generation', 'team_id', 'held_by', 'size'])
 }
@@ -179,6 +191,8 @@ function toColumns(set: StateFields) {
     error: set.error,
     destroys_at: set.destroysAt,
     memory_outcome: set.memoryOutcome,
+    ends_at: set.endsAt,
+    time_to_live: set.timeToLive,
     copied: set.copied,
   }
 }

@@ -4,14 +4,14 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { Database } from './schema.ts'
 
-/** When a unit sleeps unless it is used after `since`; null for `never`. */
+/** When a unit sleeps unless it is used after `since`; null for `never`. Also of its time to live, which may be null. */
 export function windowEnd(
   since: RawBuilder<Date>,
-  sleep: RawBuilder<string> = sql<string>`units.sleep`,
+  sleep: RawBuilder<string | null> = sql<string | null>`units.sleep`,
 ): RawBuilder<Date | null> {
   return sql<Date | null>`case when ${sleep} = 'never' then null
     else ${since} + left(${sleep}, -1)::int * case right(${sleep}, 1)
-      when 'm' then interval '1 minute' when 'h' then interval '1 hour' else interval '24 hours' end
+      when 's' then interval '1 second' when 'm' then interval '1 minute' when 'h' then interval '1 hour' else interval '24 hours' end
     end`
 }
 

@@ -70,7 +70,7 @@ async function makeKnown(): Promise<void> {
   const kept = { value: 'sk-1', hosts: ['api.example.com'] }
   await service.call('PUT', '/v1/secrets/KEY', { key: team.key, body: kept })
   known = {
-    units: { id: unit.id, processId: await makeProcess(service, team, unit.id) },
+    units: { id: unit.id, pid: '1', processId: await makeProcess(service, team, unit.id) },
     stacks: { id: unit.stackId },
     keys: { id: keyId },
     agents: { id: keyId },
@@ -203,7 +203,14 @@ describe('input that the document allows gets a documented answer and causes no 
 function wanted({ name, operation }: Named): number {
   if (name === 'POST /v1/webhooks/stripe' || operation.responses['101']) return 400
   if (operation.responses['201']) return 201
-  const needsFile = ['GET /v1/units/{id}/files', 'DELETE /v1/units/{id}/files', 'GET /v1/units/{id}/archive']
+  const needsFile = [
+    'GET /v1/units/{id}/files',
+    'GET /v1/units/{id}/files/content',
+    'GET /v1/units/{id}/files/facts',
+    'POST /v1/units/{id}/files/move',
+    'DELETE /v1/units/{id}/files',
+    'GET /v1/units/{id}/archive',
+  ]
   return needsFile.includes(name) ? 404 : 200
 }
 

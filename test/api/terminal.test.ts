@@ -47,6 +47,14 @@ describe('a terminal', () => {
     expect(terminal.told()).toEqual([{ exit: { exitCode: 7, timedOut: false } }])
   })
 
+  it('says which pid its command has where that is asked for, before its output', async () => {
+    const terminal = await open('?pid=1&tty=0&cmd=id&cmd=-u&user=daemon')
+    expect(await terminal.closed).toBe(1000)
+    const exit = { exit: { exitCode: 0, timedOut: false } }
+    expect(terminal.told()).toEqual([{ pid: expect.any(Number) }, exit])
+    expect(terminal.printed(1)).toBe('1\n')
+  })
+
   it('has the size it was opened with, and can be resized', async () => {
     const terminal = await open('?cols=100&rows=30')
     terminal.type('stty size\r')

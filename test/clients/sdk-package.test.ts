@@ -133,6 +133,11 @@ it('the SDK has a method for every operation that a key may use', async () => {
     unit.files.archive('/'),
     unit.files.unpack('/', new Uint8Array()),
   ])
+  await unit.change({ timeToLive: '1h' })
+  await Promise.all([unit.files.readStream('/x'), unit.files.writeStream('/x', new Uint8Array())])
+  await Promise.all([unit.files.facts('/x'), unit.files.move('/x', '/y'), unit.files.makeDirectory('/z')])
+  for await (const change of unit.files.watch('/x')) void change
+  await Promise.all([unit.processes.table(), unit.processes.signalPid(1)])
   await unit.terminal()
   for await (const event of berth.events()) void event
   await Promise.all([process.refresh(), process.read(), process.signal(), process.delete()])

@@ -67,6 +67,43 @@ describe('a unit', () => {
     expect(['memory', 'disk', 'config']).toContain(copy.copied)
   })
 
+  it('has labels and an end, and is found by its labels', async () => {
+    const asked = { image: IMAGE, metadata: { app: 'a b&c' }, timeToLive: '2h', atEnd: 'sleep' as const }
+    await using unit = await berth.units.create(asked)
+    const found = await berth.units.list({ metadata: { app: 'a b&c' } }).all()
+    expect(found.map(({ id }) => id)).toEqual([unit.id])
+    expect((await berth.units.summary({ metadata: { app: 'other' } })).total).toBe(0)
+    expect((await unit.change({ metadata: {}, timeToLive: 'never' })).info).toMatchObject({
+      metadata: {},
+      endsAt: null,
+      atEnd: 'sleep',
+    })
+  })
+
+  it('has files that are streamed, moved and watched, and processes with tags', async () => {
+    await using unit = await berth.units.create(IMAGE)
+    const content = new Uint8Array(3_000_000).fill(7)
+    await unit.files.writeStream('/srv/large', new Blob([content]), { mode: 0o600 })
+    const read = await new Response(await unit.files.readStream('/srv/large')).bytes()
+    expect(Buffer.from(read).equals(content)).toBe(true)
+    await unit.files.move('/srv/large', '/srv/moved')
+    expect(await unit.files.facts('/srv/moved')).toMatchObject({ mode: '0600', owner: 'root' })
+    expect(await unit.files.makeDirectory('/srv/new')).toMatchObject({ made: true })
+    for await (const change of unit.files.watch('/srv')) {
+      if (change.event === 'ready') await unit.files.write('/srv/file', 'x', { user: 'daemon' })
+      else {
+        expect(change).toEqual({ event: 'create', path: 'file', isDirectory: false })
+        break
+      }
+    }
+    const job = await unit.processes.start(['sleep', 'infinity'], { tag: 'build' })
+    expect((await unit.processes.list({ tag: 'build' })).map(({ id }) => id)).toEqual([job.id])
+    const { processes } = await unit.processes.table()
+    const own = processes.find(({ processId }) => processId === job.id)
+    await unit.processes.signalPid(own?.pid ?? 0, 'INT')
+    expect((await job.wait()).exitCode).toBe(130)
+  })
+
   it('is found by its name, which is an error if two stacks have one', async () => {
     await using one = await berth.units.create({ image: IMAGE, name: 'twin', stack: 'left' })
     expect((await berth.units.find('twin'))?.id).toBe(one.id)

@@ -35,6 +35,7 @@ const doors: Record<string, string> = {
   'src/gateway/tcp/mysql/session.ts': 'the same, by TLS over what is open',
   'src/gateway/tcp/postgres/cancel.ts': 'the same',
   'src/gateway/http/unit-connections.ts': 'the same',
+  'src/gateway/http/door.ts': 'the socket of the server of this instance',
   'src/gateway/http/plain-connections.ts': 'the same',
   'src/gateway/http/proxy-request.ts': 'the same, over unit-connections.ts',
   'src/gateway/server-link/client.ts': 'a socket of this instance',

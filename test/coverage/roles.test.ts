@@ -34,10 +34,13 @@ POST   /v1/units                                            201    201    201   
 GET    /v1/units                                            200    200    200    200   200    401
 GET    /v1/units/summary                                    200    200    200    200   200    401
 GET    /v1/units/{id}                                       200    200    200    200   200    401
+PATCH  /v1/units/{id}                                       200    200    200    200   200    401
 DELETE /v1/units/{id}                                       200    200    200    200   200    401
 POST   /v1/units/{id}/exec                                  200    200    200    200   200    401
 GET    /v1/units/{id}/exec                                  400    400    400    400   400    401
 POST   /v1/units/{id}/processes                             201    201    201    201   201    401
+GET    /v1/units/{id}/process-table                         200    200    200    200   200    401
+POST   /v1/units/{id}/process-table/{pid}/signal            200    200    200    200   200    401
 GET    /v1/units/{id}/processes                             200    200    200    200   200    401
 GET    /v1/units/{id}/processes/{processId}                 200    200    200    200   200    401
 DELETE /v1/units/{id}/processes/{processId}                 200    200    200    200   200    401
@@ -53,6 +56,12 @@ POST   /v1/units/{id}/files                                 200    200    200   
 PUT    /v1/units/{id}/files                                 200    200    200    200   200    401
 GET    /v1/units/{id}/files                                 200    200    200    200   200    401
 DELETE /v1/units/{id}/files                                 200    200    200    200   200    401
+GET    /v1/units/{id}/files/content                         200    200    200    200   200    401
+PUT    /v1/units/{id}/files/content                         200    200    200    200   200    401
+GET    /v1/units/{id}/files/watch                           200    200    200    200   200    401
+GET    /v1/units/{id}/files/facts                           200    200    200    200   200    401
+POST   /v1/units/{id}/files/move                            200    200    200    200   200    401
+POST   /v1/units/{id}/directory                             200    200    200    200   200    401
 GET    /v1/units/{id}/directory                             200    200    200    200   200    401
 GET    /v1/units/{id}/archive                               200    200    200    200   200    401
 PUT    /v1/units/{id}/archive                               200    200    200    200   200    401
@@ -110,12 +119,16 @@ const bodies: Record<string, (world: World) => unknown> = {
   'POST /v1/units/{id}/exec': () => ({ cmd: ['true'] }),
   'POST /v1/units/{id}/processes': () => ({ cmd: ['true'] }),
   'POST /v1/units/{id}/processes/{processId}/signal': () => ({ signal: 'TERM' }),
+  'POST /v1/units/{id}/process-table/{pid}/signal': () => ({ signal: 'HUP' }),
   'POST /v1/units/{id}/files': () => ({ path: '/a', contentBase64: '' }),
+  'POST /v1/units/{id}/files/move': () => ({ path: '/a', to: '/b' }),
+  'POST /v1/units/{id}/directory': () => ({ path: '/made' }),
   'POST /v1/units/{id}/expose': () => ({ port: 8080 }),
   'POST /v1/units/{id}/fork': () => ({ name: unique() }),
   'PUT /v1/units/{id}/egress': () => ({ mode: 'open', siblings: 'team' }),
   'POST /v1/units/{id}/egress/check': () => ({ host: 'example.com', port: 443 }),
   'POST /v1/units/{id}/sleep': () => ({ sleep: '1h' }),
+  'PATCH /v1/units/{id}': () => ({ metadata: { app: 'shop' } }),
   'POST /v1/stacks': () => ({ name: unique() }),
   'POST /v1/stacks/{id}/fork': () => ({ into: unique() }),
   'PATCH /v1/agents/{id}': () => ({ name: 'renamed' }),
@@ -140,6 +153,7 @@ const things: Record<
   units: {
     id: async (world) => (await newUnit(world)).id,
     processId: async ({ key }, { id = '' }) => await makeProcess(service, { key }, id),
+    pid: async () => '1',
   },
   stacks: { id: async (world) => (await newUnit(world)).stackId },
   keys: { id: async ({ teamId, owner }) => (await makeKey(service, { teamId, ...owner })).id },

@@ -23,12 +23,15 @@ import { countedClaims, metricsClaims } from './claims/metrics.ts'
 import { networkClaims } from './claims/network.ts'
 import { outputClaims } from './claims/output.ts'
 import { postureClaims } from './claims/posture.ts'
+import { hostilePlaceClaims, placedFileClaims } from './claims/placed-files.ts'
 import { processClaims } from './claims/processes.ts'
 import { recoverClaims } from './claims/recover.ts'
 import { restartClaims } from './claims/restart.ts'
 import { trafficClaims } from './claims/traffic.ts'
 import { storageClaims } from './claims/storage.ts'
+import { realUserClaims, userClaims } from './claims/users.ts'
 import { terminalClaims } from './claims/terminals.ts'
+import { watchingClaims } from './claims/watching.ts'
 import { createSuite, type OpenEngine, type Suite, type SuiteOptions } from './suite.ts'
 
 /** Every group of claims. An engine meets all of them, but for those its options name in `without`. */
@@ -50,6 +53,13 @@ const claims = {
   directories: directoryClaims,
   hostileFiles: hostileFileClaims,
   hostileDirectories: hostileDirectoryClaims,
+  /** Streams, owners, and what is moved and made. */
+  placedFiles: placedFileClaims,
+  hostilePlaces: hostilePlaceClaims,
+  /** For whom commands run, and what runs. */
+  users: userClaims,
+  realUsers: realUserClaims,
+  watching: watchingClaims,
   bootFiles: bootFileClaims,
   logs: logClaims,
   exits: exitClaims,

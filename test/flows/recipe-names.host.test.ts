@@ -67,7 +67,7 @@ describe.each(cases)('the recipe $recipe.name', ({ recipe, port, names, outputs 
   it.each(Object.entries(passwords))('accepts a password %s', { timeout }, async (_how, password) => {
     const secrets = Object.fromEntries(recipe.secrets.map((secret) => [secret, password]))
     const at = { name: recipe.name, stackName: recipe.name }
-    const made = recipe.make({ ...at, params: recipe.parse({}), secrets, sleep: undefined })
+    const made = recipe.make({ ...at, params: recipe.parse({}), secrets })
     const [planned] = made.units
     if (!planned) throw new Error('a recipe made no unit')
     const { spec, databasePorts } = planned

@@ -150,6 +150,9 @@ export function createSimulatedEngine(
             return fake.exec(ref, request, onOutput, gone)
           }),
         ),
+      tasks: async (ref) => await onRun('tasks', ref, () => fake.tasks(ref)),
+      signalTask: async (ref, ...asked) =>
+        await onRun('signalTask', ref, () => fake.signalTask(ref, ...asked)),
       terminal: async (ref, request, input, onOutput, signal) =>
         await ask(life, 'terminal', ref.id, () =>
           fake.terminal(ref, request, input, onOutput, AbortSignal.any([signal, life.end.signal])),
@@ -168,6 +171,15 @@ export function createSimulatedEngine(
         await ask(life, 'writeFile', ref.id, () =>
           whileAtWork(life, ref.id, () => fake.writeFile(ref, path, content)),
         ),
+      receiveFile: async (ref, ...asked) =>
+        await onRun('receiveFile', ref, () => fake.receiveFile(ref, ...asked)),
+      sendFile: async (ref, ...asked) => await onRun('sendFile', ref, () => fake.sendFile(ref, ...asked)),
+      watchFiles: async (ref, ...asked) =>
+        await onRun('watchFiles', ref, () => fake.watchFiles(ref, ...asked)),
+      statFile: async (ref, path) => await onRun('statFile', ref, () => fake.statFile(ref, path)),
+      makeDirectory: async (ref, ...asked) =>
+        await onRun('makeDirectory', ref, () => fake.makeDirectory(ref, ...asked)),
+      moveFile: async (ref, ...asked) => await onRun('moveFile', ref, () => fake.moveFile(ref, ...asked)),
       readFile: async (ref, path, maxBytes) =>
         await ask(life, 'readFile', ref.id, () =>
           whileAtWork(life, ref.id, () => fake.readFile(ref, path, maxBytes)),

@@ -85,7 +85,7 @@ export function takesArchive({ operation }: Named): boolean {
 
 /** A path that a call goes well with, where the query has one: of a file, or of a directory. */
 export function pathFor(named: Named): string {
-  return named.path.endsWith('/directory') || takesArchive(named) ? '/' : '/a'
+  return /\/(?:directory|watch)$/.test(named.path) || takesArchive(named) ? '/' : '/a'
 }
 
 /** A few bodies the document allows, always the same ones; bytes where it takes bytes, nothing where it takes nothing. */

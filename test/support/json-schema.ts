@@ -117,6 +117,7 @@ const base64 = fc.uint8Array({ maxLength: 100 }).map((bytes) => Buffer.from(byte
 /** Rules of the contract that no schema can say, by the names of the fields they hold for. */
 const hints = new Map<string, fc.Arbitrary<unknown>>([
   ['path', path],
+  ['to', path],
   ['mount', path],
   ['base64', base64],
   ['contentBase64', base64],

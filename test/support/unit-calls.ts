@@ -3,11 +3,12 @@
 
 import { expect } from 'vitest'
 import type { ForkResult } from '../../src/contract/fork.ts'
-import type { Process } from '../../src/contract/process.ts'
+import type { Process, ProcessTable } from '../../src/contract/process.ts'
 import type { Stack } from '../../src/contract/stack.ts'
 import type { Unit } from '../../src/contract/unit.ts'
 import { type Answer, type Berth, eventually } from './berth.ts'
 import type { Exec } from './berth-units.ts'
+import { readEvents } from './events.ts'
 import { openTerminal } from './terminal.ts'
 
 export type Owner = {
@@ -89,6 +90,58 @@ export const unitCalls: { routes: string[]; call: Call }[] = [
         `${at(unit)}/directory?path=/root/letters`,
       )
       expect(entries.map(({ name }) => name)).toEqual(['two'])
+    },
+  },
+  {
+    routes: [
+      'PUT /v1/units/{id}/files/content',
+      'GET /v1/units/{id}/files/content',
+      'GET /v1/units/{id}/files/facts',
+      'POST /v1/units/{id}/files/move',
+      'POST /v1/units/{id}/directory',
+    ],
+    call: async (owner, unit) => {
+      const letter = Buffer.from(`long, to ${unit.id}`)
+      await ok(owner, 'POST', `${at(unit)}/directory`, { path: '/root/streams' })
+      await ok(owner, 'PUT', `${at(unit)}/files/content?path=/root/streams/one`, letter)
+      await ok(owner, 'POST', `${at(unit)}/files/move`, {
+        path: '/root/streams/one',
+        to: '/root/streams/two',
+      })
+      const facts = await ok(owner, 'GET', `${at(unit)}/files/facts?path=/root/streams/two`)
+      expect(facts).toMatchObject({ type: 'file', bytes: letter.length, owner: 'root' })
+      const read = await ok<Buffer>(owner, 'GET', `${at(unit)}/files/content?path=/root/streams/two`)
+      expect(read.equals(letter)).toBe(true)
+    },
+  },
+  {
+    routes: ['GET /v1/units/{id}/files/watch'],
+    call: async (owner, unit) => {
+      const gone = new AbortController()
+      const answer = await fetch(`${owner.berth.credentials.baseUrl}${at(unit)}/files/watch?path=/root`, {
+        headers: { authorization: `Bearer ${owner.key}` },
+        signal: gone.signal,
+      })
+      for await (const { event } of readEvents(answer)) {
+        expect(event).toBe('ready')
+        break
+      }
+      gone.abort()
+    },
+  },
+  {
+    routes: ['PATCH /v1/units/{id}'],
+    call: async (owner, unit) =>
+      expect(await ok(owner, 'PATCH', at(unit), { metadata: { letter: unit.id } })).toMatchObject({
+        metadata: { letter: unit.id },
+      }),
+  },
+  {
+    routes: ['GET /v1/units/{id}/process-table', 'POST /v1/units/{id}/process-table/{pid}/signal'],
+    call: async (owner, unit) => {
+      const { processes } = await ok<ProcessTable>(owner, 'GET', `${at(unit)}/process-table`)
+      expect(processes[0]).toMatchObject({ pid: 1 })
+      await ok(owner, 'POST', `${at(unit)}/process-table/1/signal`, { signal: 'CONT' })
     },
   },
   {

@@ -60,6 +60,40 @@ def test_a_unit_stops_starts_sleeps_is_copied_and_found(berth: Berth) -> None:
         assert berth.units.find("nobody") is None
 
 
+def test_a_unit_has_labels_and_an_end_and_is_found_by_them(berth: Berth) -> None:
+    with berth.units.create(IMAGE, metadata={"app": "py shop"}, time_to_live="2h", at_end="sleep") as unit:
+        assert [found.id for found in berth.units.list(metadata={"app": "py shop"})] == [unit.id]
+        assert unit.info["atEnd"] == "sleep" and unit.info["timeToLive"] == "2h"
+        changed = unit.change(metadata={}, time_to_live="never")
+        assert (changed.info["metadata"], changed.info["endsAt"]) == ({}, None)
+
+
+def test_files_are_streamed_moved_and_watched(berth: Berth) -> None:
+    with berth.units.create(IMAGE) as unit:
+        content = b"bytes " * 500_000
+        assert unit.files.write_stream("/srv/large", content, mode=0o600)["verified"]
+        assert b"".join(unit.files.read_stream("/srv/large")) == content
+        unit.files.move("/srv/large", "/srv/moved")
+        assert unit.files.facts("/srv/moved")["mode"] == "0600"
+        assert unit.files.make_directory("/srv/new/deep")["made"]
+        heard: list[tuple[str, str]] = []
+        for change in unit.files.watch("/srv"):
+            heard.append((change.event, change.path))
+            if change.event == "ready":
+                unit.files.write("/srv/file", "x", user="daemon")
+            if change.event == "create":
+                break
+        assert heard == [("ready", ""), ("create", "file")]
+
+
+def test_processes_have_tags_and_users(berth: Berth) -> None:
+    with berth.units.create(IMAGE) as unit:
+        job = unit.processes.start(["sleep", "infinity"], tag="build")
+        assert [found.id for found in unit.processes.list(tag="build")] == [job.id]
+        assert any(one["processId"] == job.id for one in unit.processes.table()["processes"])
+        assert unit.exec(["id", "-u"], user="daemon").stdout == "1\n"
+
+
 @pytest.mark.parametrize("case", CASES["commands"], ids=lambda case: str(case["command"]))
 def test_a_command_has_its_output_and_its_code(berth: Berth, case: dict[str, Any]) -> None:
     with berth.units.create(IMAGE) as unit:

@@ -160,7 +160,7 @@ export type AuditEvent = {
   errorCode: string | null
   durationMs: number | null
   costDeltaCents: number
-  via: 'api' | 'dashboard' | 'mcp'
+  via: 'api' | 'dashboard' | 'mcp' | 'e2b'
   agentName: string | null
   agentVersion: string | null
   userAgent: string | null
@@ -194,6 +194,12 @@ export type CreateFromRecipe = {
     /** Which units of the team: `team` all, `stack` those of its stack, `none` no unit. Default: that of the credential's bound. */
     siblings?: 'team' | 'stack' | 'none' | undefined
   } | undefined
+  /** Labels of yours, for every unit that the recipe creates. */
+  metadata?: { [name: string]: string } | undefined
+  /** How long the unit lives once it is ready, however much it is used: a number followed by `s`, `m`, `h` or `d`. Default: `never`, without an end. */
+  timeToLive?: string | undefined
+  /** What happens when that time has passed. `destroy` destroys the unit. `sleep` puts it to sleep, also in the middle of a command, and takes the time to live away: the unit wakes as any other, and then has no end until it is given one. Default: `destroy`. */
+  atEnd?: 'destroy' | 'sleep' | undefined
   /** Whether to answer only once the units are ready. */
   wait?: boolean | undefined
   /** After this time the call answers, although the unit may still be `creating`. */
@@ -213,6 +219,7 @@ export type CreateFromSpec = {
 }
 
 export type DirectoryEntry = {
+  /** Of an entry further down, its path from the listed folder. */
   name: string
   /** Present if the name is not UTF-8: `name` is then the base64 of its bytes, as a path with it is with `pathEncoding=base64`. */
   encoding?: 'base64' | undefined
@@ -221,6 +228,14 @@ export type DirectoryEntry = {
   mode: string
   bytes: number
   modifiedAt: string
+  /** The number of its owner. */
+  uid: number
+  /** The number of its group. */
+  gid: number
+  /** The owner's name in the unit; null if it has none. */
+  owner: string | null
+  /** The group's name in the unit; null if it has none. */
+  group: string | null
 }
 
 export type DirectoryList = {
@@ -233,6 +248,24 @@ export type DirectoryList = {
   next: string | null
   /** The directory has more than 20000 entries, and only that many can be listed. */
   truncated: boolean
+}
+
+export type DirectoryMade = {
+  path: string
+  /** Present if `path` is the base64 of its bytes, as of one that is not UTF-8. */
+  pathEncoding?: 'base64' | undefined
+  /** Whether it was not there before. */
+  made: boolean
+}
+
+export type DirectoryMake = {
+  path: string
+  /** Present if `path` is the base64 of its bytes, as of one that is not UTF-8. */
+  pathEncoding?: 'base64' | undefined
+  /** The mode of the file, in octal: "0755". Without it an existing file keeps its mode, and a new one gets 0644. An existing file keeps its owner, unless `user` names another. */
+  mode?: string | undefined
+  /** Whose it is to be, as are the folders that are made above it: a name or a number of the unit's `/etc/passwd`. Without it an existing file keeps its owner, and a new one is of root. */
+  user?: string | undefined
 }
 
 export type Done = {
@@ -359,6 +392,10 @@ export type Exec = {
   env?: { [name: string]: string } | undefined
   timeoutMs?: number | undefined
   stdin?: string | undefined
+  /** Who runs it: a name or a number of the unit's `/etc/passwd`, whose home is then `HOME`. Default: the user of the unit's own process. */
+  user?: string | undefined
+  /** To have `stdout` and `stderr` of the answer in base64, byte for byte. A stream has base64 where it needs it. */
+  encoding?: 'base64' | undefined
 }
 
 export type ExecResult = {
@@ -369,6 +406,8 @@ export type ExecResult = {
   timedOut: boolean
   /** Whether stdout or stderr was longer than 1 MB and was cut. */
   truncated: boolean
+  /** Present if both are in base64, as the call asked. */
+  encoding?: 'base64' | undefined
 }
 
 export type Expose = {
@@ -396,6 +435,43 @@ export type FileDeleted = {
   pathEncoding?: 'base64' | undefined
 }
 
+export type FileFacts = {
+  path: string
+  /** Present if `path` is the base64 of its bytes, as of one that is not UTF-8. */
+  pathEncoding?: 'base64' | undefined
+  type: 'file' | 'directory' | 'link' | 'other'
+  /** In four octal digits, such as "0755". */
+  mode: string
+  bytes: number
+  modifiedAt: string
+  /** The number of its owner. */
+  uid: number
+  /** The number of its group. */
+  gid: number
+  /** The owner's name in the unit; null if it has none. */
+  owner: string | null
+  /** The group's name in the unit; null if it has none. */
+  group: string | null
+  /** Where a link leads, as it is written in it, with U+FFFD for what is not UTF-8; null for others. */
+  target: string | null
+}
+
+export type FileMove = {
+  path: string
+  /** Present if `path` is the base64 of its bytes, as of one that is not UTF-8. */
+  pathEncoding?: 'base64' | undefined
+  /** The new path, in base64 like `path` with `pathEncoding`. */
+  to: string
+  /** Whose it is to be, as are the folders that are made above it: a name or a number of the unit's `/etc/passwd`. Without it an existing file keeps its owner, and a new one is of root. */
+  user?: string | undefined
+}
+
+export type FileMoved = {
+  path: string
+  /** Present if `path` is the base64 of its bytes, as of one that is not UTF-8. */
+  pathEncoding?: 'base64' | undefined
+}
+
 export type FileRead = {
   path: string
   /** Present if `path` is the base64 of its bytes, as of one that is not UTF-8. */
@@ -408,8 +484,10 @@ export type FileWrite = {
   /** Present if `path` is the base64 of its bytes, as of one that is not UTF-8. */
   pathEncoding?: 'base64' | undefined
   contentBase64: string
-  /** The mode of the file, in octal: "0755". Without it an existing file keeps its mode, and a new one gets 0644. An existing file keeps its owner. */
+  /** The mode of the file, in octal: "0755". Without it an existing file keeps its mode, and a new one gets 0644. An existing file keeps its owner, unless `user` names another. */
   mode?: string | undefined
+  /** Whose it is to be, as are the folders that are made above it: a name or a number of the unit's `/etc/passwd`. Without it an existing file keeps its owner, and a new one is of root. */
+  user?: string | undefined
 }
 
 export type FileWritten = {
@@ -588,6 +666,10 @@ export type PaymentList = {
   payments: Payment[]
 }
 
+export type PidSignalled = {
+  pid: number
+}
+
 export type Policy = {
   maxConcurrentUnits?: number | undefined
   dailySpendCapCents?: number | undefined
@@ -632,6 +714,7 @@ export type Process = {
   cmd: string[]
   cwd: string | null
   keepsAwake: boolean
+  tag: string | null
   /** `lost`: the process did not survive a sleep, restart or fork of the unit, or its end was not observed. */
   state: 'running' | 'exited' | 'lost'
   /** 128 + n for signal n; also 137 if the unit was stopped. */
@@ -687,6 +770,33 @@ export type ProcessStart = {
   stdin?: string | undefined
   /** Whether the unit stays awake while the process runs, for at most an hour. */
   keepsAwake?: boolean | undefined
+  /** A name of yours, by which lists can be filtered. */
+  tag?: string | undefined
+  /** Who runs it: a name or a number of the unit's `/etc/passwd`, whose home is then `HOME`. Default: the user of the unit's own process. */
+  user?: string | undefined
+}
+
+export type ProcessTable = {
+  /** By pid. */
+  processes: ProcessTableEntry[]
+  /** Whether there are more than could be listed. */
+  truncated: boolean
+}
+
+export type ProcessTableEntry = {
+  pid: number
+  parentPid: number
+  uid: number
+  /** The name of the uid in the unit; null if it has none. */
+  user: string | null
+  /** One letter, as `ps` shows it: `R` runs, `S` sleeps, `Z` has ended. */
+  state: string
+  /** Anything that looks like a password is masked, and a long command is cut. */
+  cmd: string[]
+  /** The background process that it belongs to; null if it belongs to none. */
+  processId: string | null
+  /** Of that background process. */
+  tag: string | null
 }
 
 export type ProviderList = {
@@ -894,6 +1004,12 @@ export type StackFork = {
   into?: string | undefined
   /** Default: the source's. */
   sleep?: string | undefined
+  /** The labels of a copy. Default: the source's. */
+  metadata?: { [name: string]: string } | undefined
+  /** How long a copy lives, from when it is there. Default: the source's, from its beginning. */
+  timeToLive?: string | undefined
+  /** What happens then. Default: the source's. */
+  atEnd?: 'destroy' | 'sleep' | undefined
   /** Whether to answer only once the units are ready. */
   wait?: boolean | undefined
   /** After this time the call answers, although the unit may still be `creating`. */
@@ -1088,6 +1204,23 @@ export type Unit = {
   nested: boolean
   /** The program that its newest run was started with, such as `runsc 20260905.0` or `runc 1.1.5`. A unit keeps it until it starts again. Null before the first run. */
   runtime: string | null
+  /** Labels that its team gave it. */
+  metadata: { [name: string]: string }
+  /** How long it lives, as it was last set; null without an end. */
+  timeToLive: string | null
+  /** What happens at the end of its time to live. */
+  atEnd: 'destroy' | 'sleep'
+  /** When its time to live has passed; null without one, and until the unit is ready. */
+  endsAt: string | null
+}
+
+export type UnitChange = {
+  /** Replaces all labels. */
+  metadata?: { [name: string]: string } | undefined
+  /** How long the unit lives from now on, or from when it is ready; `never` takes its end away. */
+  timeToLive?: string | undefined
+  /** What happens then. `destroy` destroys the unit. `sleep` puts it to sleep, also in the middle of a command, and takes the time to live away: the unit wakes as any other, and then has no end until it is given one. */
+  atEnd?: 'destroy' | 'sleep' | undefined
 }
 
 export type UnitFork = {
@@ -1097,6 +1230,12 @@ export type UnitFork = {
   stack?: string | undefined
   /** Default: the source's. */
   sleep?: string | undefined
+  /** The labels of a copy. Default: the source's. */
+  metadata?: { [name: string]: string } | undefined
+  /** How long a copy lives, from when it is there. Default: the source's, from its beginning. */
+  timeToLive?: string | undefined
+  /** What happens then. Default: the source's. */
+  atEnd?: 'destroy' | 'sleep' | undefined
   /** Whether to answer only once the units are ready. */
   wait?: boolean | undefined
   /** After this time the call answers, although the unit may still be `creating`. */
@@ -1203,6 +1342,12 @@ export type UnitSpec = {
     /** Which units of the team: `team` all, `stack` those of its stack, `none` no unit. Default: that of the credential's bound. */
     siblings?: 'team' | 'stack' | 'none' | undefined
   } | undefined
+  /** Labels of yours, by which lists can be filtered. */
+  metadata?: { [name: string]: string } | undefined
+  /** How long the unit lives once it is ready, however much it is used: a number followed by `s`, `m`, `h` or `d`. Default: `never`, without an end. */
+  timeToLive?: string | undefined
+  /** What happens when that time has passed. `destroy` destroys the unit. `sleep` puts it to sleep, also in the middle of a command, and takes the time to live away: the unit wakes as any other, and then has no end until it is given one. Default: `destroy`. */
+  atEnd?: 'destroy' | 'sleep' | undefined
 }
 
 export type UnitSummary = {

@@ -3,12 +3,14 @@
 import { argvOf } from './shell.ts'
 import { OutputPiece, textOf } from './command.ts'
 import type {
+  PidSignalled,
   Process as ProcessInfo,
   ProcessList,
   ProcessOutput,
   ProcessPiece,
   ProcessSignal,
   ProcessStart,
+  ProcessTable,
 } from './contract.ts'
 import { isBerthError } from './errors.ts'
 import { type CallOptions, type MakeOptions, newKey, sleep, type Transport } from './transport.ts'
@@ -25,8 +27,12 @@ export type Processes = {
   /** An array runs as it is, a string through `sh -c`. */
   start: (command: string | readonly string[], options?: StartOptions) => Promise<Process>
   /** Oldest first. */
-  list: (options?: CallOptions) => Promise<Process[]>
+  list: (options?: CallOptions & { tag?: string | undefined }) => Promise<Process[]>
   get: (id: string, options?: CallOptions) => Promise<Process>
+  /** Everything that runs in the unit, with the pids that it sees itself: also what no call started. */
+  table: (options?: CallOptions) => Promise<ProcessTable>
+  /** For that process alone, also if no call started it. */
+  signalPid: (pid: number, signal?: Signal, options?: CallOptions) => Promise<PidSignalled>
 }
 
 const RECONNECTIONS = 5
@@ -131,6 +137,7 @@ export class Process {
 
 export function processesOf(transport: Transport, unitId: string): Processes {
   const path = processesPath(unitId)
+  const table = `/v1/units/${encodeURIComponent(unitId)}/process-table`
   return {
     start: async (command, { signal, timeoutMs, idempotencyKey = newKey(), ...asked } = {}) => {
       const body = { ...asked, cmd: argvOf(command) }
@@ -144,10 +151,20 @@ export function processesOf(transport: Transport, unitId: string): Processes {
       })
       return new Process(transport, info)
     },
-    list: async (options = {}) => {
-      const { processes } = await transport.json<ProcessList>({ method: 'GET', path, ...options })
+    list: async ({ tag, ...options } = {}) => {
+      const call = { method: 'GET' as const, path, query: { tag }, ...options }
+      const { processes } = await transport.json<ProcessList>(call)
       return processes.map((info) => new Process(transport, info))
     },
+    table: async (options = {}) =>
+      await transport.json<ProcessTable>({ method: 'GET', path: table, ...options }),
+    signalPid: async (pid, signal = 'TERM', options = {}) =>
+      await transport.json<PidSignalled>({
+        method: 'POST',
+        path: `${table}/${pid}/signal`,
+        body: { signal },
+        ...options,
+      }),
     get: async (id, options = {}) => {
       const one = `${path}/${encodeURIComponent(id)}`
       return new Process(

@@ -16,6 +16,8 @@ export type TerminalOptions = {
   rows?: number | undefined
   cwd?: string | undefined
   env?: Readonly<Record<string, string>> | undefined
+  /** A name or a number of the unit's `/etc/passwd`. Default: the user of the unit's own process. */
+  user?: string | undefined
   /** Aborting it ends the command. */
   signal?: AbortSignal | undefined
 }
@@ -129,7 +131,7 @@ export class Terminal {
 export async function openTerminal(
   transport: Transport,
   unitId: string,
-  { command, tty, columns, rows, cwd, env = {}, signal }: TerminalOptions,
+  { command, tty, columns, rows, cwd, env = {}, user, signal }: TerminalOptions,
 ): Promise<Terminal> {
   const path = `/v1/units/${encodeURIComponent(unitId)}/exec`
   const query = {
@@ -137,6 +139,7 @@ export async function openTerminal(
     cols: columns,
     rows,
     cwd,
+    user,
     cmd: command === undefined ? undefined : argvOf(command),
     env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
   }

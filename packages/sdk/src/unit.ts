@@ -14,6 +14,7 @@ import type {
   Sleep,
   SleepResult,
   Unit as UnitInfo,
+  UnitChange,
   StackFork,
   UnitFork,
   EgressAsked,
@@ -91,6 +92,13 @@ export class Unit implements AsyncDisposable {
 
   get state(): UnitInfo['state'] {
     return this.info.state
+  }
+
+  /** Its labels, and how long it lives from now on. */
+  async change(change: UnitChange, options: CallOptions = {}): Promise<this> {
+    return this.#renew(
+      await this.#transport.json({ method: 'PATCH', path: this.#path, body: change, ...options }),
+    )
   }
 
   async refresh(options: CallOptions = {}): Promise<this> {

@@ -30,6 +30,8 @@ export type UnitFilter = ListOptions & {
   state?: UnitInfo['state'] | readonly UnitInfo['state'][] | undefined
   /** In the name, the name of the stack, or the image. */
   q?: string | undefined
+  /** With all of these labels. */
+  metadata?: Record<string, string> | undefined
 }
 
 type Order = 'createdAt' | 'name' | 'state' | 'cost' | 'lastUsedAt'
@@ -55,9 +57,18 @@ export type Units = {
 
 export function unitsOf(transport: Transport): Units {
   const path = '/v1/units'
-  const list: Units['list'] = ({ stack, all, state, q, sort, limit, ...options } = {}) =>
+  const list: Units['list'] = ({ stack, all, state, q, metadata, sort, limit, ...options } = {}) =>
     listOf(async (cursor) => {
-      const query = { stack, all, state: statesOf(state), q, sort, limit, cursor }
+      const query = {
+        stack,
+        all,
+        state: statesOf(state),
+        q,
+        metadata: pairsOf(metadata),
+        sort,
+        limit,
+        cursor,
+      }
       const { units, next } = await transport.json<UnitList>({ method: 'GET', path, query, ...options })
       return { items: units.map((info) => new Unit(transport, info)), next }
     })
@@ -70,11 +81,11 @@ export function unitsOf(transport: Transport): Units {
       return unit
     },
     list,
-    summary: async ({ stack, all, state, q, ...options } = {}) =>
+    summary: async ({ stack, all, state, q, metadata, ...options } = {}) =>
       await transport.json<UnitSummary>({
         method: 'GET',
         path: `${path}/summary`,
-        query: { stack, all, state: statesOf(state), q },
+        query: { stack, all, state: statesOf(state), q, metadata: pairsOf(metadata) },
         ...options,
       }),
     of: (info) => new Unit(transport, info),
@@ -103,6 +114,10 @@ export function unitsOf(transport: Transport): Units {
 
 function statesOf(state: UnitFilter['state']): string | undefined {
   return typeof state === 'object' ? state.join(',') : state
+}
+
+function pairsOf(metadata: UnitFilter['metadata']): string | undefined {
+  return metadata && new URLSearchParams(metadata).toString()
 }
 
 async function makeUnits(transport: Transport, asked: CreateOptions): Promise<[Unit, ...Unit[]]> {

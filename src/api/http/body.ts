@@ -14,6 +14,8 @@ export type Body<B> = {
   kind: 'none' | 'json' | 'bytes' | 'stream'
   /** An absent body is read as `{}`. */
   isOptional?: boolean
+  /** Of a stream. */
+  media?: string
   /** The schema in the OpenAPI document. */
   schema: z.ZodType
   maxBytes: number
@@ -63,9 +65,20 @@ export const fileBody: Body<Buffer> = {
   parse: (bytes) => bytes,
 }
 
+/** A file of any size. */
+export const streamedFileBody: Body<null> = {
+  kind: 'stream',
+  media: 'application/octet-stream',
+  schema: z.string().meta({ format: 'binary' }),
+  maxBytes: limits.streamedFileBytes,
+  tooLarge: () => payloadTooLarge(limits.streamedFileBytes),
+  parse: () => null,
+}
+
 /** A directory in the format of tar. */
 export const archiveBody: Body<null> = {
   kind: 'stream',
+  media: 'application/x-tar',
   schema: z.string().meta({ format: 'binary' }),
   maxBytes: limits.archiveBytes,
   tooLarge: () => payloadTooLarge(limits.archiveBytes),

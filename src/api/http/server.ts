@@ -22,6 +22,7 @@ import { callerGone, logError, serverStopping, toAppError } from './errors.ts'
 import { refuseMalformed, sendError, sendJson } from './response.ts'
 import * as http from './request.ts'
 import { createDocsEndpoint, docsMethods, docsPaths } from '../docs/endpoint.ts'
+import { comesSlowly, createE2bEndpoint, E2B_PATHS, e2bMethods } from '../e2b/endpoint.ts'
 import { createMcpEndpoint, mcpMethods, mcpPaths } from '../mcp/endpoint.ts'
 import { openProtocol } from '../mcp/protocol.ts'
 import type { Protocol } from '../mcp/transport.ts'
@@ -67,7 +68,8 @@ export function createServer(
 ): FastifyInstance {
   const isProxy = addressMatcher(app.config.trustedProxies)
   const server = Fastify({
-    trustProxy: isProxy,
+    // Only the gateway of this host connects without an address (door-socket.ts).
+    trustProxy: (address: string | undefined) => address === undefined || isProxy(address),
     logger: false,
     genReqId: http.requestIdOf,
     requestIdHeader: false,
@@ -106,7 +108,8 @@ export function createServer(
   })
   server.server.on('upgrade', upgrades.accept)
   server.addHook('onRequest', (request, _reply, next) => {
-    if (!longRoutes.has(`${request.method} ${request.routeOptions.url}`)) boundArrival(request.raw)
+    const { url } = request.routeOptions
+    if (!longRoutes.has(`${request.method} ${url}`) && !comesSlowly(request.url)) boundArrival(request.raw)
     next()
   })
   // Before any route, and before authentication.
@@ -174,6 +177,15 @@ export function createServer(
       errorHandler: (_error, request, reply) => void serveMcp(request, reply),
     })
   }
+  const e2b = createE2bEndpoint(app, operations)
+  const serveE2b = (request: FastifyRequest, reply: FastifyReply) =>
+    e2b.serve({ ...begin(request, reply), stopping: stopping.signal })
+  server.route({
+    method: [...e2bMethods],
+    url: E2B_PATHS,
+    handler: serveE2b,
+    errorHandler: (_error, request, reply) => void serveE2b(request, reply),
+  })
   const docs = createDocsEndpoint(app)
   for (const url of docsPaths) {
     server.route({

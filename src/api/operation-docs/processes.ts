@@ -17,6 +17,7 @@ const process = {
   cmd: ['npm', 'run', 'build'],
   cwd: '/app',
   keepsAwake: true,
+  tag: 'build',
   state: 'running',
   exitCode: null,
   pid: 42,
@@ -43,7 +44,7 @@ export const processDocs: Record<string, OperationDoc> = {
       409: 'The state of the unit does not allow it, or the limit of running processes is reached: end one by DELETE /v1/units/{id}/processes/{processId}.',
       502: 'The process could not be started. GET /v1/units/{id}/processes shows whether it runs.',
     },
-    request: { cmd: ['npm', 'run', 'build'], cwd: '/app', env: { CI: '1' }, keepsAwake: true },
+    request: { cmd: ['npm', 'run', 'build'], cwd: '/app', env: { CI: '1' }, keepsAwake: true, tag: 'build' },
     response: process,
   },
   processList: {
@@ -51,6 +52,38 @@ export const processDocs: Record<string, OperationDoc> = {
     cost: free,
     errors: { 409: noUnit, 502: failedInside },
     response: { processes: [ended, process] },
+  },
+  processTable: {
+    answer: 'What runs in the unit now, without what the service itself runs in it.',
+    cost: wakes,
+    errors: { 402: noCredits, 409: 'The unit is stopped, failed or still being created.', 502: failedInside },
+    response: {
+      processes: [
+        {
+          pid: 1,
+          parentPid: 0,
+          uid: 0,
+          user: 'root',
+          state: 'S',
+          cmd: ['node', '/app/main.js'],
+          processId: null,
+          tag: null,
+        },
+      ],
+      truncated: false,
+    },
+  },
+  processSignalPid: {
+    answer: 'The signal was sent.',
+    cost: wakes,
+    errors: {
+      402: noCredits,
+      404: 'There is no such unit, or no such process runs in it: GET /v1/units/{id}/process-table lists them.',
+      409: 'The unit is stopped, failed or still being created.',
+      502: failedInside,
+    },
+    request: { signal: 'INT' },
+    response: { pid: 42 },
   },
   processRead: {
     answer:

@@ -1,6 +1,7 @@
 // Units and stacks, and their copies.
 
 import { type OperationDoc, sseExample } from './doc.ts'
+import { ofRoot } from './files.ts'
 import { copyOfUnit, costLine, sleepingUnit, stack, startedAt, stoppedUnit, unit } from './values.ts'
 
 const running =
@@ -95,6 +96,19 @@ export const unitDocs: Record<string, OperationDoc> = {
     cost: free,
     response: unit,
   },
+  unitChange: {
+    answer: 'The unit with its labels and its end as they are now.',
+    cost: free,
+    errors: { 409: 'The unit has failed or is destroyed: nothing of it can be changed.' },
+    request: { metadata: { app: 'shop', user: '7' }, timeToLive: '2h', atEnd: 'sleep' },
+    response: {
+      ...unit,
+      metadata: { app: 'shop', user: '7' },
+      timeToLive: '2h',
+      atEnd: 'sleep',
+      endsAt: '2026-05-04T11:20:00.000Z',
+    },
+  },
   unitDestroy: {
     answer: 'The unit in state `destroyed`. Its disk, volume, URL and name are gone for good.',
     cost: 'Ends all costs of the unit.',
@@ -188,8 +202,15 @@ export const unitDocs: Record<string, OperationDoc> = {
     response: {
       path: '/app',
       entries: [
-        { name: 'main.js', type: 'file', mode: '0644', bytes: 4021, modifiedAt: startedAt },
-        { name: 'node_modules', type: 'directory', mode: '0755', bytes: 4096, modifiedAt: startedAt },
+        { name: 'main.js', type: 'file', mode: '0644', bytes: 4021, modifiedAt: startedAt, ...ofRoot },
+        {
+          name: 'node_modules',
+          type: 'directory',
+          mode: '0755',
+          bytes: 4096,
+          modifiedAt: startedAt,
+          ...ofRoot,
+        },
       ],
       next: null,
       truncated: false,

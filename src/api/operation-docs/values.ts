@@ -60,6 +60,10 @@ export const unit = {
   egress: { ...openEgress, version: 0 },
   nested: false,
   runtime: 'runsc 20260905.0',
+  metadata: { app: 'shop' },
+  timeToLive: null,
+  atEnd: 'destroy',
+  endsAt: null,
 }
 
 export const copyOfUnit = {

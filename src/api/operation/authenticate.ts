@@ -11,7 +11,7 @@ export async function authenticateRequest(
   { authenticate, attempts }: Gate,
   { presented, peer }: Pick<OperationRequest, 'presented' | 'peer'>,
 ): Promise<Caller> {
-  const shown = presented.authorization ?? presented.sessionToken ?? ''
+  const shown = presented.ofUnit?.token ?? presented.authorization ?? presented.sessionToken ?? ''
   const refusal = attempts.refusalOf(peer, shown)
   // A key may be one that works and was not seen before; those that come together are looked up together.
   if (refusal && !isOurBearer(presented)) throw refusal

@@ -1,10 +1,17 @@
 // The endpoints of forks (spec 4.2, 4.3).
 
-import { forkResultSchema, stackForkSchema, unitForkSchema } from '../../contract/fork.ts'
+import {
+  forkResultSchema,
+  type StackFork,
+  stackForkSchema,
+  type UnitFork,
+  unitForkSchema,
+} from '../../contract/fork.ts'
 import { forkStack } from '../../domain/forks/fork-stack.ts'
 import { forkUnit } from '../../domain/forks/fork-unit.ts'
 import { resumeFork } from '../../domain/forks/result.ts'
 import { jsonBody } from '../http/body.ts'
+import { recordChange } from './unit-records.ts'
 import { defineRoute, idParams, noQuery, type Route } from '../route.ts'
 
 /** What both routes share. */
@@ -19,7 +26,7 @@ const forking = {
   events: {},
   errors: [402, 404, 409, 413, 415, 502],
   target: ({ params }: { params: { id: string } }) => params.id,
-  record: ({ body }: { body: Record<string, unknown> }) => body,
+  record: ({ body }: { body: UnitFork | StackFork }) => recordChange(body),
 } as const
 
 const ofUnit = defineRoute({

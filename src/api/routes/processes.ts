@@ -7,13 +7,16 @@ import { execOutputEventSchema } from '../../contract/exec.ts'
 import {
   type ProcessOutputPage,
   type ProcessOutputQuery,
+  pidSignalledSchema,
   processEndSchema,
+  processListQuerySchema,
   processListSchema,
   processOutputQuerySchema,
   processOutputSchema,
   processSchema,
   processSignalSchema,
   processStartSchema,
+  processTableSchema,
 } from '../../contract/process.ts'
 import type { Caller } from '../../domain/credentials/caller.ts'
 import {
@@ -27,6 +30,7 @@ import {
   signalProcess,
   startProcess,
 } from '../../domain/units/processes.ts'
+import { readProcessTable, signalPid } from '../../domain/units/process-table.ts'
 import { jsonBody, noBody } from '../http/body.ts'
 import { errorSchema } from '../http/errors.ts'
 import { orderedFrames } from '../http/ordered-frames.ts'
@@ -87,15 +91,57 @@ const list = defineRoute({
   kind: 'read',
   rate: 'requests',
   params: idParams,
-  query: noQuery,
+  query: processListQuerySchema,
   body: noBody,
   status: 200,
   response: processListSchema,
   events: {},
   errors: [404, 409, 502],
   target: ({ params }) => params.id,
+  record: ({ query }) => query,
+  handle: (app, { params, query }, { caller }) => listProcesses(app, caller, params.id, query),
+})
+
+const table = defineRoute({
+  method: 'GET',
+  path: '/v1/units/{id}/process-table',
+  noun: 'unit',
+  summary: 'List everything that runs in a unit, by pid',
+  description: 'Also what no call started, with the pids that the unit itself sees. Wakes the unit.',
+  action: 'process.table',
+  kind: 'read',
+  rate: 'requests',
+  params: idParams,
+  query: noQuery,
+  body: noBody,
+  status: 200,
+  response: processTableSchema,
+  events: {},
+  errors: [402, 404, 409, 502],
+  target: ({ params }) => params.id,
   record: () => null,
-  handle: (app, { params }, { caller }) => listProcesses(app, caller, params.id),
+  handle: (app, { params }, { caller }) => readProcessTable(app, caller, params.id),
+})
+
+const signalByPid = defineRoute({
+  method: 'POST',
+  path: '/v1/units/{id}/process-table/{pid}/signal',
+  noun: 'process',
+  summary: 'Send a signal to a process of a unit by its pid',
+  description: 'To that process alone, also if no call started it.',
+  action: 'process.signalPid',
+  kind: 'change',
+  rate: 'requests',
+  params: z.strictObject({ id: pathId, pid: pathId }),
+  query: noQuery,
+  body: jsonBody(processSignalSchema),
+  status: 200,
+  response: pidSignalledSchema,
+  events: {},
+  errors: [402, 404, 409, 413, 415, 502],
+  target: ({ params }) => params.id,
+  record: ({ params, body }) => ({ pid: params.pid, ...body }),
+  handle: (app, { params, body }, { caller }) => signalPid(app, caller, params.id, params.pid, body.signal),
 })
 
 const get = defineRoute({
@@ -216,4 +262,4 @@ function parseOffset(text: string): number {
   throw validation([{ path: 'Last-Event-ID', message: 'must be the id of an event of this stream' }])
 }
 
-export const processRoutes: readonly Route[] = [start, list, get, output, signal, remove]
+export const processRoutes: readonly Route[] = [start, list, table, signalByPid, get, output, signal, remove]

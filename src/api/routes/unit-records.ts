@@ -3,6 +3,7 @@
 
 import type { Create, CreateFromRecipe, CreateFromSpec } from '../../contract/create.ts'
 import type { Exec } from '../../contract/exec.ts'
+import type { UnitChange } from '../../contract/unit.ts'
 import type { ProcessStart } from '../../contract/process.ts'
 import { maskCommand, namesOf, sizesOf } from '../../domain/audit/mask.ts'
 
@@ -10,19 +11,25 @@ export function recordCreate(body: Create): Record<string, unknown> {
   return 'recipe' in body ? recordRecipe(body) : recordSpec(body)
 }
 
+/** Labels by name only: they may say for which person a unit is. */
+export function recordChange({ metadata, ...rest }: Pick<UnitChange, 'metadata'>): Record<string, unknown> {
+  return { ...rest, ...(metadata && { metadata: namesOf(metadata) }) }
+}
+
 /** Stores only the names of the given parameters: any value may hold code or a password. */
 function recordRecipe({ params, ...rest }: CreateFromRecipe): Record<string, unknown> {
-  return { ...rest, params: namesOf(params) }
+  return { ...recordChange(rest), params: namesOf(params) }
 }
 
 function recordSpec({ spec, ...rest }: CreateFromSpec): Record<string, unknown> {
-  const { cmd, entrypoint, env, files, healthcheck, ...plain } = spec
+  const { cmd, entrypoint, env, files, healthcheck, metadata, ...plain } = spec
   return {
     ...rest,
     spec: {
       ...plain,
       env: namesOf(env),
       files: sizesOf(files),
+      metadata: namesOf(metadata),
       ...(cmd && { cmd: maskCommand(cmd) }),
       ...(entrypoint && { entrypoint: maskCommand(entrypoint) }),
       ...(healthcheck && { healthcheck: { ...healthcheck, cmd: maskCommand(healthcheck.cmd) } }),
@@ -30,12 +37,13 @@ function recordSpec({ spec, ...rest }: CreateFromSpec): Record<string, unknown> 
   }
 }
 
-export function recordExec({ cmd, cwd, env, timeoutMs, stdin }: Exec): Record<string, unknown> {
+export function recordExec({ cmd, cwd, env, timeoutMs, stdin, user }: Exec): Record<string, unknown> {
   const stdinBytes = stdin === undefined ? null : Buffer.byteLength(stdin)
-  return { cmd: maskCommand(cmd), cwd: cwd ?? null, env: namesOf(env ?? {}), timeoutMs, stdinBytes }
+  const whose = user === undefined ? {} : { user }
+  return { cmd: maskCommand(cmd), cwd: cwd ?? null, env: namesOf(env ?? {}), timeoutMs, stdinBytes, ...whose }
 }
 
-export function recordProcess({ cmd, cwd, env, stdin, keepsAwake }: ProcessStart): Record<string, unknown> {
+export function recordProcess({ stdin, cmd, cwd, env, ...plain }: ProcessStart): Record<string, unknown> {
   const stdinBytes = stdin === undefined ? null : Buffer.byteLength(stdin)
-  return { cmd: maskCommand(cmd), cwd: cwd ?? null, env: namesOf(env), stdinBytes, keepsAwake }
+  return { ...plain, cmd: maskCommand(cmd), cwd: cwd ?? null, env: namesOf(env), stdinBytes }
 }

@@ -37,7 +37,8 @@ const open = defineRoute({
   events: {},
   errors: [402, 404, 409, 502],
   target: ({ params }) => params.id,
-  record: ({ query: { cmd, cwd, env, tty } }) => ({
+  record: ({ query: { cmd, cwd, env, tty, user } }) => ({
+    ...(user !== undefined && { user }),
     tty: tty === '1',
     cmd: cmd ? maskCommand(cmd) : null,
     cwd: cwd ?? null,
@@ -51,20 +52,29 @@ const open = defineRoute({
       ])
     // The unit is woken behind the handshake: a browser is shown no other answer to one than its success.
     return webSocket(async (peer) => {
+      let told: Promise<void> = Promise.resolve()
+      const onBegun = (pid: number) => {
+        told = peer.sendJson({ pid })
+        // A client that is gone gets no output either, which is reported there.
+        told.catch(() => {})
+      }
       const exit = await runTerminal(app, caller, params.id, optionsOf(query), {
         input: inputOf(peer.messages),
-        onOutput: async ({ stream, data }) =>
-          await peer.sendBinary(Buffer.concat([Buffer.from([terminalStreams[stream]]), data])),
+        onOutput: async ({ stream, data }) => {
+          await told
+          await peer.sendBinary(Buffer.concat([Buffer.from([terminalStreams[stream]]), data]))
+        },
         signal,
+        ...(query.pid === '1' && { onBegun }),
       })
       await peer.sendJson({ exit })
     })
   },
 })
 
-function optionsOf({ tty, cols, rows, cmd, cwd, env }: TerminalQuery): TerminalOptions {
+function optionsOf({ tty, cols, rows, cmd, cwd, env, user }: TerminalQuery): TerminalOptions {
   const size = tty === '1' ? { columns: cols, rows } : null
-  return { argv: cmd ?? null, cwd: cwd ?? null, env: env ?? {}, size }
+  return { argv: cmd ?? null, cwd: cwd ?? null, env: env ?? {}, size, user }
 }
 
 async function* inputOf(messages: AsyncIterable<WebSocketMessage>): AsyncGenerator<TerminalInput> {

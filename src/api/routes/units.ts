@@ -17,7 +17,7 @@ import {
   fileReadSchema,
   fileWriteSchema,
   fileWrittenSchema,
-  modeOf,
+  ownerOf,
   pathText,
 } from '../../contract/files.ts'
 import { strict } from '../../contract/fields.ts'
@@ -25,6 +25,7 @@ import { logLineSchema, logPageSchema, logQuerySchema } from '../../contract/log
 import { runResultSchema } from '../../contract/run-result.ts'
 import { sleepBodySchema } from '../../contract/sleep.ts'
 import {
+  unitChangeSchema,
   unitListQuerySchema,
   unitListSchema,
   unitSchema,
@@ -32,6 +33,7 @@ import {
   unitSummarySchema,
 } from '../../contract/unit.ts'
 import { createFromRecipe } from '../../domain/recipes/create.ts'
+import { changeUnit } from '../../domain/units/change.ts'
 import { createUnits, resumeCreate } from '../../domain/units/create.ts'
 import { destroyUnit } from '../../domain/units/destroy.ts'
 import { execInUnit } from '../../domain/units/exec.ts'
@@ -46,7 +48,7 @@ import { stopUnit } from '../../domain/units/stop.ts'
 import { fileBody, fileTooLarge, jsonBody, noBody } from '../http/body.ts'
 import { errorSchema } from '../http/errors.ts'
 import { endReasonSchema, streamExec, streamLogs } from './unit-streams.ts'
-import { recordCreate, recordExec } from './unit-records.ts'
+import { recordChange, recordCreate, recordExec } from './unit-records.ts'
 import { defineRoute, idParams, noParams, noQuery, type Route } from '../route.ts'
 
 /** What most routes about one unit share. */
@@ -103,7 +105,7 @@ const list = defineRoute({
   events: {},
   errors: [404],
   target: () => null,
-  record: ({ query }) => query,
+  record: ({ query }) => recordChange(query),
   handle: (app, { query }, { caller }) => listUnits(app, caller, query),
 })
 
@@ -123,7 +125,7 @@ const summary = defineRoute({
   events: {},
   errors: [404],
   target: () => null,
-  record: ({ query }) => query,
+  record: ({ query }) => recordChange(query),
   handle: (app, { query }, { caller }) => readUnitSummary(app, caller, query),
 })
 
@@ -136,6 +138,21 @@ const get = defineRoute({
   kind: 'read',
   errors: [404],
   handle: (app, { params }, { caller }) => getUnit(app, caller, params.id),
+})
+
+const change = defineRoute({
+  ...aboutUnit,
+  method: 'PATCH',
+  path: '/v1/units/{id}',
+  summary: 'Change the labels of a unit, or how long it lives',
+  description:
+    'Fields that are left out stay. A `timeToLive` counts from now. Does not count as use of the unit, and wakes nothing.',
+  action: 'unit.change',
+  kind: 'change',
+  body: jsonBody(unitChangeSchema),
+  errors: [404, 409, 413, 415],
+  record: ({ body }) => recordChange(body),
+  handle: (app, { params, body }, { caller }) => changeUnit(app, caller, params.id, body),
 })
 
 const exec = defineRoute({
@@ -200,7 +217,7 @@ const writeFileJson = defineRoute({
   errors: [402, 404, 409, 415, 502],
   record: ({ body: { contentBase64, ...named } }) => ({ ...named, bytes: decodeFile(contentBase64).length }),
   handle: (app, { params, body }, { caller }) =>
-    writeFile(app, caller, params.id, pathText(body), decodeFile(body.contentBase64), modeOf(body.mode)),
+    writeFile(app, caller, params.id, pathText(body), decodeFile(body.contentBase64), ownerOf(body)),
 })
 
 const writeFileBytes = defineRoute({
@@ -216,7 +233,7 @@ const writeFileBytes = defineRoute({
   errors: [402, 404, 409, 415, 502],
   record: ({ query, body }) => ({ ...query, bytes: body.length }),
   handle: (app, { params, query, body }, { caller }) =>
-    writeFile(app, caller, params.id, pathText(query), body, modeOf(query.mode)),
+    writeFile(app, caller, params.id, pathText(query), body, ownerOf(query)),
 })
 
 const readFileRoute = defineRoute({
@@ -313,6 +330,7 @@ export const unitRoutes: readonly Route[] = [
   list,
   summary,
   get,
+  change,
   exec,
   logs,
   writeFileJson,

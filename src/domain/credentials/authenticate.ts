@@ -10,12 +10,18 @@ import { MINUTE } from '../../lib/clock.ts'
 import { touchCredential } from '../../store/credentials.ts'
 import type { Database } from '../../store/db.ts'
 import { markAccessUsed } from '../../store/oauth-families.ts'
-import { type Credential, findByAccessTokens, findKeys } from '../../store/presented-credentials.ts'
+import {
+  type Credential,
+  findByAccessTokens,
+  findCredentialById,
+  findKeys,
+} from '../../store/presented-credentials.ts'
 import { setSessionTeam } from '../../store/sessions.ts'
 import { listMemberships } from '../../store/teams.ts'
 import type { Caller } from './caller.ts'
 import { completePolicy } from './complete-policy.ts'
 import { findLiveSession } from './sessions.ts'
+import { credentialOfUnitToken } from './unit-token.ts'
 import { isPrefixOf, tokenMatches, tokenPrefix } from './token.ts'
 import { unrestrictedPolicy } from './unrestricted-policy.ts'
 
@@ -28,6 +34,8 @@ export type Presented = {
   team: string | null
   /** The User-Agent header. */
   userAgent: string | null
+  /** A token for one unit (unit-token.ts), in a call about that unit alone. It takes precedence over the others. */
+  ofUnit?: { token: string; unitId: string }
 }
 
 /**
@@ -43,7 +51,15 @@ const TOUCH_EVERY_MS = MINUTE
 
 export function createAuthenticate(app: App): Authenticate {
   const findCredential = batchedFind(app.db)
-  return async ({ authorization, sessionToken, team, userAgent }, { underWay } = { underWay: false }) => {
+  return async (
+    { authorization, sessionToken, team, userAgent, ofUnit },
+    { underWay } = { underWay: false },
+  ) => {
+    if (ofUnit !== undefined) {
+      const credential = await byUnitToken(app, ofUnit)
+      await touch(app, credential, userAgent)
+      return toCaller(credential)
+    }
     if (authorization !== null) {
       const credential = await byBearer(app, findCredential, authorization, { team, underWay })
       await touch(app, credential, userAgent)
@@ -105,6 +121,14 @@ async function byBearer(
   if (team !== null && team !== credential.teamId) {
     throw forbidden(`This ${what} belongs to another team than x-berth-team names.`)
   }
+  return credential
+}
+
+async function byUnitToken(app: App, ofUnit: { token: string; unitId: string }): Promise<Credential> {
+  const id = credentialOfUnitToken(app, ofUnit)
+  const credential = id === null ? null : await findCredentialById(app.db, id)
+  if (!credential || !isLive(credential, app.clock.now()))
+    throw unauthorized('Send a token that was made for this unit, of a credential that is valid.')
   return credential
 }
 

@@ -20,7 +20,7 @@ import { copyStackSecrets } from '../units/model/env.ts'
 import { retryOnConflict } from '../units/lifecycle/retry-on-conflict.ts'
 import { waitUntilStable } from '../units/lifecycle/wait-until-stable.ts'
 import { firstFreeStackName, makeStack } from '../units/model/resolve-stack.ts'
-import { checkCopies, isForkable, type Plan, reserveFork, SourceChanged } from './reserve.ts'
+import { checkCopies, isForkable, labelsOf, type Plan, reserveFork, SourceChanged } from './reserve.ts'
 import { answerFork } from './result.ts'
 
 export async function forkStack(
@@ -63,8 +63,9 @@ async function decide(
   app: App,
   db: Kysely<Database>,
   { id, teamId }: StackRecord,
-  { into, sleep }: StackFork,
+  body: StackFork,
 ): Promise<Plan> {
+  const { into, sleep } = body
   const stack = await findStack(db, { teamId, id })
   if (!stack || stack.deletedAt !== null) throw notFound('stack', id)
   await lockUnitsOfStack(db, id)
@@ -86,6 +87,7 @@ async function decide(
     name: source.name,
     sleep: sleep ?? source.sleep,
     sleepsTogether: source.sleepsTogether,
+    ...labelsOf(source, body),
   }))
   return { sourceId: id, stack: target, sharesSecrets: true, copies, skipped }
 }

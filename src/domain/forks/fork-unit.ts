@@ -19,7 +19,7 @@ import { firstFreeName } from '../units/model/names.ts'
 import { retryOnConflict } from '../units/lifecycle/retry-on-conflict.ts'
 import { waitUntilStable } from '../units/lifecycle/wait-until-stable.ts'
 import { resolveStack } from '../units/model/resolve-stack.ts'
-import { checkCopies, isForkable, type Plan, reserveFork, SourceChanged } from './reserve.ts'
+import { checkCopies, isForkable, labelsOf, type Plan, reserveFork, SourceChanged } from './reserve.ts'
 import { answerFork } from './result.ts'
 
 const REFUSED = 'it cannot be forked'
@@ -48,9 +48,10 @@ async function decide(
   app: App,
   db: Kysely<Database>,
   { forkId, found }: { forkId: string; found: UnitRecord },
-  { name, stack: stackName, sleep }: UnitFork,
+  body: UnitFork,
 ): Promise<Plan> {
   const { id, teamId } = found
+  const { name, stack: stackName, sleep } = body
   const stack = await stackOf(app, db, { forkId, found }, stackName)
   await lockUnit(db, id)
   const source = await findUnit(db, { teamId, id, now: app.clock.now() })
@@ -69,6 +70,7 @@ async function decide(
     sleep: sleep ?? source.sleep,
     // With its own window it sleeps alone, like any unit.
     sleepsTogether: isOwnStack && sleep === undefined && source.sleepsTogether,
+    ...labelsOf(source, body),
   }
   return { sourceId: id, stack, sharesSecrets: isOwnStack, copies: [copy], skipped: [] }
 }

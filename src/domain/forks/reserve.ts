@@ -5,6 +5,7 @@ import type { Kysely } from 'kysely'
 import { z } from 'zod'
 import type { App } from '../../app.ts'
 import { newId } from '../../lib/ids.ts'
+import type { UnitFork } from '../../contract/fork.ts'
 import type { StoppedReason, UnitState } from '../../contract/states.ts'
 import type { Database } from '../../store/db.ts'
 import { makeScope } from '../../store/egress.ts'
@@ -22,9 +23,30 @@ import { checkExisting, readAdmission } from '../units/admission/effective-polic
 import { checkDisk } from '../units/admission/disk-limits.ts'
 import { copySecrets } from '../units/model/env.ts'
 import { newUnitRow } from '../units/model/new-row.ts'
+import { askedTimeToLive } from '../units/model/time-to-live.ts'
 
 /** What one copy will be. */
-export type Copy = { source: UnitRecord; name: string; sleep: string; sleepsTogether: boolean }
+export type Copy = {
+  source: UnitRecord
+  name: string
+  sleep: string
+  sleepsTogether: boolean
+} & CopyLabels
+
+type CopyLabels = Pick<UnitRecord, 'metadata' | 'timeToLive' | 'atEnd'>
+
+/** Those that the caller gives, else those of the source. */
+export function labelsOf(
+  source: CopyLabels,
+  { metadata, timeToLive, atEnd }: Pick<UnitFork, 'metadata' | 'timeToLive' | 'atEnd'>,
+): CopyLabels {
+  const asked = askedTimeToLive(timeToLive)
+  return {
+    metadata: metadata ?? source.metadata,
+    timeToLive: asked === undefined ? source.timeToLive : asked,
+    atEnd: atEnd ?? source.atEnd,
+  }
+}
 
 export type Plan = {
   /** The id of a unit or a stack. */
@@ -125,7 +147,7 @@ async function insertCopy(
     copy,
   }: Pick<Plan, 'stack' | 'sharesSecrets'> & { forkId: string; copy: Copy },
 ): Promise<void> {
-  const { source, name, sleep, sleepsTogether } = copy
+  const { source, name, sleep, sleepsTogether, metadata, timeToLive, atEnd } = copy
   const { teamId } = caller
   const unitId = newId('unit')
   const row = newUnitRow(app, caller, {
@@ -140,6 +162,9 @@ async function insertCopy(
     sleep,
     egress: source.egress,
     sleeps_together: sleepsTogether,
+    metadata,
+    time_to_live: timeToLive,
+    at_end: atEnd,
   })
   const copied = { forked_from: source.id, fork_id: forkId, copied: 'config' } as const
   await insertUnit(db, { ...row, ...copied, stopped_reason: leadsTo(source) })

@@ -35,7 +35,6 @@ function makeOf(recipe: Recipe, given: Record<string, unknown>): Made | null {
       stackName: 'stack',
       params,
       secrets: secrets(recipe),
-      sleep: undefined,
     })
   } catch (error) {
     expect(error).toBeInstanceOf(AppError)
@@ -61,7 +60,6 @@ describe.each(asked)('the recipe %s', (_name, recipe) => {
     stackName: 'stack',
     params: recipe.parse(usual),
     secrets: secrets(recipe),
-    sleep: undefined,
   })
 
   it('uses every text parameter as a value and nowhere else', () => {

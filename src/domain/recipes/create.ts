@@ -10,7 +10,7 @@ import { createPlanned } from '../units/create.ts'
 import { generateSecret } from '../units/model/env.ts'
 import type { PlannedUnits } from '../units/model/plan.ts'
 import { findRecipe } from './catalog.ts'
-import type { Recipe } from './define.ts'
+import type { AskedOfAll, Recipe } from './define.ts'
 
 export async function createFromRecipe(
   app: App,
@@ -21,13 +21,19 @@ export async function createFromRecipe(
   const recipe = findRecipe(body.recipe)
   const params = recipe.parse(body.params)
   const secrets = Object.fromEntries(recipe.secrets.map((name) => [name, generateSecret()]))
-  const { sleep, egress, stack, expose, name = recipe.name } = body
-  const make = (at: { name: string; stackName: string }) =>
-    recipe.make({ ...at, params, secrets, sleep, egress })
+  const { stack, expose, name = recipe.name } = body
+  const asked = askedOfAll(body)
+  const make = (at: { name: string; stackName: string }) => recipe.make({ ...at, params, secrets, asked })
   if (expose !== undefined && !recipe.hasFrontDoor) throw noFrontDoor(recipe, make({ name, stackName: name }))
   const isNamed = body.name !== undefined
   const plan = { recipe: recipe.name, name, isNamed, stack, expose, make }
   return await createPlanned(app, caller, { plan, wait: body }, once)
+}
+
+/** Without what was left out, which then keeps its default. */
+function askedOfAll({ sleep, egress, metadata, timeToLive, atEnd }: CreateFromRecipe): AskedOfAll {
+  const given = Object.entries({ sleep, egress, metadata, timeToLive, atEnd })
+  return Object.fromEntries(given.filter(([, value]) => value !== undefined))
 }
 
 function noFrontDoor({ name }: Recipe, { units }: PlannedUnits): AppError {

@@ -2,7 +2,6 @@
 // service starts.
 
 import type { z } from 'zod'
-import type { EgressAsked } from '../../contract/egress.ts'
 import { validation } from '../../contract/errors.ts'
 import type { Protocol } from '../../contract/endpoint.ts'
 import { parse } from '../../contract/parse.ts'
@@ -14,8 +13,13 @@ import type { Param } from './params.ts'
 type Params = Record<string, Param<unknown>>
 type Values<P extends Params> = { [K in keyof P]: P[K] extends Param<infer T> ? T : never }
 
+/** What the caller asks for every unit that the recipe creates. */
+export type AskedOfAll = Partial<
+  Pick<z.input<typeof unitSpecSchema>, 'sleep' | 'egress' | 'metadata' | 'timeToLive' | 'atEnd'>
+>
+
 /** The spec of a unit without its name, which follows from its role: `main` has the name that the caller chose. */
-export type RecipeUnit = Omit<z.input<typeof unitSpecSchema>, 'name' | 'sleep' | 'egress' | 'expose'> & {
+export type RecipeUnit = Omit<z.input<typeof unitSpecSchema>, 'name' | 'expose' | keyof AskedOfAll> & {
   databasePorts?: { port: number; protocol: Protocol }[]
 }
 
@@ -58,8 +62,8 @@ export type Recipe = Pick<
     stackName: string
     params: Record<string, unknown>
     secrets: Record<string, string>
-    sleep: string | undefined
-    egress?: EgressAsked | undefined
+    /** The fields of a spec that the create asks for every unit. */
+    asked?: AskedOfAll
   }): PlannedUnits
 }
 
@@ -76,7 +80,7 @@ export function defineRecipe<P extends Params, Role extends string, Secret exten
       description,
     })),
     parse: (given) => parseParams(definition.params, given),
-    make: ({ name, stackName, params, secrets, sleep, egress }) => {
+    make: ({ name, stackName, params, secrets, asked = {} }) => {
       const named = (suffix: string) =>
         Object.fromEntries(
           roles.map((role) => [role, (role === MAIN ? name : withSuffix(name, role)) + suffix]),
@@ -91,7 +95,6 @@ export function defineRecipe<P extends Params, Role extends string, Secret exten
         units: roles.map((role) => {
           const { databasePorts = [], ...spec } = units[role](at)
           const door = frontDoor?.unit === role ? { expose: frontDoor.port } : {}
-          const asked = { ...(sleep !== undefined && { sleep }), ...(egress && { egress }) }
           const whole = { ...spec, ...door, name: at.unit[role], ...asked }
           // Only the parameters can make it invalid.
           return { spec: parse(unitSpecSchema, whole, 'params'), databasePorts }
@@ -143,5 +146,5 @@ export function exampleOf({ params }: Pick<Recipe, 'params'>): Record<string, un
 function check(recipe: Recipe): void {
   const name = nameSchema.parse(recipe.name)
   const secrets = Object.fromEntries(recipe.secrets.map((secret) => [secret, 'x'.repeat(32)]))
-  recipe.make({ name, stackName: name, params: recipe.parse(exampleOf(recipe)), secrets, sleep: undefined })
+  recipe.make({ name, stackName: name, params: recipe.parse(exampleOf(recipe)), secrets })
 }

@@ -83,7 +83,7 @@ const act = async (app = domain.app, stack?: string) =>
         isNamed: true,
         stack,
         expose: undefined,
-        make: (at) => trio.make({ ...at, params: {}, secrets: {}, sleep: undefined }),
+        make: (at) => trio.make({ ...at, params: {}, secrets: {} }),
       },
       wait: { wait: true, waitTimeoutMs: 5 * MINUTE },
     },

@@ -16,7 +16,7 @@ export function getRecipe(name: string): ShownRecipe {
   const recipe = findRecipe(name)
   const secrets = Object.fromEntries(recipe.secrets.map((secret) => [secret, GENERATED]))
   const params = recipe.parse(exampleOf(recipe))
-  const made = recipe.make({ name, stackName: name, params, secrets, sleep: undefined })
+  const made = recipe.make({ name, stackName: name, params, secrets })
   return {
     ...showItem(recipe),
     params: Object.entries(recipe.params).map(([key, param]) => ({

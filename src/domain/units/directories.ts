@@ -6,6 +6,8 @@ import { validation } from '../../contract/errors.ts'
 import {
   type ArchiveWritten,
   type DirectoryList,
+  type DirectoryMade,
+  type FileFacts,
   cursorAfter,
   namedEntry,
   namedPath,
@@ -13,11 +15,11 @@ import {
   octalMode,
 } from '../../contract/files.ts'
 import { limits } from '../../contract/limits.ts'
-import { isEngineError } from '../../engine/errors.ts'
+import type { EntryFacts, FileOwner } from '../../engine/engine.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { useUnit } from './activity/use-unit.ts'
-import { refuseFile } from './file-refusals.ts'
+import { isOver, refuseFile } from './file-refusals.ts'
 import { notPossible } from './lifecycle/failures.ts'
 import { machineRef } from './model/machine.ts'
 
@@ -25,10 +27,10 @@ export async function listDirectory(
   app: App,
   caller: Caller,
   id: string,
-  { path, after, limit }: { path: string; after?: string | undefined; limit: number },
+  { path, after, limit, depth }: { path: string; after?: string | undefined; limit: number; depth?: number },
 ): Promise<DirectoryList> {
   return await useUnit(app, caller, id, 'no directory can be listed in it', async (unit) => {
-    const listing = app.fleet.engineOf(unit).listDirectory(machineRef(unit), path)
+    const listing = app.fleet.engineOf(unit).listDirectory(machineRef(unit), path, depth)
     const { entries, truncated } = await listing.catch(refuseFile(unit, path))
     const before = after === undefined ? '' : nameBefore(after)
     const rest = entries.filter(({ name }) => name > before)
@@ -36,16 +38,61 @@ export async function listDirectory(
     const last = rest.length > page.length ? page.at(-1) : undefined
     return {
       ...namedPath(path),
-      entries: page.map((entry) => ({
-        ...entry,
-        ...namedEntry(entry.name),
-        mode: octalMode(entry.mode),
-        modifiedAt: entry.modifiedAt.toISOString(),
-      })),
+      entries: page.map((entry) => ({ ...shownFacts(entry), ...namedEntry(entry.name) })),
       next: last === undefined ? null : cursorAfter(last.name),
       truncated,
     }
   })
+}
+
+/** What is at a path; a link is not followed. */
+export async function getFileFacts(app: App, caller: Caller, id: string, path: string): Promise<FileFacts> {
+  return await useUnit(app, caller, id, 'no file of it can be looked at', async (unit) => {
+    const facts = await app.fleet
+      .engineOf(unit)
+      .statFile(machineRef(unit), path)
+      .catch(refuseFile(unit, path))
+    return { ...namedPath(path), ...shownFacts(facts), target: facts.target?.toWellFormed() ?? null }
+  })
+}
+
+export async function makeDirectory(
+  app: App,
+  caller: Caller,
+  id: string,
+  { path, ...owner }: { path: string } & FileOwner,
+): Promise<DirectoryMade> {
+  return await useUnit(app, caller, id, 'no directory can be made in it', async (unit) => {
+    const made = await app.fleet
+      .engineOf(unit)
+      .makeDirectory(machineRef(unit), path, owner)
+      .catch(refuseFile(unit, path))
+    return { ...namedPath(path), made }
+  })
+}
+
+/** Answers the new path. */
+export async function moveFile(
+  app: App,
+  caller: Caller,
+  id: string,
+  { from, to, user }: { from: string; to: string; user?: string | undefined },
+): Promise<ReturnType<typeof namedPath>> {
+  return await useUnit(app, caller, id, 'no file can be moved in it', async (unit) => {
+    await app.fleet
+      .engineOf(unit)
+      .moveFile(machineRef(unit), from, to, user)
+      .catch(
+        refuseFile(unit, from, {
+          not_a_file: () => validation([{ path: 'to', message: `${to.toWellFormed()} is a directory` }]),
+        }),
+      )
+    return namedPath(to)
+  })
+}
+
+function shownFacts({ type, mode, bytes, modifiedAt, uid, gid, owner, group }: EntryFacts) {
+  return { type, mode: octalMode(mode), bytes, modifiedAt: modifiedAt.toISOString(), uid, gid, owner, group }
 }
 
 export async function deleteFile(
@@ -108,8 +155,7 @@ export async function writeArchive(
 
 /** What has begun is not begun again: part of it is with the other side already. */
 function refuseArchive(unit: UnitRecord, path: string, error: unknown, begun: boolean): never {
-  const isOver = isEngineError(error, 'not_running') || isEngineError(error, 'frozen')
-  if (begun && (isOver || isEngineError(error, 'unknown_machine')))
+  if (begun && isOver(error))
     throw notPossible(unit, 'The unit was stopped or fell asleep under the archive; part of it is done.')
   return refuseFile(unit, path, {
     file_too_large: () =>

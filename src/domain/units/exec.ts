@@ -14,8 +14,9 @@ import { notPossible } from './lifecycle/failures.ts'
 import { getRecord } from './get.ts'
 import { useUnit } from './activity/use-unit.ts'
 import { machineRef } from './model/machine.ts'
+import { unknownUser } from './unknown-user.ts'
 
-type Output = Pick<ExecResult, 'stdout' | 'stderr' | 'truncated'>
+type Output = Pick<ExecResult, 'stdout' | 'stderr' | 'truncated' | 'encoding'>
 
 export type ExecOptions = {
   /**
@@ -44,17 +45,19 @@ export async function execInUnit(
     cwd: request.cwd ?? null,
     stdin: request.stdin === undefined ? null : Buffer.from(request.stdin),
     timeoutMs: request.timeoutMs,
+    ...(request.user !== undefined && { user: request.user }),
   }
   const soFar = () => ({
-    stdout: collected.stdout.text(),
-    stderr: collected.stderr.text(),
+    stdout: collected.stdout.text(request.encoding),
+    stderr: collected.stderr.text(request.encoding),
     truncated: collected.stdout.cut || collected.stderr.cut,
+    ...(request.encoding && { encoding: request.encoding }),
   })
   const run = async (unit: UnitRecord) => {
     try {
       return await app.fleet.engineOf(unit).exec(machineRef(unit), engineRequest, receive, signal)
     } catch (error) {
-      if (!isEngineError(error, 'run_ended')) throw error
+      if (!isEngineError(error, 'run_ended')) throw unknownUser(error)
       throw endedMeanwhile(await getRecord(app, caller, id), onOutput ? null : soFar())
     }
   }
@@ -90,8 +93,9 @@ class CutOutput {
   }
 
   /** Returns the text as UTF-8; invalid bytes become U+FFFD. A character that the limit cuts is left out. */
-  text(): string {
+  text(encoding?: 'base64'): string {
     const bytes = Buffer.concat(this.#chunks)
+    if (encoding) return bytes.toString(encoding)
     return this.cut ? new StringDecoder('utf8').write(bytes) : bytes.toString('utf8')
   }
 }

@@ -22,7 +22,17 @@ const refusals: Refusals = {
     ]),
   file_too_large: () => fileTooLarge('path'),
   file_refused: (path, said) => validation([{ path: 'path', message: `${path}: ${said}` }]),
+  unknown_user: (_path, said) => validation([{ path: 'user', message: said }]),
   bad_path: (_path, said) => validation([{ path: 'path', message: said }]),
+}
+
+/** Whether the machine stopped to run under what was being done. */
+export function isOver(error: unknown): boolean {
+  return (
+    isEngineError(error, 'not_running') ||
+    isEngineError(error, 'frozen') ||
+    isEngineError(error, 'unknown_machine')
+  )
 }
 
 /** Turns errors of the engine into the refusals that callers get, and throws any other error unchanged. */

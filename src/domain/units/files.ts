@@ -3,10 +3,14 @@
 
 import type { App } from '../../app.ts'
 import { type FileRead, type FileWritten, namedPath, octalMode } from '../../contract/files.ts'
+import { validation } from '../../contract/errors.ts'
 import { limits } from '../../contract/limits.ts'
+import type { FileOwner, WrittenFile } from '../../engine/engine.ts'
+import type { UnitRecord } from '../../store/unit-record.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { useUnit } from './activity/use-unit.ts'
-import { fileTooLarge, refuseFile } from './file-refusals.ts'
+import { fileTooLarge, isOver, refuseFile } from './file-refusals.ts'
+import { notPossible } from './lifecycle/failures.ts'
 import { machineRef } from './model/machine.ts'
 
 /** `path` has passed the schema of contract/files.ts. */
@@ -16,17 +20,77 @@ export async function writeFile(
   id: string,
   path: string,
   content: Buffer,
-  mode?: number,
+  owner: FileOwner = {},
 ): Promise<FileWritten> {
   if (content.length > limits.fileBytes) throw fileTooLarge('contentBase64')
   return await useUnit(app, caller, id, 'no file can be written to it', async (unit) => {
     const written = await app.fleet
       .engineOf(unit)
-      .writeFile(machineRef(unit), path, content, mode)
+      .writeFile(machineRef(unit), path, content, owner)
       .catch(refuseFile(unit, path))
-    const isBootFile = unit.spec.files.some((file) => file.path === path)
-    return { ...namedPath(path), ...written, ...(isBootFile ? { warning: BOOT_FILE_WARNING } : {}) }
+    return toWritten(unit, path, written)
   })
+}
+
+/** The same of content of any size, as it comes. */
+export async function receiveFile(
+  app: App,
+  caller: Caller,
+  id: string,
+  { path, ...owner }: { path: string } & FileOwner,
+  pieces: AsyncIterable<Buffer>,
+  signal: AbortSignal,
+): Promise<FileWritten> {
+  let begun = false
+  const noticed = async function* () {
+    for await (const piece of pieces) {
+      begun = true
+      yield piece
+    }
+  }
+  return await useUnit(app, caller, id, 'no file can be written to it', async (unit) => {
+    const written = await app.fleet
+      .engineOf(unit)
+      .receiveFile(machineRef(unit), path, noticed(), owner, signal)
+      .catch((error: unknown) => refuseStream(unit, path, error, begun))
+    return toWritten(unit, path, written)
+  })
+}
+
+/** Sends a file of any size. `send` waits until the caller has room for more; `onMode` comes before it. */
+export async function sendFile(
+  app: App,
+  caller: Caller,
+  id: string,
+  path: string,
+  { onMode, send }: { onMode: (mode: number) => void; send: (data: Buffer) => Promise<void> },
+  signal: AbortSignal,
+): Promise<void> {
+  await useUnit(app, caller, id, 'no file can be read from it', async (unit) => {
+    let begun = false
+    const forward = async (data: Buffer) => {
+      begun = true
+      await send(data)
+    }
+    await app.fleet
+      .engineOf(unit)
+      .sendFile(machineRef(unit), path, onMode, forward, signal)
+      .catch((error: unknown) => refuseStream(unit, path, error, begun))
+  })
+}
+
+/** What has begun is not begun again: part of it is with the other side already. */
+function refuseStream(unit: UnitRecord, path: string, error: unknown, begun: boolean): never {
+  if (begun && isOver(error)) throw notPossible(unit, 'The unit was stopped or fell asleep under the file.')
+  const max = limits.streamedFileBytes
+  return refuseFile(unit, path, {
+    file_too_large: () => validation([{ path: 'path', message: `a file must be at most ${max} bytes` }]),
+  })(error)
+}
+
+function toWritten(unit: UnitRecord, path: string, written: WrittenFile): FileWritten {
+  const isBootFile = unit.spec.files.some((file) => file.path === path)
+  return { ...namedPath(path), ...written, ...(isBootFile ? { warning: BOOT_FILE_WARNING } : {}) }
 }
 
 /** `mode`: in octal digits. */

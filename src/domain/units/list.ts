@@ -62,12 +62,13 @@ export async function readUnitSummary(
 async function filterOf(
   app: App,
   caller: Caller,
-  { stack, state, q, all }: UnitSummaryQuery,
+  { stack, state, q, all, metadata }: UnitSummaryQuery,
 ): Promise<UnitFilter> {
   const { teamId } = caller
   const stackId = stack === undefined ? null : (await getStackRecord(app, caller, stack)).id
   await app.activity.unwrittenWakes.untilWritten({ teamId })
-  return { teamId, stackId, states: state ?? null, destroyedToo: all, part: q ?? null }
+  const [states, part] = [state ?? null, q ?? null]
+  return { teamId, stackId, states, destroyedToo: all, part, metadata: metadata ?? null }
 }
 
 /** Throws `validation` for a cursor that no page with this sort answered. */

@@ -19,6 +19,7 @@ import { useUnit } from './activity/use-unit.ts'
 import { getRecord } from './get.ts'
 import { engineFailure, notPossibleNow } from './lifecycle/failures.ts'
 import { machineRef } from './model/machine.ts'
+import { unknownUser } from './unknown-user.ts'
 
 const keptOfStartSchema = z.object({ processId: z.string() })
 type KeptOfStart = z.infer<typeof keptOfStartSchema>
@@ -53,7 +54,7 @@ async function beginProcess(
   caller: Caller,
   id: string,
   { processId }: KeptOfStart,
-  { cmd, cwd, env, stdin, keepsAwake }: ProcessStart,
+  { cmd, cwd, env, stdin, keepsAwake, tag, user }: ProcessStart,
 ): Promise<Process> {
   const request = {
     // The same id when it is tried again on a unit that fell asleep, so that only one process starts.
@@ -64,6 +65,8 @@ async function beginProcess(
     cwd: cwd ?? null,
     stdin: stdin === undefined ? null : Buffer.from(stdin),
     keepsAwake,
+    ...(tag !== undefined && { tag }),
+    ...(user !== undefined && { user }),
   }
   return await useUnit(app, caller, id, 'no process can start in it', async (unit) =>
     showProcess(
@@ -78,9 +81,15 @@ async function beginProcess(
   )
 }
 
-export async function listProcesses(app: App, caller: Caller, id: string): Promise<ProcessList> {
+export async function listProcesses(
+  app: App,
+  caller: Caller,
+  id: string,
+  { tag }: { tag?: string | undefined } = {},
+): Promise<ProcessList> {
   const unit = await getUnitWithProcesses(app, caller, id)
-  return { processes: (await processesOf(app, unit)).map((process) => showProcess(unit.id, process)) }
+  const found = (await processesOf(app, unit)).filter((process) => tag === undefined || process.tag === tag)
+  return { processes: found.map((process) => showProcess(unit.id, process)) }
 }
 
 export async function getProcess(app: App, caller: Caller, id: string, processId: string): Promise<Process> {
@@ -235,6 +244,7 @@ async function processesOf(app: App, unit: UnitRecord): Promise<MachineProcess[]
 function processFailure(error: unknown, processId: string): unknown {
   if (isEngineError(error, 'unknown_process')) return notFound('process', processId)
   if (isEngineError(error, 'process_ended')) return hasEnded(processId)
+  if (isEngineError(error, 'unknown_user')) return unknownUser(error)
   if (isEngineError(error, 'process_limit')) {
     const { processes, teamProcesses } = limits
     const most = `At most ${processes} processes of a unit and ${teamProcesses} of a team run at once`

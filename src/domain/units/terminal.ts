@@ -16,6 +16,7 @@ import { endedMeanwhile } from './exec.ts'
 import { getRecord } from './get.ts'
 import { engineFailure } from './lifecycle/failures.ts'
 import { machineRef } from './model/machine.ts'
+import { unknownUser } from './unknown-user.ts'
 
 const REFUSED = 'no command can run in it'
 /** The shortest idle window is a minute. A unit whose use was recorded this recently is not put to sleep for idling. */
@@ -24,7 +25,9 @@ const RECORD_EVERY_MS = 10 * SECOND
 const SHELL = ['sh', '-c', 'command -v bash >/dev/null 2>&1 && exec bash; exec sh']
 
 export type { TerminalInput }
-export type TerminalOptions = Pick<TerminalRequest, 'env' | 'cwd' | 'size'> & { argv: string[] | null }
+export type TerminalOptions = Pick<TerminalRequest, 'env' | 'cwd' | 'size' | 'user'> & {
+  argv: string[] | null
+}
 
 export type TerminalLine = {
   input: AsyncIterable<TerminalInput>
@@ -32,6 +35,8 @@ export type TerminalLine = {
   onOutput: (output: ExecOutput) => Promise<void>
   /** Aborting it kills the command. */
   signal: AbortSignal
+  /** Is told the pid that the command has in the unit, before its first output. */
+  onBegun?: (pid: number) => void
 }
 
 /** Wakes the unit, and resolves when the command has ended. Throws where none can run in it. */
@@ -40,7 +45,7 @@ export async function runTerminal(
   caller: Caller,
   id: string,
   { argv, ...options }: TerminalOptions,
-  { input, onOutput, signal }: TerminalLine,
+  { input, onOutput, signal, onBegun }: TerminalLine,
 ): Promise<ExecExit> {
   const unit = await useUnit(app, caller, id, REFUSED, async (record) => record)
   const use = createUse(app, caller, unit)
@@ -59,12 +64,15 @@ export async function runTerminal(
         awake(input, use, failed),
         heard,
         AbortSignal.any([signal, failed.signal]),
+        onBegun,
       )
   } catch (error) {
     if (signal.aborted) throw signal.reason
     if (failed.signal.aborted) throw failed.signal.reason
     const isOver = isEngineError(error, 'run_ended') || isEngineError(error, 'not_running')
-    throw isOver ? endedMeanwhile(await getRecord(app, caller, unit.id), null) : engineFailure(error, unit)
+    throw isOver
+      ? endedMeanwhile(await getRecord(app, caller, unit.id), null)
+      : engineFailure(unknownUser(error), unit)
   } finally {
     use.end()
   }

@@ -162,9 +162,15 @@ function callOver(transport: EngineTransport, { epoch, onLost }: Omit<Connection
     signalProcess: async (ref, process, signal) =>
       void (await ask('signalProcess', { ref, process, signal })),
     forgetProcess: async (id, process) => void (await ask('forgetProcess', { id, process })),
-    writeFile: async (ref, path, content, mode) => await ask('writeFile', { ref, path, content, mode }),
+    tasks: async (ref) => await ask('tasks', { ref }),
+    signalTask: async (ref, pid, signal) => void (await ask('signalTask', { ref, pid, signal })),
+    writeFile: async (ref, path, content, owner) => await ask('writeFile', { ref, path, content, ...owner }),
     readFile: async (ref, path, maxBytes) => await ask('readFile', { ref, path, maxBytes }),
-    listDirectory: async (ref, path) => await ask('listDirectory', { ref, path }),
+    statFile: async (ref, path) => await ask('statFile', { ref, path }),
+    makeDirectory: async (ref, path, owner) => await ask('makeDirectory', { ref, path, owner }),
+    moveFile: async (ref, from, to, user) => void (await ask('moveFile', { ref, from, to, user })),
+    listDirectory: async (ref, path, depth = 1) =>
+      await ask('listDirectory', { ref, path, ...(depth > 1 && { depth }) }),
     removeFile: async (ref, path, recursive) => void (await ask('removeFile', { ref, path, recursive })),
     logs: async (id, query) => await ask('logs', { id, query }),
     restrict: async (ref, egress) => void (await ask('restrict', { ref, egress })),
@@ -177,11 +183,15 @@ function callOver(transport: EngineTransport, { epoch, onLost }: Omit<Connection
       return streamedOperations.exec.item.parse(exit.said)
     },
 
-    terminal: async (ref, request, input, onOutput, signal) => {
-      const frames = exchange('terminal', { ref, request }, terminalFrames(input), signal)
-      for await (const { type, data } of frames) {
+    terminal: async (ref, request, input, onOutput, signal, onBegun) => {
+      const asked = { ref, request, ...(onBegun && { tellPid: true }) }
+      for await (const { type, data } of exchange('terminal', asked, terminalFrames(input), signal)) {
         if (type === 'stdout' || type === 'stderr') await onOutput({ stream: type, data })
-        else return twoWayOperations.terminal.item.parse(JSON.parse(data.toString('utf8')))
+        else {
+          const said = twoWayOperations.terminal.item.parse(JSON.parse(data.toString('utf8')))
+          if (!('pid' in said)) return said
+          onBegun?.(said.pid)
+        }
       }
       throw new EngineError('engine_away', 'The engine ended before the command did.')
     },
@@ -202,6 +212,36 @@ function callOver(transport: EngineTransport, { epoch, onLost }: Omit<Connection
       for await (const { data } of exchange('writeArchive', request, inputFrames(pieces), signal))
         return void twoWayOperations.writeArchive.item.parse(JSON.parse(data.toString('utf8')))
       throw new EngineError('engine_away', 'The engine ended before the archive did.')
+    },
+
+    watchFiles: async (ref, path, recursive, { onBegun, onChanges }, signal) => {
+      const { item } = streamedOperations.watchFiles
+      for await (const { data } of stream('watchFiles', { ref, path, recursive }, signal)) {
+        const said = item.parse(JSON.parse(data.toString('utf8')))
+        if (said === null) return
+        if ('begun' in said) onBegun()
+        else await onChanges(said)
+      }
+      throw new EngineError('engine_away', 'The engine ended while it watched.')
+    },
+
+    sendFile: async (ref, path, onMode, onData, signal) => {
+      for await (const { type, data } of stream('sendFile', { ref, path }, signal)) {
+        if (type === 'stdout') await onData(data)
+        else {
+          const said = streamedOperations.sendFile.item.parse(JSON.parse(data.toString('utf8')))
+          if (said === null) return
+          onMode(said.mode)
+        }
+      }
+      throw new EngineError('engine_away', 'The engine ended before the file did.')
+    },
+
+    receiveFile: async (ref, path, pieces, owner, signal) => {
+      const request = { ref, path, owner }
+      for await (const { data } of exchange('receiveFile', request, inputFrames(pieces), signal))
+        return twoWayOperations.receiveFile.item.parse(JSON.parse(data.toString('utf8')))
+      throw new EngineError('engine_away', 'The engine ended before the file did.')
     },
 
     watchExits: async (onExit, signal) =>

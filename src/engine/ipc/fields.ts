@@ -35,3 +35,17 @@ export const env = z.record(z.string().regex(/^[^=\0]{1,1024}$/), noNul(128 * KB
 function base64Length(byteCount: number): number {
   return Math.ceil(byteCount / 3) * 4
 }
+
+export const generation = z
+  .int()
+  .min(0)
+  .max(2 ** 31 - 1)
+export const ref = z.strictObject({ id, generation })
+
+/** machinePath validates it, so that the caller gets `bad_path`. */
+export const path = z.string().max(64 * KB)
+
+export const nothing = z.null()
+
+/** Of a body without content. */
+export const SMALL = 64 * KB

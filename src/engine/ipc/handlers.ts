@@ -2,7 +2,7 @@
 // (protocol.ts).
 
 import { z } from 'zod'
-import type { Engine } from '../engine.ts'
+import type { Engine, FileChange } from '../engine.ts'
 import type { TerminalInput } from '../terminal.ts'
 import { machineDirectory, machinePath } from '../machine-path.ts'
 import type { Frame } from './frames.ts'
@@ -46,11 +46,19 @@ export const unaryHandlers: UnaryHandlers = {
   signalProcess: async (engine, { ref, process, signal }) =>
     nothing(await engine.signalProcess(ref, process, signal)),
   forgetProcess: async (engine, { id, process }) => nothing(await engine.forgetProcess(id, process)),
-  writeFile: async (engine, { ref, path, content, mode }) =>
-    await engine.writeFile(ref, machinePath(path), content, mode),
+  tasks: async (engine, { ref }) => await engine.tasks(ref),
+  signalTask: async (engine, { ref, pid, signal }) => nothing(await engine.signalTask(ref, pid, signal)),
+  writeFile: async (engine, { ref, path, content, ...owner }) =>
+    await engine.writeFile(ref, machinePath(path), content, owner),
   readFile: async (engine, { ref, path, maxBytes }) =>
     await engine.readFile(ref, machinePath(path), maxBytes),
-  listDirectory: async (engine, { ref, path }) => await engine.listDirectory(ref, machineDirectory(path)),
+  statFile: async (engine, { ref, path }) => await engine.statFile(ref, machineDirectory(path)),
+  makeDirectory: async (engine, { ref, path, owner }) =>
+    await engine.makeDirectory(ref, machinePath(path), owner),
+  moveFile: async (engine, { ref, from, to, user }) =>
+    nothing(await engine.moveFile(ref, machinePath(from), machinePath(to), user)),
+  listDirectory: async (engine, { ref, path, depth }) =>
+    await engine.listDirectory(ref, machineDirectory(path), depth),
   removeFile: async (engine, { ref, path, recursive }) =>
     nothing(await engine.removeFile(ref, machinePath(path), recursive)),
   logs: async (engine, { id, query }) => await engine.logs(id, query),
@@ -92,6 +100,20 @@ export const streamedHandlers: StreamedHandlers = {
     await engine.readArchive(ref, machineDirectory(path), send, stream.gone)
     await stream.write('message', 'null')
   },
+  watchFiles: async (engine, { ref, path, recursive }, stream) => {
+    const told = {
+      onBegun: () => stream.push('message', JSON.stringify({ begun: true })),
+      onChanges: async (changes: FileChange[]) => await stream.write('message', JSON.stringify(changes)),
+    }
+    await engine.watchFiles(ref, machineDirectory(path), recursive, told, stream.gone)
+    await stream.write('message', 'null')
+  },
+  sendFile: async (engine, { ref, path }, stream) => {
+    const onMode = (mode: number) => stream.push('message', JSON.stringify({ mode }))
+    const send = async (data: Buffer) => await stream.write('stdout', data)
+    await engine.sendFile(ref, machinePath(path), onMode, send, stream.gone)
+    await stream.write('message', 'null')
+  },
   watchExits: async (engine, _request, stream) => {
     // Exits are not awaited: one that cannot be sent ends the stream, and its watcher reconnects.
     await engine.watchExits((status) => stream.push('message', JSON.stringify(status)), stream.gone)
@@ -124,13 +146,19 @@ export const twoWayHandlers: TwoWayHandlers = {
     await engine.writeArchive(ref, machineDirectory(path), bytesOf(input), stream.gone, keep)
     await stream.write('message', 'null')
   },
-  terminal: async (engine, { ref, request }, input, stream) => {
+  receiveFile: async (engine, { ref, path, owner }, input, stream) => {
+    const written = await engine.receiveFile(ref, machinePath(path), bytesOf(input), owner, stream.gone)
+    await stream.write('message', JSON.stringify(written))
+  },
+  terminal: async (engine, { ref, request, tellPid }, input, stream) => {
+    const onBegun = (pid: number) => stream.push('message', JSON.stringify({ pid }))
     const exit = await engine.terminal(
       ref,
       request,
       terminalInputOf(input),
       async ({ stream: name, data }) => await stream.write(name, data),
       stream.gone,
+      tellPid ? onBegun : undefined,
     )
     await stream.write('message', JSON.stringify(exit))
   },

@@ -14,17 +14,18 @@ import type { Engine } from '../engine.ts'
 import { isolationClasses } from '../engine.ts'
 import { processSignals } from '../process.ts'
 import { engineErrorKinds } from '../errors.ts'
-import { bytes, date, env, id, noNul } from './fields.ts'
+import { bytes, date, env, generation, id, noNul, nothing, path, ref, SMALL } from './fields.ts'
+import { streamedFileOperations, twoWayFileOperations, unaryFileOperations } from './file-protocol.ts'
 import {
   cwd,
-  directory,
-  fileMode,
   hostFacts,
   image,
   machineEgress,
   machineMetrics,
   machineProcess,
   machineSeen,
+  machineTask,
+  machineUser,
   processEnv,
   processOutput,
   processRequest,
@@ -55,11 +56,6 @@ export const STDIN_BYTES = 4 * MB
 /** How many machines may be copied together: far more units than a stack has. */
 const FORKS = 500
 
-const generation = z
-  .int()
-  .min(0)
-  .max(2 ** 31 - 1)
-const ref = z.strictObject({ id, generation })
 const digest = z.string().regex(/^sha256:[a-f0-9]{64}$/)
 const reference = z.string().regex(/^[a-z0-9][\w.:/@-]{2,511}$/)
 const hostname = z.string().regex(/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/)
@@ -72,8 +68,6 @@ const networkGroup = z
   .int()
   .min(0)
   .max(2 ** 31 - 1)
-/** machinePath validates it, so that the caller gets `bad_path`. */
-const path = z.string().max(64 * KB)
 const cursor = z.string().max(256)
 
 const bootFiles = z
@@ -130,6 +124,7 @@ const execRequest = z.strictObject({
   stdin: bytes(STDIN_BYTES).nullable(),
   timeoutMs: z.int().min(limits.execTimeoutMs.min).max(limits.execTimeoutMs.max),
   probe: z.boolean().optional(),
+  user: machineUser.optional(),
 })
 
 const offset = z.int().min(0)
@@ -185,9 +180,7 @@ const logLine = z.object({
   cursor: z.string(),
 })
 
-const nothing = z.null()
 const nobody = z.strictObject({})
-export const SMALL = 64 * KB
 
 /**
  * Operations with one answer. `deadlineMs` is when the client stops waiting: longer than the engine's own timeouts,
@@ -279,30 +272,26 @@ export const unaryOperations = {
     maxBodyBytes: SMALL,
     deadlineMs: MINUTE,
   },
-  writeFile: {
-    request: z.strictObject({ ref, path, content: bytes(limits.fileBytes), mode: fileMode.optional() }),
-    answer: z.object({ bytes: z.number(), sha256: z.string(), verified: z.boolean() }),
-    maxBodyBytes: 2 * MB,
+  tasks: {
+    request: z.strictObject({ ref }),
+    answer: z.object({ tasks: z.array(machineTask).max(limits.processTable), truncated: z.boolean() }),
+    maxBodyBytes: SMALL,
     deadlineMs: MINUTE,
   },
-  readFile: {
-    request: z.strictObject({ ref, path, maxBytes: z.int().min(0).max(limits.fileBytes) }),
-    answer: z.object({ content: bytes(limits.fileBytes), mode: fileMode }),
-    maxBodyBytes: 2 * SMALL,
-    deadlineMs: MINUTE,
-  },
-  listDirectory: {
-    request: z.strictObject({ ref, path }),
-    answer: directory,
-    maxBodyBytes: 2 * SMALL,
-    deadlineMs: MINUTE,
-  },
-  removeFile: {
-    request: z.strictObject({ ref, path, recursive: z.boolean() }),
+  signalTask: {
+    request: z.strictObject({
+      ref,
+      pid: z
+        .int()
+        .min(1)
+        .max(10 ** 7),
+      signal: z.enum(processSignals),
+    }),
     answer: nothing,
-    maxBodyBytes: 2 * SMALL,
-    deadlineMs: 3 * MINUTE,
+    maxBodyBytes: SMALL,
+    deadlineMs: MINUTE,
   },
+  ...unaryFileOperations,
   logs: {
     request: z.strictObject({ id, query: logQuery }),
     answer: z.array(logLine),
@@ -340,7 +329,7 @@ export const streamedOperations = {
     item: processOutput,
     maxBodyBytes: SMALL,
   },
-  readArchive: { request: z.strictObject({ ref, path }), item: nothing, maxBodyBytes: 2 * SMALL },
+  ...streamedFileOperations,
   watchExits: { request: nobody, item: status, maxBodyBytes: SMALL },
   watchTraffic: { request: nobody, item: z.array(z.string()), maxBodyBytes: SMALL },
   watchEgress: { request: nobody, item: machineSeen, maxBodyBytes: SMALL },
@@ -349,10 +338,10 @@ export const streamedOperations = {
 
 /** Operations whose request goes on after it has begun: a message frame, then frames of input to the end of the body. */
 export const twoWayOperations = {
-  writeArchive: { request: z.strictObject({ ref, path, keep: z.boolean() }), item: nothing },
+  ...twoWayFileOperations,
   terminal: {
-    request: z.strictObject({ ref, request: terminalRequest }),
-    item: z.object({ exitCode: z.number(), timedOut: z.boolean() }),
+    request: z.strictObject({ ref, request: terminalRequest, tellPid: z.boolean().optional() }),
+    item: z.union([z.object({ pid: z.number() }), z.object({ exitCode: z.number(), timedOut: z.boolean() })]),
   },
 } satisfies Partial<Record<keyof Engine, TwoWay>>
 

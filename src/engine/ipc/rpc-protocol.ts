@@ -2,7 +2,8 @@
 
 import { z } from 'zod'
 import { answerLine, callLine, failureLine, type ReplyLine } from '../../lib/ipc/call-lines.ts'
-import { SMALL, type UnaryOperation } from './protocol.ts'
+import { SMALL } from './fields.ts'
+import type { UnaryOperation } from './protocol.ts'
 
 /**
  * Unary operations of wakes and creates, for which the round trip counts. They use JSON lines on a

@@ -14,6 +14,9 @@ import { bytes, date, env, id, noNul } from './fields.ts'
 export const processEnv = env.refine((given) => Object.keys(given).length <= limits.envEntries)
 export const cwd = noNul(limits.pathLength).nullable()
 
+/** A name or a number of the machine's `/etc/passwd`. */
+export const machineUser = z.string().regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$/)
+
 export const processRequest = z.strictObject({
   id,
   argv: z.array(noNul(limits.execArgvItemLength)).min(1).max(limits.execArgvItems),
@@ -25,6 +28,8 @@ export const processRequest = z.strictObject({
   cwd,
   stdin: bytes(limits.processStdinBytes).nullable(),
   keepsAwake: z.boolean(),
+  tag: noNul(limits.processTagLength).optional(),
+  user: machineUser.optional(),
 })
 
 export const machineProcess = z.object({
@@ -32,12 +37,23 @@ export const machineProcess = z.object({
   shown: z.array(z.string()),
   cwd: z.string().nullable(),
   keepsAwake: z.boolean(),
+  tag: z.string().nullable().default(null),
   state: z.enum(['running', 'exited', 'lost']),
   exitCode: z.number().nullable(),
   pid: z.number().nullable(),
   startedAt: date,
   endedAt: date.nullable(),
   output: z.object({ from: z.number(), to: z.number() }),
+})
+
+export const machineTask = z.object({
+  pid: z.number(),
+  parentPid: z.number(),
+  groupId: z.number(),
+  uid: z.number(),
+  owner: z.string().nullable(),
+  state: z.string(),
+  argv: z.array(z.string()),
 })
 
 export const processOutput = z.object({
@@ -85,6 +101,7 @@ export const terminalRequest = z.strictObject({
   env: processEnv.optional(),
   cwd: cwd.optional(),
   timeoutMs: z.int().min(limits.execTimeoutMs.min).max(limits.terminalMs),
+  user: machineUser.optional(),
   size: size.nullable(),
 })
 
@@ -98,18 +115,24 @@ export const terminalMessage = z.discriminatedUnion('kind', [
 /** Of a file: its permission bits, with those for setuid, setgid and sticky. */
 export const fileMode = z.int().min(0).max(0o7777)
 
+/** An engine of an earlier release does not say whose an entry is. */
+const entryFacts = z.object({
+  type: z.enum(['file', 'directory', 'link', 'other']),
+  mode: fileMode,
+  bytes: z.number(),
+  modifiedAt: date,
+  uid: z.number().default(0),
+  gid: z.number().default(0),
+  owner: z.string().nullable().default(null),
+  group: z.string().nullable().default(null),
+})
+
+export const fileFacts = entryFacts.extend({ target: z.string().nullable() })
+
+export const fileOwner = z.strictObject({ mode: fileMode.optional(), user: machineUser.optional() })
+
 export const directory = z.object({
-  entries: z
-    .array(
-      z.object({
-        name: z.string(),
-        type: z.enum(['file', 'directory', 'link', 'other']),
-        mode: fileMode,
-        bytes: z.number(),
-        modifiedAt: date,
-      }),
-    )
-    .max(limits.directoryEntries),
+  entries: z.array(entryFacts.extend({ name: z.string() })).max(limits.directoryEntries),
   truncated: z.boolean(),
 })
 

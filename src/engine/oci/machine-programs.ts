@@ -9,6 +9,7 @@ import { RELAY, relayProgram } from './relay/relay.ts'
 import { NAMING_PROGRAM, namingProgram } from './warm-pool/naming.ts'
 import { waitingProgram } from './warm-pool/program.ts'
 import { WAITING_PROGRAM } from './warm-pool/ready.ts'
+import { WATCHER, watcherProgram } from './watcher/watching.ts'
 
 /** Statically linked: it works in any image. */
 const BUSYBOX = '/bin/busybox'
@@ -26,6 +27,7 @@ export async function installMachinePrograms({ helper }: Pick<Paths, 'helper'>):
     // Of a program that its user cannot read, the kernel lets no other process look into a process.
     [FORKING_PROGRAM, forkingProgram(), 0o711],
     [RELAY, await relayProgram(), 0o755],
+    [WATCHER, await watcherProgram(), 0o755],
   ] as const) {
     const program = join(helper, name)
     await writeFile(`${program}.new`, bytes, { mode })

@@ -20,11 +20,19 @@ import { watchTeamWeights } from './kernel/team-weights.ts'
 import { createMachine } from './lifecycle/create.ts'
 import { clearStaleQgroups } from './storage/disks.ts'
 import { readArchiveInMachine, writeArchiveInMachine } from './exec/archives.ts'
-import { listDirectoryInMachine, removeFileInMachine } from './exec/directories.ts'
+import { listDirectoryInMachine, removeFileInMachine, statInMachine } from './exec/directories.ts'
+import { makeDirectoryInMachine, moveFileInMachine } from './exec/places.ts'
+import { asUser } from './exec/as-user.ts'
 import { execInMachine } from './exec/exec.ts'
+import { listTasks, signalTask } from './exec/tasks.ts'
 import { terminalInMachine } from './exec/terminal.ts'
 import { watchRuns } from './lifecycle/exits.ts'
-import { readFileInMachine, writeFileInMachine } from './exec/files.ts'
+import {
+  readFileInMachine,
+  receiveFileInMachine,
+  sendFileOfMachine,
+  writeFileInMachine,
+} from './exec/files.ts'
 import { forkMachines } from './snapshot/fork.ts'
 import { prepareSharedForkGeneration } from './snapshot/generation.ts'
 import { TRUST } from './storage/trust.ts'
@@ -66,6 +74,7 @@ import { becomeSubreaper } from './kernel/syscalls.ts'
 import { watchTraffic } from './traffic.ts'
 import { noReadyMachines, openReadyMachines } from './warm-pool/pool.ts'
 import type { ReadyOptions } from './warm-pool/types.ts'
+import { watchFilesInMachine } from './watcher/watching.ts'
 
 export type OciOptions = {
   instance: { id: string; subnet: string }
@@ -207,19 +216,31 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
     putAside: (id) => putAside(host, id, 'unknown'),
     metrics: (id) => readMetrics(host, id),
     list: async () => [...host.machines.values()].map(statusOf),
-    exec: (ref, request, onOutput, signal) => execInMachine(host, ref, request, onOutput, signal),
-    terminal: (ref, request, input, onOutput, signal) =>
-      terminalInMachine(host, ref, request, input, onOutput, signal),
+    exec: async (ref, request, onOutput, signal) =>
+      await execInMachine(host, ref, await asUser(host, ref, request), onOutput, signal),
+    terminal: (ref, request, input, onOutput, signal, onBegun) =>
+      terminalInMachine(host, ref, request, input, onOutput, signal, onBegun),
+    tasks: (ref) => listTasks(host, ref),
+    signalTask: (ref, pid, signal) => signalTask(host, ref, pid, signal),
     startProcess: (ref, request) => startProcess(host, ref, request),
     processes: async (id) => listProcesses(host, id),
     processOutput: (id, process, after, maxBytes) => readProcess(host, id, process, after, maxBytes),
     followProcess: (id, process, after, signal) => followProcess(host, id, process, after, signal),
     signalProcess: (ref, process, signal) => signalProcess(host, ref, process, signal),
     forgetProcess: (id, process) => forgetProcess(host, id, process),
-    writeFile: (ref, path, content, mode) => writeFileInMachine(host, ref, path, content, mode),
+    writeFile: (ref, path, content, owner) => writeFileInMachine(host, ref, path, content, owner),
+    receiveFile: (ref, path, pieces, owner, signal) =>
+      receiveFileInMachine(host, ref, path, pieces, owner, signal),
     readFile: (ref, path, maxBytes) => readFileInMachine(host, ref, path, maxBytes),
-    listDirectory: (ref, path) => listDirectoryInMachine(host, ref, path),
+    sendFile: (ref, path, onMode, onData, signal) =>
+      sendFileOfMachine(host, ref, path, onMode, onData, signal),
+    statFile: (ref, path) => statInMachine(host, ref, path),
+    makeDirectory: (ref, path, owner) => makeDirectoryInMachine(host, ref, path, owner),
+    moveFile: (ref, from, to, user) => moveFileInMachine(host, ref, from, to, user),
+    listDirectory: (ref, path, depth) => listDirectoryInMachine(host, ref, path, depth),
     removeFile: (ref, path, recursive) => removeFileInMachine(host, ref, path, recursive),
+    watchFiles: (ref, path, recursive, told, signal) =>
+      watchFilesInMachine(host, ref, path, recursive, told, signal),
     readArchive: (ref, path, onData, signal) => readArchiveInMachine(host, ref, path, onData, signal),
     writeArchive: (ref, path, pieces, signal, keep) =>
       writeArchiveInMachine(host, ref, path, pieces, signal, keep),

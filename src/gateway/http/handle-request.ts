@@ -4,6 +4,7 @@
 import { Http2ServerResponse } from 'node:http2'
 import { parseEndpointLabel } from '../../contract/endpoint-label.ts'
 import { abortExchange, discardBody, type Exchange, isHttp2, type Response } from './exchange.ts'
+import { readDoorHost, serveDoorHost } from './door.ts'
 import { type RequestedHost, readHost } from '../routing/requested-host.ts'
 import type { Session } from '../sessions/open-sessions.ts'
 import { type Outcome, errorMessageOf } from '../sessions/outcomes.ts'
@@ -56,6 +57,11 @@ async function serve(
   const asked = readHost(exchange.head.host, context.domain)
   if (asked.kind === 'malformed') return { kind: 'malformed' }
   if (isMisdirected(context, exchange, asked)) return { kind: 'misdirected' }
+  const door = asked.kind === 'label' ? readDoorHost(asked.label) : null
+  if (door)
+    return await serveDoorHost(context, exchange, session, door, (run) =>
+      pass(context, exchange, session, run),
+    )
   const label = asked.kind === 'label' ? parseEndpointLabel(asked.label) : null
   if (!label) return { kind: 'unknown' }
   let route: Route | null

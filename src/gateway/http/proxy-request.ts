@@ -52,6 +52,22 @@ export function proxyRequest(
   })
 }
 
+/** The same over a connection that is made for this request alone, and closed after it. */
+export function proxyRequestOver(
+  exchange: Exchange,
+  session: Session,
+  route: Route,
+  connection: Duplex,
+): Promise<ProxyResult> {
+  return new Promise((resolve) => {
+    const settle = (outcome: ProxyResult) => {
+      connection.destroy()
+      resolve(outcome)
+    }
+    new Forwarding(exchange, session, route, settle).start({ createConnection: () => connection })
+  })
+}
+
 class Forwarding {
   readonly #exchange: Exchange
   readonly #session: Session

@@ -32,6 +32,15 @@ export type GatewayContextOptions = {
   log: Log
   /** Other gateways on the same ports. */
   peers?: Peers
+  /** For clients of another interface (http/door.ts); absent on a host without a server. */
+  door?: Door
+}
+
+export type Door = {
+  /** Where the server answers them. */
+  socketPath: string
+  /** As `routes.find`, but never an earlier result. */
+  findNow: (name: string) => Promise<Route | null>
 }
 
 /** Everything that a visit needs. */

@@ -3,7 +3,7 @@
 import type { Generated } from 'kysely'
 
 /** The interface that a call came through. */
-export type Via = 'api' | 'dashboard' | 'mcp'
+export type Via = 'api' | 'dashboard' | 'mcp' | 'e2b'
 
 export type AuditTable = {
   id: string

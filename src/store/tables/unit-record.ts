@@ -3,8 +3,10 @@
 import type { Protocol } from '../../contract/endpoint.ts'
 import type { Env } from '../../contract/env.ts'
 import type { Copied } from '../../contract/unit.ts'
+import type { Metadata } from '../../contract/metadata.ts'
 import type { Size } from '../../contract/policy.ts'
 import type { StoppedReason, UnitState } from '../../contract/states.ts'
+import type { UnitEnd } from '../../contract/time-to-live.ts'
 import type { Healthcheck } from '../../contract/unit-spec.ts'
 import type { EgressRules } from '../../lib/egress/rules.ts'
 import type { ColumnType } from 'kysely'
@@ -93,6 +95,12 @@ export type UnitsTable = {
   /** The version that the engine has, and since when. */
   egress_applied_version: ColumnType<number, never, number>
   egress_applied_at: ColumnType<Date | null, never, Date>
+  metadata: ColumnType<Metadata, string, string>
+  /** As it was last set; null without an end. */
+  time_to_live: string | null
+  at_end: UnitEnd
+  /** Null without a time to live, and until the unit was first ready (unit-state.ts). */
+  ends_at: ColumnType<Date | null, never, Date | null>
 }
 
 /** What became of its memory when its machine last hibernated; `refused`: the checkpoint failed. */

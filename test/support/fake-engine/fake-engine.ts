@@ -19,9 +19,8 @@ import {
   hanging,
   type Operation,
   slow,
-  untilAborted,
 } from './faults.ts'
-import { archiveOf, listIn, readFrom, removeFrom, unpackInto, writeInto } from './files.ts'
+import { fileCalls } from './file-calls.ts'
 import { memoryOf } from './memory.ts'
 import { metricsOf } from './metrics.ts'
 import {
@@ -45,7 +44,9 @@ import {
   outputAfter,
   signalBackground,
   startBackground,
+  signalPid,
   statusesOf,
+  tasksOf,
 } from './processes.ts'
 import { createWatchers } from './watchers.ts'
 
@@ -296,10 +297,19 @@ export function createFakeEngine({ clock, subnet = 99, instance = null }: FakeHo
         signal,
       ),
 
-    terminal: async (ref, request, input, onOutput, signal) =>
+    tasks: async (ref) =>
+      await faults.run(call('tasks', ref), async () => ({
+        tasks: tasksOf(findRunning(ref)),
+        truncated: false,
+      })),
+
+    signalTask: async (ref, pid, signal) =>
+      await faults.run(call('signalTask', ref), async () => signalPid(findRunning(ref), pid, signal, clock)),
+
+    terminal: async (ref, request, input, onOutput, signal, onBegun) =>
       await faults.run(
         call('terminal', ref),
-        async (gone) => await terminalInRun(findRunning(ref), request, input, clock, onOutput, gone),
+        async (gone) => await terminalInRun(findRunning(ref), request, input, clock, onOutput, gone, onBegun),
         signal,
       ),
 
@@ -332,44 +342,7 @@ export function createFakeEngine({ clock, subnet = 99, instance = null }: FakeHo
     forgetProcess: async (id, process) =>
       await faults.run(call('forgetProcess', { id }), async () => forgetBackground(find(id), process, clock)),
 
-    writeFile: async (ref, ...file) =>
-      await faults.run(call('writeFile', ref), async () => writeInto(findRunning(ref).files, ...file)),
-
-    readFile: async (ref, path, maxBytes) =>
-      await faults.run(call('readFile', ref), async () => readFrom(findRunning(ref).files, path, maxBytes)),
-
-    listDirectory: async (ref, path) =>
-      await faults.run(call('listDirectory', ref), async () => listIn(findRunning(ref).files, path, clock)),
-
-    removeFile: async (ref, path, recursive) =>
-      await faults.run(call('removeFile', ref), async () =>
-        removeFrom(findRunning(ref).files, path, recursive),
-      ),
-
-    readArchive: async (ref, path, onData, signal) =>
-      await faults.run(
-        call('readArchive', ref),
-        async (gone) => {
-          for (const piece of archiveOf(findRunning(ref).files, path)) {
-            await untilAborted(gone, async () => await onData(piece))
-          }
-        },
-        signal,
-      ),
-
-    writeArchive: async (ref, path, pieces, signal) =>
-      await faults.run(
-        call('writeArchive', ref),
-        async (gone) => {
-          const { files } = findRunning(ref)
-          const received: Buffer[] = []
-          await untilAborted(gone, async () => {
-            for await (const piece of pieces) received.push(piece)
-          })
-          unpackInto(files, path, Buffer.concat(received))
-        },
-        signal,
-      ),
+    ...fileCalls({ faults, call, findRunning, clock }),
 
     logs: async (id, query) => await faults.run(call('logs', { id }), async () => queryLog(find(id), query)),
 

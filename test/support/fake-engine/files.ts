@@ -2,7 +2,14 @@
 // the few a real image always has.
 
 import { createHash } from 'node:crypto'
-import type { Directory, DirectoryEntry, ReadFile, WrittenFile } from '../../../src/engine/engine.ts'
+import type {
+  Directory,
+  EntryFacts,
+  FileFacts,
+  FileOwner,
+  ReadFile,
+  WrittenFile,
+} from '../../../src/engine/engine.ts'
 import type { Clock } from '../../../src/lib/clock.ts'
 import { EngineError } from '../../../src/engine/errors.ts'
 import { machineDirectory, machinePath } from '../../../src/engine/machine-path.ts'
@@ -13,23 +20,95 @@ const READ_ONLY = /^\/(?:proc|sys|dev)(?:\/|$)/
 /** Of contents that have another mode than 0644. */
 const modes = new WeakMap<Buffer, number>()
 
+type User = { uid: number; name: string }
+const ROOT: User = { uid: 0, name: 'root' }
+/** The accounts of every fake machine. */
+const users: readonly User[] = [ROOT, { uid: 1, name: 'daemon' }]
+const owners = new WeakMap<Buffer, User>()
+
+/** Throws `unknown_user`. */
+export function userNamed(user: string): User {
+  const found = users.find(({ uid, name }) => name === user || String(uid) === user)
+  if (found) return found
+  throw new EngineError('unknown_user', `/etc/passwd of the unit has no user "${user}".`)
+}
+
+function ownerAt(files: Map<string, Buffer>, path: string): User {
+  const content = files.get(path)
+  return (content && owners.get(content)) ?? ROOT
+}
+
+/** A directory that was made: an entry without a name in it. */
+const MARK = '/'
+
+export function makeIn(files: Map<string, Buffer>, made: string, { mode = 0o755, user }: FileOwner): boolean {
+  const path = machinePath(made)
+  const owner = user === undefined ? ROOT : userNamed(user)
+  if (files.has(path)) throw new EngineError('not_a_directory', 'The path is not a directory.')
+  if (isDirectory(files, path)) return false
+  setFile(files, path + MARK, Buffer.alloc(0), mode, owner)
+  return true
+}
+
+export function moveIn(files: Map<string, Buffer>, from: string, to: string): void {
+  const [source, target] = [machinePath(from), machinePath(to)]
+  if (isDirectory(files, target)) throw new EngineError('not_a_file', 'The path is a directory.')
+  const moved = [...files].filter(([path]) => path === source || path.startsWith(`${source}/`))
+  if (moved.length === 0) throw notFound()
+  for (const [path, content] of moved) {
+    files.delete(path)
+    files.set(target + path.slice(source.length), content)
+  }
+}
+
+export function statIn(files: Map<string, Buffer>, asked: string, clock: Clock): FileFacts {
+  const path = machineDirectory(asked)
+  const content = files.get(path)
+  if (content === undefined && !isDirectory(files, path)) throw notFound()
+  return { ...factsAt(files, path, clock), target: null }
+}
+
+function factsAt(files: Map<string, Buffer>, path: string, clock: Clock): EntryFacts {
+  const content = files.get(path)
+  const isMade = files.has(path + MARK)
+  const { uid, name } = ownerAt(files, isMade ? path + MARK : path)
+  return {
+    type: content === undefined ? 'directory' : 'file',
+    mode: content !== undefined || isMade ? modeAt(files, isMade ? path + MARK : path) : 0o755,
+    bytes: content?.length ?? 4096,
+    modifiedAt: clock.now(),
+    uid,
+    gid: uid,
+    owner: name,
+    group: name,
+  }
+}
+
 export function writeInto(
   files: Map<string, Buffer>,
   written: string,
   content: Buffer,
-  mode?: number,
+  { mode, user }: FileOwner = {},
 ): WrittenFile {
   const path = machinePath(written)
   if (READ_ONLY.test(path)) throw new EngineError('file_refused', `${path} cannot be written.`)
   if (isDirectory(files, path)) throw new EngineError('not_a_file', `${path} is a directory.`)
-  setFile(files, path, content, mode ?? modeAt(files, path))
+  const owner = user === undefined ? ownerAt(files, path) : userNamed(user)
+  setFile(files, path, content, mode ?? modeAt(files, path), owner)
   return { bytes: content.length, sha256: createHash('sha256').update(content).digest('hex'), verified: true }
 }
 
 /** A copy of the content: the caller may use its buffer again. */
-function setFile(files: Map<string, Buffer>, path: string, content: Buffer, mode: number): void {
+function setFile(
+  files: Map<string, Buffer>,
+  path: string,
+  content: Buffer,
+  mode: number,
+  owner = ROOT,
+): void {
   const kept = Buffer.from(content)
   modes.set(kept, mode)
+  owners.set(kept, owner)
   files.set(path, kept)
 }
 
@@ -52,20 +131,21 @@ function isDirectory(files: Map<string, Buffer>, path: string): boolean {
   return DIRECTORIES.includes(path) || [...files.keys()].some((file) => file.startsWith(`${path}/`))
 }
 
-export function listIn(files: Map<string, Buffer>, listed: string, clock: Clock): Directory {
+export function listIn(files: Map<string, Buffer>, listed: string, clock: Clock, depth = 1): Directory {
   const path = machineDirectory(listed)
   if (files.has(path)) throw new EngineError('not_a_directory', 'The path is not a directory.')
   if (!isDirectory(files, path)) throw notFound()
   const above = path === '/' ? '/' : `${path}/`
   const below = [...files.keys(), ...DIRECTORIES.slice(1)].filter((each) => each.startsWith(above))
-  const names = new Set(below.map((each) => each.slice(above.length).split('/')[0] ?? ''))
-  const entries = [...names].toSorted().map((name): DirectoryEntry => {
-    const content = files.get(above + name)
-    const type = content === undefined ? 'directory' : 'file'
-    const mode = type === 'file' ? modeAt(files, above + name) : 0o755
-    return { name, type, mode, bytes: content?.length ?? 4096, modifiedAt: clock.now() }
-  })
+  const names = new Set(below.flatMap((each) => namesDownTo(each.slice(above.length), depth)))
+  const entries = [...names].toSorted().map((name) => ({ name, ...factsAt(files, above + name, clock) }))
   return { entries, truncated: false }
+}
+
+/** A path and those above it, as far down as is asked. */
+function namesDownTo(path: string, depth: number): string[] {
+  const parts = path.split('/').filter((part) => part !== '')
+  return parts.slice(0, depth).map((_part, index) => parts.slice(0, index + 1).join('/'))
 }
 
 export function removeFrom(files: Map<string, Buffer>, removed: string, recursive: boolean): void {
@@ -74,7 +154,7 @@ export function removeFrom(files: Map<string, Buffer>, removed: string, recursiv
   if (files.delete(path)) return
   if (!isDirectory(files, path)) throw notFound()
   const below = [...files.keys()].filter((file) => file.startsWith(`${path}/`))
-  if (below.length > 0 && !recursive)
+  if (below.some((file) => file !== path + MARK) && !recursive)
     throw new EngineError('directory_not_empty', 'The directory is not empty.')
   for (const file of below) files.delete(file)
 }

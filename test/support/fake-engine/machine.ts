@@ -8,6 +8,7 @@ import type { ExecExit, ExecOutput, ExecRequest } from '../../../src/engine/exec
 import type { LogLine, LogQuery, MachineSpec, MachineStatus, RunSpec } from '../../../src/engine/engine.ts'
 import { EngineError, isEngineError } from '../../../src/engine/errors.ts'
 import { untilAborted } from './faults.ts'
+import { userNamed } from './files.ts'
 import { type FakeMemory, useMemory } from './memory.ts'
 import { type Awake, awakeFrom, standStill } from './metrics.ts'
 import type { FakeBackground } from './processes.ts'
@@ -131,6 +132,7 @@ export async function execInRun(
 ): Promise<ExecExit> {
   const { run } = machine
   if (!run) throw notRunning(machine.spec.id)
+  const user = request.user === undefined ? null : userNamed(request.user)
   const done = new AbortController()
   const timeout = new AbortController()
   clock.sleep(request.timeoutMs, done.signal).then(
@@ -148,6 +150,7 @@ export async function execInRun(
       stdin: request.stdin ?? Buffer.alloc(0),
       env: { ...process.env, ...request.env },
       cwd: request.cwd ?? process.cwd,
+      user: user === null ? process.user : String(user.uid),
     })
     return { exitCode, timedOut: false }
   } catch (error) {

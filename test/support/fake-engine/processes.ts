@@ -5,12 +5,14 @@ import { limits } from '../../../src/contract/limits.ts'
 import type { Clock } from '../../../src/lib/clock.ts'
 import type {
   MachineProcess,
+  MachineTask,
   ProcessOutput,
   ProcessRequest,
   ProcessSignal,
 } from '../../../src/engine/process.ts'
 import { EngineError } from '../../../src/engine/errors.ts'
 import { untilAborted } from './faults.ts'
+import { userNamed } from './files.ts'
 import { type FakeMachine, KILLED_CODE, notRunning, processIn } from './machine.ts'
 import { runProgram } from './programs.ts'
 
@@ -31,13 +33,15 @@ export function startBackground(machine: FakeMachine, request: ProcessRequest, c
   const known = machine.processes.get(request.id)
   if (known) return statusOf(known)
   makeRoom(machine)
-  const { id, shown, cwd, keepsAwake } = request
+  const { id, shown, cwd, keepsAwake, tag } = request
+  const user = request.user === undefined ? null : userNamed(request.user)
   const process: FakeBackground = {
     status: {
       id,
       shown,
       cwd,
       keepsAwake,
+      tag: tag ?? null,
       state: 'running',
       exitCode: null,
       pid: FIRST_PID + machine.processes.size,
@@ -61,11 +65,33 @@ export function startBackground(machine: FakeMachine, request: ProcessRequest, c
     stdin: request.stdin ?? Buffer.alloc(0),
     env: { ...self.env, ...request.env },
     cwd: cwd ?? self.cwd,
+    user: user === null ? self.user : String(user.uid),
   }).then(
     (code) => end(process, code, clock),
     () => end(process, KILLED_CODE, clock),
   )
   return statusOf(process)
+}
+
+/** Its first process, and its background processes that run. */
+export function tasksOf({ processes, run, spec }: FakeMachine): MachineTask[] {
+  if (!run) throw notRunning(spec.id)
+  const root = { parentPid: 0, uid: 0, owner: 'root', state: 'S' }
+  const background = [...processes.values()].flatMap(({ status: { pid, shown, state } }) =>
+    pid === null || state !== 'running' ? [] : [{ ...root, pid, groupId: pid, argv: shown }],
+  )
+  return [{ ...root, pid: 1, groupId: 1, argv: ['sleep', 'infinity'] }, ...background]
+}
+
+export function signalPid(
+  { processes }: FakeMachine,
+  pid: number,
+  signal: ProcessSignal,
+  clock: Clock,
+): void {
+  const found = [...processes.values()].find(({ status }) => status.pid === pid && status.state === 'running')
+  if (found) signalBackground(found, signal, clock)
+  else if (pid !== 1) throw new EngineError('unknown_process', 'No such process runs in the machine.')
 }
 
 export function statusesOf({ processes }: FakeMachine): MachineProcess[] {

@@ -7,8 +7,11 @@ import type { ExecExit, ExecOutput, TerminalRequest } from '../../../src/engine/
 import { isEngineError } from '../../../src/engine/errors.ts'
 import type { TerminalInput, TerminalSignal } from '../../../src/engine/terminal.ts'
 import { untilAborted } from './faults.ts'
+import { userNamed } from './files.ts'
 import { type FakeMachine, KILLED_CODE, notRunning, processIn, TIMED_OUT_CODE } from './machine.ts'
 import { type FakeProcess, runProgram } from './programs.ts'
+
+const PID = 50
 
 type OnOutput = (output: ExecOutput) => void | Promise<void>
 
@@ -28,9 +31,12 @@ export async function terminalInRun(
   clock: Clock,
   onOutput: OnOutput,
   gone: AbortSignal,
+  onBegun: (pid: number) => void = () => {},
 ): Promise<ExecExit> {
   const { run } = machine
   if (!run) throw notRunning(machine.spec.id)
+  const user = request.user === undefined ? null : userNamed(request.user)
+  onBegun(PID)
   const done = new AbortController()
   const timeout = new AbortController()
   clock.sleep(request.timeoutMs, done.signal).then(
@@ -45,7 +51,12 @@ export async function terminalInRun(
     if (data.length > 0) await untilAborted(killed, async () => await onOutput(output))
   }
   const process = processIn(machine, run, clock, request.argv, killed, write)
-  const self = { ...process, env: { ...process.env, ...request.env }, cwd: request.cwd ?? process.cwd }
+  const self = {
+    ...process,
+    env: { ...process.env, ...request.env },
+    cwd: request.cwd ?? process.cwd,
+    user: user === null ? process.user : String(user.uid),
+  }
   try {
     return { exitCode: await runInteractive(self, request, input, killed), timedOut: false }
   } catch (error) {

@@ -15,9 +15,10 @@ export async function exec(context: Context): Promise<number> {
   const { args } = context
   if (args.rest.length === 0) throw new UsageError('There is no command: berth exec UNIT -- CMD…')
   if (args.flag('tty')) return await runInTerminal(context, { command: args.rest })
-  const workdir = args.text('workdir')
+  const [workdir, user] = [args.text('workdir'), args.text('user')]
   const asked = {
     ...spawnOptions(args),
+    ...(user === undefined ? {} : { user }),
     ...(workdir === undefined ? {} : { cwd: workdir }),
     ...(args.list('env').length === 0 ? {} : { env: pairs(args.list('env')) }),
   }

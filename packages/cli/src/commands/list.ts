@@ -1,6 +1,6 @@
 // `berth ls` and `berth ps`.
 
-import { oneOf } from '../args.ts'
+import { oneOf, pairs } from '../args.ts'
 import { type Context, stackNameOf, unitOf } from '../context.ts'
 import { euros } from '../../../../src/lib/money.ts'
 import { print, printJson, printTable, relative, stateCell } from '../output.ts'
@@ -31,10 +31,12 @@ const orders = [
 
 export async function ls(context: Context): Promise<void> {
   const { args, isJson, signal } = context
+  const labels = args.list('metadata')
   const list = context.berth().units.list({
     all: args.flag('all') || undefined,
     stack: args.text('stack'),
     q: args.text('match'),
+    metadata: labels.length === 0 ? undefined : pairs(labels),
     state: statesIn(args.list('state')),
     sort: oneOf(args.text('sort'), orders, 'order'),
     signal,

@@ -9,6 +9,7 @@ import { print, printJson, waiting } from '../output.ts'
 import { rulesOf } from './egress.ts'
 import { runIn, spawnOptions } from './exec.ts'
 
+const ends = ['destroy', 'sleep'] as const
 const sizes = ['nano', 'small', 'medium', 'large'] as const
 
 export async function run(context: Context): Promise<number> {
@@ -71,6 +72,9 @@ function createOptions({ args }: Context): CreateOptions & { name: string } {
     sleep: args.text('sleep'),
     egress: rulesOf(args),
     ...(args.flag('nested') ? { nested: true } : {}),
+    metadata: pairs(args.list('metadata')),
+    timeToLive: args.text('time-to-live'),
+    atEnd: oneOf(args.text('at-end'), ends, 'end'),
     env: { ...pairs(args.list('env')), ...secretsOf(args.list('secret')) },
     ports: args.list('port').map((port) => wholeNumber(port, 'port')),
     ...(size === undefined ? {} : { size }),

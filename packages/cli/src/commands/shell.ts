@@ -12,7 +12,7 @@ export async function shell(context: Context): Promise<number> {
   return await runInTerminal(context, rest.length === 0 ? {} : { command: rest })
 }
 
-/** Answers the exit code of the command. `--workdir` and `--env` are looked at here. */
+/** Answers the exit code of the command. `--workdir`, `--user` and `--env` are looked at here. */
 export async function runInTerminal(
   context: Context,
   asked: Pick<TerminalOptions, 'command'>,
@@ -21,9 +21,10 @@ export async function runInTerminal(
   const { stdin, stdout } = process
   const [word = ''] = args.args
   if (isJson) throw new UsageError('A terminal has no JSON.')
-  const workdir = args.text('workdir')
+  const [workdir, user] = [args.text('workdir'), args.text('user')]
   const options = {
     ...asked,
+    ...(user === undefined ? {} : { user }),
     ...(workdir === undefined ? {} : { cwd: workdir }),
     env: { TERM: process.env.TERM ?? 'xterm-256color', ...pairs(args.list('env')) },
   }

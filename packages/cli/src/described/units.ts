@@ -3,6 +3,7 @@
 import type { Command } from '../args.ts'
 import { flag, text } from './options.ts'
 
+const user = text('USER', "Who runs it: a name or number of the unit's /etc/passwd", { short: 'u' })
 const timeout = text('TIME', 'How long it may run, as 90s, 2m or 1h (2m)')
 /** `mode`: what the option is called that says which public hosts. */
 const rules = (mode: 'mode' | 'egress') => ({
@@ -12,6 +13,7 @@ const rules = (mode: 'mode' | 'egress') => ({
   }),
   siblings: text('WHICH', 'Which units of the team: team, stack or none'),
 })
+const metadata = text('NAME=VALUE', 'A label; again for more', { multiple: true })
 const environment = text('NAME=VALUE', 'For its environment; again for more', { short: 'e', multiple: true })
 
 export const unitCommands: Command[] = [
@@ -33,6 +35,9 @@ export const unitCommands: Command[] = [
       volume: text('PATH:GB', 'A disk of its own that outlives its image'),
       sleep: text('WINDOW', 'How long it may go unused: 30m, 2h, never'),
       nested: flag('Containers may run in it, with docker or buildah'),
+      'time-to-live': text('TIME', 'How long it lives however much it is used: 90s, 2h'),
+      'at-end': text('WHAT', 'What happens then: destroy or sleep (destroy)'),
+      metadata,
       ...rules('egress'),
       timeout,
     },
@@ -54,6 +59,7 @@ export const unitCommands: Command[] = [
       all: flag('Destroyed ones too', { short: 'a' }),
       stack: text('NAME', 'Of one stack alone'),
       state: text('STATE', 'In this state, such as running; again for more', { multiple: true }),
+      metadata,
       match: text('TEXT', 'With this in the name, the name of the stack, or the image'),
       sort: text('ORDER', 'name, state, cost, lastUsedAt or createdAt; with - the other way (-createdAt)'),
       quiet: flag('Ids and nothing else; --json comes before it', { short: 'q' }),
@@ -138,6 +144,7 @@ export const unitCommands: Command[] = [
       interactive: flag('Sends standard input, up to 1 MB', { short: 'i' }),
       tty: flag('In a terminal, which is this one: for editors, top and the like', { short: 't' }),
       workdir: text('DIR', 'Where it begins', { short: 'w' }),
+      user,
       env: environment,
       timeout,
     },
@@ -157,6 +164,7 @@ export const unitCommands: Command[] = [
     usage: 'UNIT [--] [CMD…]',
     options: {
       workdir: text('DIR', 'Where it begins', { short: 'w' }),
+      user,
       env: environment,
     },
     args: [1, 1],

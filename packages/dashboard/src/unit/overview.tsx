@@ -59,6 +59,7 @@ function Facts({ unit, slug }: { unit: Unit; slug: string }) {
     if (typeof value === 'string') return name
     return 'teamSecret' in value ? `${name} (the team's ${value.teamSecret})` : `${name} (secret)`
   })
+  const labels = Object.entries(unit.metadata).map(([name, value]) => `${name}: ${value}`)
   return (
     <KeyValue
       rows={[
@@ -68,6 +69,11 @@ function Facts({ unit, slug }: { unit: Unit; slug: string }) {
         ['Stack', stackOf(unit)],
         ['Ports', unit.ports.join(', ') || 'none'],
         ['Sleeps after', unit.sleep],
+        [
+          unit.atEnd === 'sleep' ? 'Sleeps at' : 'Is destroyed at',
+          unit.endsAt === null ? 'no time' : <Time key="ends" at={unit.endsAt} />,
+        ],
+        ['Labels', labels.join(', ') || 'none'],
         ['Environment', names.join(', ') || 'none'],
         ['Made', <Time key="made" at={unit.createdAt} />],
         ['Last used', unit.lastUsedAt === null ? 'never' : <Time key="used" at={unit.lastUsedAt} />],

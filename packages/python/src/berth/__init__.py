@@ -9,7 +9,7 @@ from ._async.recipes import AsyncRecipeRun
 from ._async.stacks import AsyncStack
 from ._async.terminal import AsyncTerminal
 from ._async.unit import AsyncForked, AsyncUnit
-from ._pieces import Exit, Output, OutputPiece, Page, TeamEvent
+from ._pieces import Change, Exit, Output, OutputPiece, Page, TeamEvent
 from ._settings import version as __version__
 from ._sync.client import Berth
 from ._sync.command import Command
@@ -42,6 +42,7 @@ __all__ = [
     "AsyncUnit",
     "Berth",
     "BerthError",
+    "Change",
     "Command",
     "CommandFailedError",
     "ConnectionFailedError",

@@ -94,6 +94,11 @@ def wait_before(settings: Settings, call: Call, error: BerthError, attempt: int)
     return None if wait > settings.max_retry_after else wait
 
 
+def pairs_of(metadata: Mapping[str, str] | None) -> str | None:
+    """As one value of a query."""
+    return None if metadata is None else urlencode(metadata)
+
+
 def without_none(**fields: Any) -> dict[str, Any]:
     """What was said of a body."""
     return {name: value for name, value in fields.items() if value is not None}

@@ -50,6 +50,16 @@ class Page(Generic[T]):
         self.next = next
 
 
+class Change(NamedTuple):
+    """In a directory of a unit: `ready`, `create`, `write`, `remove`, `rename`, `chmod` or `overflow`."""
+
+    event: str
+    #: From the watched directory; in base64 if `path_encoding` says so.
+    path: str
+    is_directory: bool
+    path_encoding: str | None
+
+
 class TeamEvent(NamedTuple):
     """One thing that changed: `unit`, `stack`, `agent`, `money`, `team` (its people, or the team itself), `host` (one that units
     of the team are on), or `gone` with the id of what is destroyed. `reset`: read your lists again."""

@@ -185,7 +185,7 @@ class AuditEvent(TypedDict):
     errorCode: str | None
     durationMs: float | None
     costDeltaCents: float
-    via: Literal["api", "dashboard", "mcp"]
+    via: Literal["api", "dashboard", "mcp", "e2b"]
     agentName: str | None
     agentVersion: str | None
     userAgent: str | None
@@ -226,6 +226,12 @@ class CreateFromRecipe(_CreateFromRecipeRequired, total=False):
     sleep: str
     #: What every unit that the recipe creates may reach. Default: what the credential and its team allow.
     egress: CreateFromRecipeEgress
+    #: Labels of yours, for every unit that the recipe creates.
+    metadata: Dict[str, str]
+    #: How long the unit lives once it is ready, however much it is used: a number followed by `s`, `m`, `h` or `d`. Default: `never`, without an end.
+    timeToLive: str
+    #: What happens when that time has passed. `destroy` destroys the unit. `sleep` puts it to sleep, also in the middle of a command, and takes the time to live away: the unit wakes as any other, and then has no end until it is given one. Default: `destroy`.
+    atEnd: Literal["destroy", "sleep"]
     #: Whether to answer only once the units are ready.
     wait: bool
     #: After this time the call answers, although the unit may still be `creating`.
@@ -248,12 +254,21 @@ class CreateFromSpec(_CreateFromSpecRequired, total=False):
 
 
 class _DirectoryEntryRequired(TypedDict):
+    #: Of an entry further down, its path from the listed folder.
     name: str
     type: Literal["file", "directory", "link", "other"]
     #: In four octal digits, such as "0755".
     mode: str
     bytes: int
     modifiedAt: str
+    #: The number of its owner.
+    uid: int
+    #: The number of its group.
+    gid: int
+    #: The owner's name in the unit; null if it has none.
+    owner: str | None
+    #: The group's name in the unit; null if it has none.
+    group: str | None
 
 
 class DirectoryEntry(_DirectoryEntryRequired, total=False):
@@ -274,6 +289,30 @@ class _DirectoryListRequired(TypedDict):
 class DirectoryList(_DirectoryListRequired, total=False):
     #: Present if `path` is the base64 of its bytes, as of one that is not UTF-8.
     pathEncoding: Literal["base64"]
+
+
+class _DirectoryMadeRequired(TypedDict):
+    path: str
+    #: Whether it was not there before.
+    made: bool
+
+
+class DirectoryMade(_DirectoryMadeRequired, total=False):
+    #: Present if `path` is the base64 of its bytes, as of one that is not UTF-8.
+    pathEncoding: Literal["base64"]
+
+
+class _DirectoryMakeRequired(TypedDict):
+    path: str
+
+
+class DirectoryMake(_DirectoryMakeRequired, total=False):
+    #: Present if `path` is the base64 of its bytes, as of one that is not UTF-8.
+    pathEncoding: Literal["base64"]
+    #: The mode of the file, in octal: "0755". Without it an existing file keeps its mode, and a new one gets 0644. An existing file keeps its owner, unless `user` names another.
+    mode: str
+    #: Whose it is to be, as are the folders that are made above it: a name or a number of the unit's `/etc/passwd`. Without it an existing file keeps its owner, and a new one is of root.
+    user: str
 
 
 class Done(TypedDict):
@@ -410,9 +449,13 @@ class Exec(_ExecRequired, total=False):
     env: Dict[str, str]
     timeoutMs: int
     stdin: str
+    #: Who runs it: a name or a number of the unit's `/etc/passwd`, whose home is then `HOME`. Default: the user of the unit's own process.
+    user: str
+    #: To have `stdout` and `stderr` of the answer in base64, byte for byte. A stream has base64 where it needs it.
+    encoding: Literal["base64"]
 
 
-class ExecResult(TypedDict):
+class _ExecResultRequired(TypedDict):
     exitCode: int
     #: As UTF-8; invalid bytes become U+FFFD.
     stdout: str
@@ -420,6 +463,11 @@ class ExecResult(TypedDict):
     timedOut: bool
     #: Whether stdout or stderr was longer than 1 MB and was cut.
     truncated: bool
+
+
+class ExecResult(_ExecResultRequired, total=False):
+    #: Present if both are in base64, as the call asked.
+    encoding: Literal["base64"]
 
 
 class _ExposeRequired(TypedDict):
@@ -456,6 +504,52 @@ class FileDeleted(_FileDeletedRequired, total=False):
     pathEncoding: Literal["base64"]
 
 
+class _FileFactsRequired(TypedDict):
+    path: str
+    type: Literal["file", "directory", "link", "other"]
+    #: In four octal digits, such as "0755".
+    mode: str
+    bytes: int
+    modifiedAt: str
+    #: The number of its owner.
+    uid: int
+    #: The number of its group.
+    gid: int
+    #: The owner's name in the unit; null if it has none.
+    owner: str | None
+    #: The group's name in the unit; null if it has none.
+    group: str | None
+    #: Where a link leads, as it is written in it, with U+FFFD for what is not UTF-8; null for others.
+    target: str | None
+
+
+class FileFacts(_FileFactsRequired, total=False):
+    #: Present if `path` is the base64 of its bytes, as of one that is not UTF-8.
+    pathEncoding: Literal["base64"]
+
+
+class _FileMoveRequired(TypedDict):
+    path: str
+    #: The new path, in base64 like `path` with `pathEncoding`.
+    to: str
+
+
+class FileMove(_FileMoveRequired, total=False):
+    #: Present if `path` is the base64 of its bytes, as of one that is not UTF-8.
+    pathEncoding: Literal["base64"]
+    #: Whose it is to be, as are the folders that are made above it: a name or a number of the unit's `/etc/passwd`. Without it an existing file keeps its owner, and a new one is of root.
+    user: str
+
+
+class _FileMovedRequired(TypedDict):
+    path: str
+
+
+class FileMoved(_FileMovedRequired, total=False):
+    #: Present if `path` is the base64 of its bytes, as of one that is not UTF-8.
+    pathEncoding: Literal["base64"]
+
+
 class _FileReadRequired(TypedDict):
     path: str
     contentBase64: str
@@ -474,8 +568,10 @@ class _FileWriteRequired(TypedDict):
 class FileWrite(_FileWriteRequired, total=False):
     #: Present if `path` is the base64 of its bytes, as of one that is not UTF-8.
     pathEncoding: Literal["base64"]
-    #: The mode of the file, in octal: "0755". Without it an existing file keeps its mode, and a new one gets 0644. An existing file keeps its owner.
+    #: The mode of the file, in octal: "0755". Without it an existing file keeps its mode, and a new one gets 0644. An existing file keeps its owner, unless `user` names another.
     mode: str
+    #: Whose it is to be, as are the folders that are made above it: a name or a number of the unit's `/etc/passwd`. Without it an existing file keeps its owner, and a new one is of root.
+    user: str
 
 
 class _FileWrittenRequired(TypedDict):
@@ -670,6 +766,10 @@ class PaymentList(TypedDict):
     payments: List[Payment]
 
 
+class PidSignalled(TypedDict):
+    pid: int
+
+
 class Policy(TypedDict, total=False):
     maxConcurrentUnits: int
     dailySpendCapCents: int
@@ -723,6 +823,7 @@ class Process(TypedDict):
     cmd: List[str]
     cwd: str | None
     keepsAwake: bool
+    tag: str | None
     #: `lost`: the process did not survive a sleep, restart or fork of the unit, or its end was not observed.
     state: Literal["running", "exited", "lost"]
     #: 128 + n for signal n; also 137 if the unit was stopped.
@@ -781,6 +882,33 @@ class ProcessStart(_ProcessStartRequired, total=False):
     stdin: str
     #: Whether the unit stays awake while the process runs, for at most an hour.
     keepsAwake: bool
+    #: A name of yours, by which lists can be filtered.
+    tag: str
+    #: Who runs it: a name or a number of the unit's `/etc/passwd`, whose home is then `HOME`. Default: the user of the unit's own process.
+    user: str
+
+
+class ProcessTable(TypedDict):
+    #: By pid.
+    processes: List[ProcessTableEntry]
+    #: Whether there are more than could be listed.
+    truncated: bool
+
+
+class ProcessTableEntry(TypedDict):
+    pid: int
+    parentPid: int
+    uid: int
+    #: The name of the uid in the unit; null if it has none.
+    user: str | None
+    #: One letter, as `ps` shows it: `R` runs, `S` sleeps, `Z` has ended.
+    state: str
+    #: Anything that looks like a password is masked, and a long command is cut.
+    cmd: List[str]
+    #: The background process that it belongs to; null if it belongs to none.
+    processId: str | None
+    #: Of that background process.
+    tag: str | None
 
 
 class ProviderList(TypedDict):
@@ -1024,6 +1152,12 @@ class StackFork(TypedDict, total=False):
     into: str
     #: Default: the source's.
     sleep: str
+    #: The labels of a copy. Default: the source's.
+    metadata: Dict[str, str]
+    #: How long a copy lives, from when it is there. Default: the source's, from its beginning.
+    timeToLive: str
+    #: What happens then. Default: the source's.
+    atEnd: Literal["destroy", "sleep"]
     #: Whether to answer only once the units are ready.
     wait: bool
     #: After this time the call answers, although the unit may still be `creating`.
@@ -1270,6 +1404,23 @@ class Unit(TypedDict):
     nested: bool
     #: The program that its newest run was started with, such as `runsc 20260905.0` or `runc 1.1.5`. A unit keeps it until it starts again. Null before the first run.
     runtime: str | None
+    #: Labels that its team gave it.
+    metadata: Dict[str, str]
+    #: How long it lives, as it was last set; null without an end.
+    timeToLive: str | None
+    #: What happens at the end of its time to live.
+    atEnd: Literal["destroy", "sleep"]
+    #: When its time to live has passed; null without one, and until the unit is ready.
+    endsAt: str | None
+
+
+class UnitChange(TypedDict, total=False):
+    #: Replaces all labels.
+    metadata: Dict[str, str]
+    #: How long the unit lives from now on, or from when it is ready; `never` takes its end away.
+    timeToLive: str
+    #: What happens then. `destroy` destroys the unit. `sleep` puts it to sleep, also in the middle of a command, and takes the time to live away: the unit wakes as any other, and then has no end until it is given one.
+    atEnd: Literal["destroy", "sleep"]
 
 
 class UnitFork(TypedDict, total=False):
@@ -1279,6 +1430,12 @@ class UnitFork(TypedDict, total=False):
     stack: str
     #: Default: the source's.
     sleep: str
+    #: The labels of a copy. Default: the source's.
+    metadata: Dict[str, str]
+    #: How long a copy lives, from when it is there. Default: the source's, from its beginning.
+    timeToLive: str
+    #: What happens then. Default: the source's.
+    atEnd: Literal["destroy", "sleep"]
     #: Whether to answer only once the units are ready.
     wait: bool
     #: After this time the call answers, although the unit may still be `creating`.
@@ -1431,6 +1588,12 @@ class UnitSpec(_UnitSpecRequired, total=False):
     nested: bool
     #: What the unit may reach. Default: what the credential and its team allow.
     egress: UnitSpecEgress
+    #: Labels of yours, by which lists can be filtered.
+    metadata: Dict[str, str]
+    #: How long the unit lives once it is ready, however much it is used: a number followed by `s`, `m`, `h` or `d`. Default: `never`, without an end.
+    timeToLive: str
+    #: What happens when that time has passed. `destroy` destroys the unit. `sleep` puts it to sleep, also in the middle of a command, and takes the time to live away: the unit wakes as any other, and then has no end until it is given one. Default: `destroy`.
+    atEnd: Literal["destroy", "sleep"]
 
 
 class UnitSummaryByState(TypedDict, total=False):

@@ -44,6 +44,7 @@ import { retryOnConflict } from '../lifecycle/retry-on-conflict.ts'
 import { machineSizes } from '../model/machine.ts'
 import { firstFreeName } from '../model/names.ts'
 import { newUnitRow } from '../model/new-row.ts'
+import { timeToLiveOf } from '../model/time-to-live.ts'
 import type { CreatePlan, PlannedUnit, PlannedUnits } from '../model/plan.ts'
 import { resolveStack } from '../model/resolve-stack.ts'
 
@@ -203,6 +204,9 @@ async function insertPlanned(
     sleep: together ?? sleepOf(app, bounds, spec),
     egress,
     sleeps_together: together !== null,
+    metadata: spec.metadata,
+    time_to_live: timeToLiveOf(spec),
+    at_end: spec.atEnd ?? 'destroy',
   })
   const unit = await insertUnit(db, { ...row, made_with: madeWith })
   await keepBootFiles(db, app.secretKey, { teamId, unitId: id }, spec.files)

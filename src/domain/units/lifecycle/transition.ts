@@ -22,6 +22,8 @@ export type TransitionOptions = {
   endedAt?: Date
   /** Only if the unit is due to sleep and has not been used in the meantime. */
   ifDue?: boolean
+  /** Only if its time to live has passed. */
+  ifEnded?: boolean
   /** Only if the unit was not used after this time. */
   ifUnusedSince?: Date
   /** A transaction to take part in. */
@@ -50,7 +52,15 @@ async function move(
   app: App,
   unit: UnitRecord,
   to: Status,
-  { set = {}, startedMs, endedAt, ifDue = false, ifUnusedSince, db = app.db }: TransitionOptions,
+  {
+    set = {},
+    startedMs,
+    endedAt,
+    ifDue = false,
+    ifEnded = false,
+    ifUnusedSince,
+    db = app.db,
+  }: TransitionOptions,
 ): Promise<UnitRecord | null> {
   const at = app.clock.now()
   const startedAt = startedMs === undefined ? null : earlier(at, app.clock.monotonicMs() - startedMs)
@@ -65,6 +75,7 @@ async function move(
     closes: before.map(({ kind }) => kind).filter((kind) => after.every((rate) => rate.kind !== kind)),
     endedAt: endedAt === undefined || endedAt < at ? (endedAt ?? null) : at,
     ...(ifDue ? { ifSleepsBy: at } : {}),
+    ...(ifEnded ? { ifEndsBy: at } : {}),
     ...(ifUnusedSince === undefined ? {} : { ifUnusedSince }),
     set: fields,
   })
@@ -86,10 +97,15 @@ function impliedBy({ state, frozen }: Status, at: Date): StateFields {
     case 'running':
       return { lastUsedAt: at, error: null }
     case 'error':
-      return { sleepsAt: null, address: null, destroysAt: new Date(at.getTime() + KEEP_ERRORS_MS) }
+      return {
+        sleepsAt: null,
+        endsAt: null,
+        address: null,
+        destroysAt: new Date(at.getTime() + KEEP_ERRORS_MS),
+      }
     // Released before the machine is gone, since another machine may get it right after.
     case 'destroying':
-      return { sleepsAt: null, address: null, destroysAt: null }
+      return { sleepsAt: null, endsAt: null, address: null, destroysAt: null }
     // Only the operation knows whether the memory was kept.
     case 'sleeping':
       return { sleepsAt: null, destroysAt: null, ...(frozen ? {} : { memoryOutcome: 'gone' }) }

@@ -2,6 +2,7 @@
 
 import type { Insertable } from 'kysely'
 import type { App } from '../../../app.ts'
+import type { Metadata } from '../../../contract/metadata.ts'
 import type { EgressRules } from '../../../lib/egress/rules.ts'
 import { storedEgress } from '../../../store/egress.ts'
 import type { CreatedBy, UnitsTable } from '../../../store/tables/unit-record.ts'
@@ -20,7 +21,9 @@ type Decided = Pick<
   | 'host_id'
   | 'sleep'
   | 'sleeps_together'
-> & { egress: EgressRules }
+  | 'time_to_live'
+  | 'at_end'
+> & { egress: EgressRules; metadata: Metadata }
 
 /** In `creating`, for the caller's credential. */
 export function newUnitRow(
@@ -34,6 +37,7 @@ export function newUnitRow(
   return {
     ...decided,
     egress,
+    metadata: JSON.stringify(decided.metadata),
     egress_version: egress === null ? 0 : 1,
     team_id: teamId,
     network_group: networkGroup,

@@ -58,5 +58,9 @@ export function toUnit(
     egress: { ...unit.egress, version: unit.egressVersion },
     nested: unit.spec.nested === true,
     runtime: unit.runtime,
+    metadata: unit.metadata,
+    timeToLive: unit.timeToLive,
+    atEnd: unit.atEnd,
+    endsAt: unit.endsAt?.toISOString() ?? null,
   }
 }

@@ -9,6 +9,7 @@ import { EngineError } from '../../errors.ts'
 import { machineDirectory } from '../../machine-path.ts'
 import type { EngineContext } from '../context.ts'
 import { IS_MISSING, IS_NO_DIRECTORY, IS_SPECIAL, runHelper, SCRIPT_HEAD, scriptPath } from './file-helper.ts'
+import { watched } from './pieces.ts'
 
 const IS_NO_ARCHIVE = 46
 const LEFT_OUT_CHARACTERS = 500
@@ -84,10 +85,15 @@ export async function writeArchiveInMachine(
   keep = false,
 ): Promise<void> {
   const failed = new AbortController()
+  let bytes = 0
+  const counted = watched(pieces, failed, (piece) => {
+    bytes += piece.length
+    if (bytes > limits.archiveBytes) throw tooLarge()
+  })
   const helped = {
     script: WRITE,
     args: [scriptPath(machineDirectory(path)), keep ? '--overwrite --no-same-permissions' : ''],
-    stdin: watched(pieces, failed),
+    stdin: counted,
     timeoutMs: limits.archiveMs,
     late,
     signal: AbortSignal.any([signal, failed.signal]),
@@ -97,22 +103,6 @@ export async function writeArchiveInMachine(
   await runHelper(host, ref, helped, () => {}).catch((error: unknown) => {
     throw helped.signal.aborted ? helped.signal.reason : error
   })
-}
-
-/** An archive that breaks off is not unpacked to what looks like its end. */
-async function* watched(pieces: AsyncIterable<Buffer>, failed: AbortController): AsyncGenerator<Buffer> {
-  let bytes = 0
-  try {
-    for await (const piece of pieces) {
-      bytes += piece.length
-      if (bytes > limits.archiveBytes) throw tooLarge()
-      yield piece
-    }
-  } catch (error) {
-    failed.abort(error)
-    // Its input stays open until it is killed.
-    await new Promise<never>(() => {})
-  }
 }
 
 const DEVICE = /^tar: can't create node (.*): Operation not permitted$/

@@ -1,7 +1,7 @@
 // Directories of a running machine, listed and removed by the helper inside of it (file-helper.ts).
 
 import { limits } from '../../../contract/limits.ts'
-import type { Directory, DirectoryEntry, MachineRef } from '../../engine.ts'
+import type { Directory, DirectoryEntry, EntryFacts, FileFacts, MachineRef } from '../../engine.ts'
 import { textOfBytes } from '../../../lib/byte-text.ts'
 import { EngineError } from '../../errors.ts'
 import { machineDirectory, machinePath } from '../../machine-path.ts'
@@ -16,19 +16,23 @@ import {
   SCRIPT_HEAD,
   scriptPath,
 } from './file-helper.ts'
+import { accountsIn, namesIn, SAID_BYTES, SAY_ACCOUNTS } from './users.ts'
 
 const LIST_TIMEOUT_MS = 20_000
+/** Of a path, as the kernel bounds it. */
+const TARGET_BYTES = 4096
 /** A tree of many small files. */
 const REMOVE_TIMEOUT_MS = 120_000
 /** Of what the helper says of a directory: room for `directoryEntries` with names of common length. */
 const LISTING_BYTES = 4 * 1024 * 1024
 
-// No name holds a slash, so one ends it, whatever else is in it.
+// No name holds a slash, and no path two in a row, so these end it, whatever else is in it.
 const LIST = `${SCRIPT_HEAD}
 [ -e "$path" ] || [ -L "$path" ] || exit ${IS_MISSING}
 [ -d "$path" ] || exit ${IS_NO_DIRECTORY}
+${SAY_ACCOUNTS}
 cd "$path"
-find . -mindepth 1 -maxdepth 1 -print0 | xargs -0 -r ${HELPER} stat -c '%n/%f %s %Y' 2>/dev/null | head -c "$2"`
+find . -mindepth 1 -maxdepth "$3" -print0 | xargs -0 -r ${HELPER} stat -c '%n//%f %s %Y %u %g' 2>/dev/null | head -c "$2"`
 
 const REMOVE = `${SCRIPT_HEAD}
 [ -e "$path" ] || [ -L "$path" ] || exit ${IS_MISSING}
@@ -45,17 +49,45 @@ export async function listDirectoryInMachine(
   host: EngineContext,
   ref: MachineRef,
   path: string,
+  depth = 1,
 ): Promise<Directory> {
   const { stdout } = await readHelper(host, ref, {
     script: LIST,
-    args: [scriptPath(machineDirectory(path)), String(LISTING_BYTES)],
+    args: [scriptPath(machineDirectory(path)), String(LISTING_BYTES), String(depth)],
     timeoutMs: LIST_TIMEOUT_MS,
     late: () => new EngineError('timeout', 'The directory took too long to list.'),
-    maxBytes: LISTING_BYTES,
+    maxBytes: SAID_BYTES + LISTING_BYTES,
   })
-  const entries = entriesIn(stdout.toString('latin1')).toSorted((a, b) => (a.name < b.name ? -1 : 1))
-  const truncated = stdout.length === LISTING_BYTES || entries.length > limits.directoryEntries
+  const { accounts, rest } = accountsIn(stdout)
+  const entries = entriesIn(rest.toString('latin1'), namesIn(accounts)).toSorted((a, b) =>
+    a.name < b.name ? -1 : 1,
+  )
+  const truncated = rest.length === LISTING_BYTES || entries.length > limits.directoryEntries
   return { entries: entries.slice(0, limits.directoryEntries), truncated }
+}
+
+const STAT = `${SCRIPT_HEAD}
+[ -e "$path" ] || [ -L "$path" ] || exit ${IS_MISSING}
+${SAY_ACCOUNTS}
+stat -c '%f %s %Y %u %g' "$path"
+[ ! -L "$path" ] || readlink "$path"`
+
+/** A link itself, with where it leads. */
+export async function statInMachine(host: EngineContext, ref: MachineRef, path: string): Promise<FileFacts> {
+  const { stdout } = await readHelper(host, ref, {
+    script: STAT,
+    args: [scriptPath(machineDirectory(path))],
+    timeoutMs: LIST_TIMEOUT_MS,
+    late: () => new EngineError('timeout', 'The machine took too long to look at the path.'),
+    maxBytes: SAID_BYTES + 2 * TARGET_BYTES,
+  })
+  const { accounts, rest } = accountsIn(stdout)
+  const said = rest.toString('latin1')
+  const [line = '', ...facts] = ONE.exec(said) ?? []
+  if (line === '') throw new EngineError('file_refused', 'The machine says nothing of the path.')
+  const found = factsOf(facts, namesIn(accounts))
+  const target = said.slice(line.length).replace(/\n$/, '')
+  return { ...found, target: found.type === 'link' ? textOfBytes(Buffer.from(target, 'latin1')) : null }
 }
 
 export async function removeFileInMachine(
@@ -73,19 +105,35 @@ export async function removeFileInMachine(
   await runHelper(host, ref, helped, () => {})
 }
 
-const ENTRY = /\.\/([^/]*)\/([0-9a-f]{1,8}) (\d{1,20}) (-?\d{1,20})\n/y
+/** What `stat` says of an entry with the format `FACTS`. */
+const FACTS_SAID = '([0-9a-f]{1,8}) (\\d{1,20}) (-?\\d{1,20}) (\\d{1,10}) (\\d{1,10})\\n'
+const ENTRY = `\\./((?:(?!//)[^])*)//${FACTS_SAID}`
+const ONE = new RegExp(`^${FACTS_SAID}`)
+
+type Names = ReturnType<typeof namesIn>
 
 /** What the helper said; whatever a machine says in its place is cut where it is no such line. */
-function entriesIn(said: string): DirectoryEntry[] {
-  return [...said.matchAll(new RegExp(ENTRY, 'gy'))].map(
-    ([, name = '', mode = '', bytes = '', seconds = '']) => ({
-      name: textOfBytes(Buffer.from(name, 'latin1')),
-      type: types[Number.parseInt(mode, 16) & S_IFMT] ?? 'other',
-      mode: Number.parseInt(mode, 16) & PERMISSIONS,
-      bytes: Math.min(Number(bytes), Number.MAX_SAFE_INTEGER),
-      modifiedAt: new Date(Math.min(Math.max(Number(seconds), 0), LAST_SECOND) * 1000),
-    }),
-  )
+function entriesIn(said: string, names: Names): DirectoryEntry[] {
+  return [...said.matchAll(new RegExp(ENTRY, 'gy'))].map(([, name = '', ...facts]) => ({
+    name: textOfBytes(Buffer.from(name, 'latin1')),
+    ...factsOf(facts, names),
+  }))
+}
+
+function factsOf(
+  [mode = '', bytes = '', seconds = '', uid = '', gid = '']: string[],
+  names: Names,
+): EntryFacts {
+  return {
+    type: types[Number.parseInt(mode, 16) & S_IFMT] ?? 'other',
+    mode: Number.parseInt(mode, 16) & PERMISSIONS,
+    bytes: Math.min(Number(bytes), Number.MAX_SAFE_INTEGER),
+    modifiedAt: new Date(Math.min(Math.max(Number(seconds), 0), LAST_SECOND) * 1000),
+    uid: Number(uid),
+    gid: Number(gid),
+    owner: names.owner(Number(uid)),
+    group: names.group(Number(gid)),
+  }
 }
 
 const S_IFMT = 0o170000

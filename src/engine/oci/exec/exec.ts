@@ -10,7 +10,7 @@ import type { ExecExit, ExecRequest } from '../../exec.ts'
 import type { TerminalSignal, TerminalSize } from '../../terminal.ts'
 import { EngineError, isEngineError } from '../../errors.ts'
 import { commandIn } from './find-command.ts'
-import { execProcess, type Process, withEnv } from '../runtime/bundle.ts'
+import { type Account, execProcess, type Process, withEnv } from '../runtime/bundle.ts'
 import { removeChild } from '../kernel/cgroups.ts'
 import { atExpenseOf } from '../kernel/team-groups.ts'
 import { type Control, connectControl, runsProbed } from './control.ts'
@@ -40,7 +40,7 @@ const HELD_TIMEOUT_MS = 10_000
 const LET_GO_AFTER_MS = 3000
 
 /** The request of the engine's caller, with an input that arrives piece by piece. */
-type Command = Omit<ExecRequest, 'stdin'> & { stdin: Stdin }
+type Command = Omit<ExecRequest, 'stdin' | 'user'> & { stdin: Stdin; account?: Account | null }
 
 type Options = {
   asRoot?: boolean
@@ -94,11 +94,12 @@ async function execNow(
   const machine = getRunning(host, ref)
   const driver = driverOf(host, machine)
   const paths = host.paths.run(ref.id, ref.generation)
-  const { cwd = null, argv, stdin } = request
+  const { cwd = null, argv, stdin, account = null } = request
   const described = await processOf(machine, paths, request, { asRoot, size })
   const kind = asRoot ? 'root' : 'user'
   const asked = { argv, env: described.env, cwd: cwd ?? described.cwd, hasStdin: stdin !== null }
-  const script = size === null && driver.execDetaches ? standbyScript(asked) : null
+  const isPlain = size === null && account === null
+  const script = isPlain && driver.execDetaches ? standbyScript(asked) : null
   const standby = script === null ? null : await takeStandby(host, machine, kind, ref.generation)
   const name = standby?.name ?? newExecName()
   const files = filesOf(paths, name)
@@ -130,12 +131,12 @@ async function execNow(
 async function processOf(
   machine: Machine,
   paths: RunPaths,
-  { argv, env = {} }: Command,
+  { argv, env = {}, account = null }: Command,
   { asRoot, size }: { asRoot: boolean; size: TerminalSize | null },
 ): Promise<Process> {
   const main = await loadProcess(machine, paths)
   const own = { ...main, env: withEnv(main.env, size === null ? env : { TERM, ...env }) }
-  return execProcess(own, argv, { asRoot })
+  return execProcess(own, argv, { asRoot, account })
 }
 
 type Started = { name: string; cwd: string | null; size: TerminalSize | null; asRoot: boolean }

@@ -78,6 +78,7 @@ export async function runHelper(
   }).catch((error: unknown) => {
     throw isEngineError(error, 'run_ended') ? endedMeanwhile() : error
   })
+  if (signal?.aborted) throw signal.reason
   if (timedOut) throw await late()
   if (exitCode === 0) return
   const told = outcomes?.[exitCode] ?? sharedOutcomes[exitCode]

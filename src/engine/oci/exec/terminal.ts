@@ -6,7 +6,9 @@ import type { MachineRef } from '../../engine.ts'
 import type { ExecExit, TerminalRequest } from '../../exec.ts'
 import type { TerminalInput } from '../../terminal.ts'
 import type { EngineContext } from '../context.ts'
+import { asUser } from './as-user.ts'
 import { execInMachine } from './exec.ts'
+import { tellingPid } from './told-pid.ts'
 import type { Attempt } from './launch.ts'
 import type { OnOutput } from './pipes.ts'
 
@@ -18,11 +20,13 @@ const END_OF_TRANSMISSION = Buffer.from([4])
 export async function terminalInMachine(
   host: EngineContext,
   ref: MachineRef,
-  { size, ...request }: TerminalRequest,
+  { size, user, ...asked }: TerminalRequest,
   input: AsyncIterable<TerminalInput>,
   onOutput: OnOutput,
   signal: AbortSignal,
+  onBegun?: (pid: number) => void,
 ): Promise<ExecExit> {
+  const request = await asUser(host, ref, { ...asked, user })
   const pieces = createByteQueue<Buffer>(WAITING_BYTES, ({ length }) => length)
   const launched = Promise.withResolvers<void>()
   let attempt: Attempt | null = null
@@ -36,9 +40,11 @@ export async function terminalInMachine(
   })
   took.catch((error: unknown) => ended.abort(error))
   try {
-    const command = { ...request, stdin: pieces }
+    const { user: _named, ...rest } = request
+    const told = onBegun ? tellingPid(rest.argv, onBegun, onOutput) : { argv: rest.argv, onOutput }
+    const command = { ...rest, argv: told.argv, stdin: pieces }
     const whenOver = AbortSignal.any([signal, ended.signal])
-    return await execInMachine(host, ref, command, onOutput, whenOver, { size, onLaunched })
+    return await execInMachine(host, ref, command, told.onOutput, whenOver, { size, onLaunched })
   } finally {
     pieces.end()
   }

@@ -47,8 +47,36 @@ const idle = ['sleep', 'infinity']
 /** Below the directory of a user's plugins, which RabbitMQ itself puts before all others once it knows its plugins. */
 const erlangModules = '/usr/lib/rabbitmq/plugins/modules/ebin'
 
+export const entrypointPath = '/usr/local/bin/berth-entrypoint'
+
 export const builtIns: BuiltIn[] = [
   { name: 'debian', version: '12', packages: ['ca-certificates', 'curl'], cmd: idle },
+  {
+    // A machine for an agent to work on: its tools, and a user of its own beside root.
+    name: 'base',
+    version: '12',
+    packages: [
+      'bash',
+      'ca-certificates',
+      'curl',
+      'git',
+      'nodejs',
+      'npm',
+      'passwd',
+      'procps',
+      'python-is-python3',
+      'python3',
+      'python3-pip',
+      'python3-venv',
+    ],
+    prepare:
+      'useradd --create-home --uid 1000 --user-group --groups sudo --shell /bin/bash user && ' +
+      `ln -s ${entrypointPath} /usr/local/bin/sudo`,
+    // The unit is the environment: its packages belong to no one else.
+    env: { PIP_BREAK_SYSTEM_PACKAGES: '1', PIP_ROOT_USER_ACTION: 'ignore', PYTHONUNBUFFERED: '1' },
+    cmd: idle,
+    script: 'base.sh',
+  },
   {
     name: 'python',
     version: '3.11',
@@ -202,8 +230,6 @@ function packed(directory: string): string {
 
 /** Changes with the build procedure, so that older images are not taken for new ones. */
 const RECIPE = 3
-
-export const entrypointPath = '/usr/local/bin/berth-entrypoint'
 
 export function findBuiltIn(name: string, tag: string | null): BuiltIn | null {
   return builtIns.find((image) => image.name === name && (tag === image.version || tag === 'latest')) ?? null

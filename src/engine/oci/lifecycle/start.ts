@@ -162,8 +162,7 @@ async function launch(host: EngineContext, launched: Launch): Promise<void> {
   // Only what saved its memory restores it.
   const driver = memory === null ? getDriver(host, spec) : driverOf(host, machine)
   const introduce = record.generation === 0 && memory !== null ? memoryOf(driver).introduce : null
-  if (record.generation === 0)
-    await host.effect('engine.start.etc', () => prepareEtc(host, launched))
+  if (record.generation === 0) await host.effect('engine.start.etc', () => prepareEtc(host, launched))
   begin(launched, driver)
 
   const prepared = machine.attachment

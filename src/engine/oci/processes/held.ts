@@ -38,8 +38,8 @@ export function newHeld(host: EngineContext, machineId: string, record: ProcessR
 }
 
 export function statusOfProcess({ record, ring }: Held): MachineProcess {
-  const { id, shown, cwd, keepsAwake, state, exitCode, pid, startedAt, endedAt } = record
-  return { id, shown, cwd, keepsAwake, state, exitCode, pid, startedAt, endedAt, output: ring.bounds() }
+  const { generation: _run, ...process } = record
+  return { ...process, output: ring.bounds() }
 }
 
 /** Reads only the report: stderr may first contain the runtime's own error. `first`: what was already read of it. */

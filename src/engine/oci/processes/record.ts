@@ -15,6 +15,8 @@ const recordSchema = z.object({
   shown: z.array(z.string()),
   cwd: z.string().nullable(),
   keepsAwake: z.boolean(),
+  /** Of an earlier release: none. */
+  tag: z.string().nullable().default(null),
   state: z.enum(['running', 'exited', 'lost']),
   exitCode: z.number().nullable(),
   pid: z.number().nullable(),

@@ -9,7 +9,7 @@ import { limits } from '../../../contract/limits.ts'
 import { boundedText } from '../../../lib/bounded-text.ts'
 import { SAFE_PATH } from '../../../lib/process.ts'
 import type { MachineRef } from '../../engine.ts'
-import type { MachineProcess, ProcessRequest } from '../../process.ts'
+import type { MachineProcess, ProcessRequest as AskedProcess } from '../../process.ts'
 import { EngineError } from '../../errors.ts'
 import { removeChild } from '../kernel/cgroups.ts'
 import { reapOrphans } from '../kernel/children.ts'
@@ -18,9 +18,11 @@ import { closeFd, createPipe } from '../kernel/syscalls.ts'
 import { atExpenseOf } from '../kernel/team-groups.ts'
 import { getRunning, driverOf, type EngineContext, type Machine } from '../context.ts'
 import { commandGroup, loadProcess, markerOf } from '../exec/command.ts'
+import { asUser } from '../exec/as-user.ts'
 import { whenNotHeld } from '../exec/exec.ts'
 import { killExec } from '../exec/kill-command.ts'
 import { openReader } from '../exec/pipes.ts'
+import type { Account } from '../runtime/bundle.ts'
 import { retry } from '../lifecycle/clean-up-run.ts'
 import { closeReaders, destroyReaders, follow, newHeld, openReaders, statusOfProcess } from './held.ts'
 import type { Held, Readers } from './held-process.ts'
@@ -30,12 +32,15 @@ import { wrappedProcess } from './wrapper.ts'
 
 const COMPLAINT_BYTES = 4096
 
-export function startProcess(
+type ProcessRequest = AskedProcess & { account: Account | null }
+
+export async function startProcess(
   host: EngineContext,
   ref: MachineRef,
-  request: ProcessRequest,
+  asked: AskedProcess,
 ): Promise<MachineProcess> {
-  return whenNotHeld(host, ref, async () => {
+  const request = await asUser(host, ref, asked)
+  return await whenNotHeld(host, ref, async () => {
     const machine = getRunning(host, ref)
     const held = machine.processes.get(request.id) ?? beginNew(host, machine, request)
     await held.begun
@@ -45,7 +50,7 @@ export function startProcess(
 
 function beginNew(host: EngineContext, machine: Machine, request: ProcessRequest): Held {
   const { spec, generation } = machine.record
-  const { id, shown, cwd, keepsAwake } = request
+  const { id, shown, cwd, keepsAwake, tag } = request
   const forgotten = makeRoom(host, machine)
   const record: ProcessRecord = {
     id,
@@ -53,6 +58,7 @@ function beginNew(host: EngineContext, machine: Machine, request: ProcessRequest
     shown,
     cwd,
     keepsAwake,
+    tag: tag ?? null,
     state: 'running',
     exitCode: null,
     pid: null,

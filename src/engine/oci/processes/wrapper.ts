@@ -5,7 +5,7 @@
 
 import { FIND_COMMAND } from '../exec/find-command.ts'
 import { relayedInShell } from '../relay/relay.ts'
-import { HELPER, type Process, withEnv } from '../runtime/bundle.ts'
+import { type Account, asAccount, HELPER, type Process, withEnv } from '../runtime/bundle.ts'
 
 // Signals for the group reach the shell too, which ignores them; its child, whose traps are reset, does not.
 const script = (relay: string) => `
@@ -20,15 +20,20 @@ export type Wrapped = {
   argv: string[]
   env: Record<string, string>
   cwd: string | null
+  /** Null: the machine's own user. */
+  account: Account | null
   marker: string
   /** Whether its output goes through the relay. */
   isRelayed: boolean
 }
 
-/** The description of the wrapped command for the runtime, as the machine's own user. */
-export function wrappedProcess(main: Process, { argv, env, cwd, marker, isRelayed }: Wrapped): Process {
+/** The description of the wrapped command for the runtime. */
+export function wrappedProcess(
+  main: Process,
+  { argv, env, cwd, account, marker, isRelayed }: Wrapped,
+): Process {
   return {
-    ...main,
+    ...(account ? asAccount(main, account) : main),
     args: [
       HELPER,
       'sh',

@@ -90,9 +90,10 @@ export function buildConfig(input: BundleInput): OciConfig {
 export function execProcess(
   main: Process,
   args: string[],
-  extra: { env?: string[]; asRoot?: boolean } = {},
+  extra: { env?: string[]; asRoot?: boolean; account?: Account | null } = {},
 ): Process {
   const process = { ...main, args, env: [...main.env, ...(extra.env ?? [])] }
+  if (extra.account) return asAccount(process, extra.account)
   if (!extra.asRoot) return process
   return {
     ...process,
@@ -100,6 +101,14 @@ export function execProcess(
     cwd: '/',
     capabilities: rootsOf(main.capabilities),
   }
+}
+
+/** The user of a command, as numbers. */
+export type Account = { uid: number; gid: number; additionalGids: number[]; home: string }
+
+/** The same process for another user. Its home is the user's, unless the environment of the command says otherwise. */
+export function asAccount(process: Process, { uid, gid, additionalGids }: Account): Process {
+  return { ...process, user: { uid, gid, additionalGids }, capabilities: capabilitySets(uid) }
 }
 
 /** An environment with other values over its own. */

@@ -1,4 +1,4 @@
-"""Files of a unit: up to 1 MB each by `read` and `write`, directories of up to 2 GB as tar archives."""
+"""Files of a unit: up to 1 MB each by `read` and `write`, any size as a stream, directories of up to 2 GB as tar archives."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ import os
 from typing import IO, TYPE_CHECKING, Any, AsyncIterator, Iterable, List
 
 from .._archives import opened, packed, remote, unpacked
-from .._calls import MAX_WAIT, Call
-from .._pieces import Page
+from .._calls import MAX_WAIT, Call, without_none
+from .._pieces import Change, Page
 from .._waiting import async_in_thread
 from .lists import AsyncPages
 from .transport import AsyncTransport
 
 if TYPE_CHECKING:
     from .. import types as t
+
+#: In seconds.
+_LONGEST_STREAM = 3600.0
 
 RemotePath = str | os.PathLike[str]
 
@@ -30,10 +33,12 @@ class AsyncFiles:
         content: str | bytes | os.PathLike[str] | IO[bytes],
         *,
         mode: int | None = None,
+        user: str | None = None,
         timeout: float | None = None,
     ) -> t.FileWritten:
         """Text, bytes, a file here by its `pathlib.Path`, or an open one. Makes the directories on the way. Raises
-        ValidationError over 1 MB. Without `mode`, such as 0o755, a file that exists keeps its own."""
+        ValidationError over 1 MB. Without `mode`, such as 0o755, a file that exists keeps its own. `user`: whose it is to be, a
+        name or a number of the unit's `/etc/passwd`."""
         if isinstance(content, str):
             data = content.encode()
         elif isinstance(content, bytes):
@@ -41,7 +46,7 @@ class AsyncFiles:
         else:
             source = content
             data = await async_in_thread(lambda: _whole(source))
-        query = {"path": remote(path), "mode": None if mode is None else f"{mode:04o}"}
+        query = {"path": remote(path), "mode": _octal(mode), "user": user}
         call = Call("PUT", f"{self._unit}/files", query=query, content=data, timeout=timeout)
         written: t.FileWritten = await self._transport.json(call)
         return written
@@ -56,13 +61,86 @@ class AsyncFiles:
         """As UTF-8."""
         return (await self.read(path, timeout=timeout)).decode("utf-8", "replace")
 
+    def read_stream(self, path: RemotePath, *, timeout: float | None = None) -> AsyncIterator[bytes]:
+        """A file of any size, as it is read."""
+        call = Call("GET", f"{self._unit}/files/content", query={"path": remote(path)}, timeout=timeout)
+        return self._transport.chunks(call)
+
+    async def write_stream(
+        self,
+        path: RemotePath,
+        content: bytes | os.PathLike[str] | IO[bytes],
+        *,
+        mode: int | None = None,
+        user: str | None = None,
+        timeout: float | None = None,
+    ) -> t.FileWritten:
+        """Writes a file of any size: bytes, a file here by its `pathlib.Path`, or an open one."""
+        file = await async_in_thread(lambda: opened(content))
+        query = {"path": remote(path), "mode": _octal(mode), "user": user}
+        try:
+            call = Call(
+                "PUT",
+                f"{self._unit}/files/content",
+                query=query,
+                content=file,
+                timeout=timeout,
+                extra=_LONGEST_STREAM,
+            )
+            written: t.FileWritten = await self._transport.json(call)
+            return written
+        finally:
+            if file is not content:
+                file.close()
+
+    async def watch(
+        self, path: RemotePath, *, recursive: bool = False, timeout: float | None = None
+    ) -> AsyncIterator[Change]:
+        """What changes in a directory, with `recursive` also below it, until it is removed or the unit's run ends. `overflow`
+        says that some changes were lost."""
+        query = {"path": remote(path), "recursive": recursive}
+        call = Call("GET", f"{self._unit}/files/watch", query=query, timeout=timeout)
+        async for event, data, _ in self._transport.events(call):
+            if event == "end":
+                return
+            yield Change(event, data.get("path", ""), data.get("isDirectory", False), data.get("pathEncoding"))
+
+    async def facts(self, path: RemotePath, *, timeout: float | None = None) -> t.FileFacts:
+        """What is at a path: its type, size, mode and owner. A link is not followed."""
+        call = Call("GET", f"{self._unit}/files/facts", query={"path": remote(path)}, timeout=timeout)
+        facts: t.FileFacts = await self._transport.json(call)
+        return facts
+
+    async def move(
+        self, path: RemotePath, to: RemotePath, *, user: str | None = None, timeout: float | None = None
+    ) -> t.FileMoved:
+        """Makes the directories above the new path, and replaces a file there."""
+        body = without_none(path=remote(path), to=remote(to), user=user)
+        call = Call("POST", f"{self._unit}/files/move", body=body, timeout=timeout)
+        moved: t.FileMoved = await self._transport.json(call)
+        return moved
+
+    async def make_directory(
+        self, path: RemotePath, *, mode: int | None = None, user: str | None = None, timeout: float | None = None
+    ) -> t.DirectoryMade:
+        """With those above it."""
+        body = without_none(path=remote(path), mode=_octal(mode), user=user)
+        call = Call("POST", f"{self._unit}/directory", body=body, timeout=timeout)
+        made: t.DirectoryMade = await self._transport.json(call)
+        return made
+
     def list(
-        self, path: RemotePath, *, limit: int | None = None, timeout: float | None = None
+        self,
+        path: RemotePath,
+        *,
+        depth: int | None = None,
+        limit: int | None = None,
+        timeout: float | None = None,
     ) -> AsyncPages[t.DirectoryEntry]:
-        """What is in a directory, by name."""
+        """What is in a directory, by name; with `depth` also what is in its directories."""
 
         async def read(after: str | None) -> Page[t.DirectoryEntry]:
-            query = {"path": remote(path), "after": after, "limit": limit}
+            query = {"path": remote(path), "after": after, "limit": limit, "depth": depth}
             call = Call("GET", f"{self._unit}/directory", query=query, timeout=timeout)
             told: t.DirectoryList = await self._transport.json(call)
             return Page(told["entries"], told["next"])
@@ -135,6 +213,10 @@ class AsyncFiles:
         )
         written: t.ArchiveWritten = await self._transport.json(call)
         return written
+
+
+def _octal(mode: int | None) -> str | None:
+    return None if mode is None else f"{mode:04o}"
 
 
 def _whole(source: Any) -> bytes:

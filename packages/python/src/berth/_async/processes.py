@@ -105,6 +105,7 @@ class AsyncProcesses:
     def __init__(self, transport: AsyncTransport, unit_id: str) -> None:
         self._transport = transport
         self._path = f"/v1/units/{unit_id}/processes"
+        self._table = f"/v1/units/{unit_id}/process-table"
 
     async def start(
         self,
@@ -114,19 +115,38 @@ class AsyncProcesses:
         env: Mapping[str, str] | None = None,
         stdin: str | None = None,
         keeps_awake: bool | None = None,
+        tag: str | None = None,
+        user: str | None = None,
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> AsyncProcess:
-        """A list runs as it is, a string through `sh -c`."""
-        body = without_none(cmd=argv_of(command), cwd=cwd, env=env, stdin=stdin, keepsAwake=keeps_awake)
+        """A list runs as it is, a string through `sh -c`. `user`: who runs it, a name or a number of the unit's
+        `/etc/passwd`."""
+        body = without_none(
+            cmd=argv_of(command), cwd=cwd, env=env, stdin=stdin, keepsAwake=keeps_awake, tag=tag, user=user
+        )
         key = idempotency_key or new_key()
         call = Call("POST", self._path, body=body, idempotency_key=key, timeout=timeout)
         return AsyncProcess(self._transport, await self._transport.json(call))
 
-    async def list(self, *, timeout: float | None = None) -> List[AsyncProcess]:
-        """Oldest first."""
-        told: t.ProcessList = await self._transport.json(Call("GET", self._path, timeout=timeout))
+    async def list(self, *, tag: str | None = None, timeout: float | None = None) -> List[AsyncProcess]:
+        """Oldest first; only those with that tag, where one is named."""
+        call = Call("GET", self._path, query={"tag": tag}, timeout=timeout)
+        told: t.ProcessList = await self._transport.json(call)
         return [AsyncProcess(self._transport, info) for info in told["processes"]]
+
+    async def table(self, *, timeout: float | None = None) -> t.ProcessTable:
+        """Everything that runs in the unit, with the pids that it sees itself: also what no call started."""
+        table: t.ProcessTable = await self._transport.json(Call("GET", self._table, timeout=timeout))
+        return table
+
+    async def signal_pid(
+        self, pid: int, signal: t.Signal = "TERM", *, timeout: float | None = None
+    ) -> t.PidSignalled:
+        """For that process alone, also if no call started it."""
+        call = Call("POST", f"{self._table}/{pid}/signal", body={"signal": signal}, timeout=timeout)
+        signalled: t.PidSignalled = await self._transport.json(call)
+        return signalled
 
     async def get(self, id: str, *, timeout: float | None = None) -> AsyncProcess:
         call = Call("GET", f"{self._path}/{quoted(id)}", timeout=timeout)

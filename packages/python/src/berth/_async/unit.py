@@ -63,6 +63,19 @@ class AsyncUnit:
         self.info = await self._transport.json(Call("GET", self._path, timeout=timeout))
         return self
 
+    async def change(
+        self,
+        *,
+        metadata: Mapping[str, str] | None = None,
+        time_to_live: str | None = None,
+        at_end: Literal["destroy", "sleep"] | None = None,
+        timeout: float | None = None,
+    ) -> AsyncUnit:
+        """Its labels, all of them anew, and how long it lives from now on: `90s`, `2h`, or `never` for without an end."""
+        body = without_none(metadata=metadata, timeToLive=time_to_live, atEnd=at_end)
+        self.info = await self._transport.json(Call("PATCH", self._path, body=body, timeout=timeout))
+        return self
+
     async def ready(self, *, timeout: float = DEFAULT_WAIT) -> AsyncUnit:
         """Until it is no longer on its way to run. Raises ProviderError where it could not be made, NotReadyError where it
         takes longer."""
@@ -85,12 +98,13 @@ class AsyncUnit:
         cwd: str | None = None,
         env: Mapping[str, str] | None = None,
         stdin: str | None = None,
+        user: str | None = None,
         timeout: float | None = None,
         check: bool = False,
     ) -> ExecResult:
         """Runs a command to its end: a list as it is, a string through `sh -c`. It may take `timeout` seconds. A code other
         than 0 is no error without `check`."""
-        call = exec_call(self.id, command, cwd=cwd, env=env, stdin=stdin, timeout=timeout)
+        call = exec_call(self.id, command, cwd=cwd, env=env, stdin=stdin, user=user, timeout=timeout)
         return await execute(self._transport, call, check=check)
 
     async def sh(self, line: str, *words: Word, **named: Word) -> ExecResult:
@@ -105,11 +119,12 @@ class AsyncUnit:
         cwd: str | None = None,
         env: Mapping[str, str] | None = None,
         stdin: str | None = None,
+        user: str | None = None,
         timeout: float | None = None,
     ) -> AsyncCommand:
         """Begins a command whose output is read as it comes. It ends with its reader; see `processes` for what is to go
         on."""
-        call = exec_call(self.id, command, cwd=cwd, env=env, stdin=stdin, timeout=timeout)
+        call = exec_call(self.id, command, cwd=cwd, env=env, stdin=stdin, user=user, timeout=timeout)
         return await start_command(self._transport, call)
 
     async def terminal(
@@ -121,6 +136,7 @@ class AsyncUnit:
         rows: int | None = None,
         cwd: str | None = None,
         env: Mapping[str, str] | None = None,
+        user: str | None = None,
         timeout: float | None = None,
     ) -> AsyncTerminal:
         """Opens a shell, or another interactive command. It ends with its connection, for whose opening `timeout` is. Without
@@ -134,6 +150,7 @@ class AsyncUnit:
             rows=rows,
             cwd=cwd,
             env=env,
+            user=user,
             timeout=timeout,
         )
 

@@ -63,10 +63,13 @@ def exec_call(
     cwd: str | None,
     env: Mapping[str, str] | None,
     stdin: str | None,
+    user: str | None,
     timeout: float | None,
 ) -> Call:
     milliseconds = None if timeout is None else max(1, round(timeout * 1000))
-    body = without_none(cmd=argv_of(command), cwd=cwd, env=env, stdin=stdin, timeoutMs=milliseconds)
+    body = without_none(
+        cmd=argv_of(command), cwd=cwd, env=env, stdin=stdin, user=user, timeoutMs=milliseconds
+    )
     # The unit may have to wake before.
     return Call("POST", f"/v1/units/{unit_id}/exec", body=body, extra=DEFAULT_WAIT if timeout is None else timeout)
 

@@ -106,6 +106,7 @@ class Processes:
     def __init__(self, transport: Transport, unit_id: str) -> None:
         self._transport = transport
         self._path = f"/v1/units/{unit_id}/processes"
+        self._table = f"/v1/units/{unit_id}/process-table"
 
     def start(
         self,
@@ -115,19 +116,38 @@ class Processes:
         env: Mapping[str, str] | None = None,
         stdin: str | None = None,
         keeps_awake: bool | None = None,
+        tag: str | None = None,
+        user: str | None = None,
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> Process:
-        """A list runs as it is, a string through `sh -c`."""
-        body = without_none(cmd=argv_of(command), cwd=cwd, env=env, stdin=stdin, keepsAwake=keeps_awake)
+        """A list runs as it is, a string through `sh -c`. `user`: who runs it, a name or a number of the unit's
+        `/etc/passwd`."""
+        body = without_none(
+            cmd=argv_of(command), cwd=cwd, env=env, stdin=stdin, keepsAwake=keeps_awake, tag=tag, user=user
+        )
         key = idempotency_key or new_key()
         call = Call("POST", self._path, body=body, idempotency_key=key, timeout=timeout)
         return Process(self._transport, self._transport.json(call))
 
-    def list(self, *, timeout: float | None = None) -> List[Process]:
-        """Oldest first."""
-        told: t.ProcessList = self._transport.json(Call("GET", self._path, timeout=timeout))
+    def list(self, *, tag: str | None = None, timeout: float | None = None) -> List[Process]:
+        """Oldest first; only those with that tag, where one is named."""
+        call = Call("GET", self._path, query={"tag": tag}, timeout=timeout)
+        told: t.ProcessList = self._transport.json(call)
         return [Process(self._transport, info) for info in told["processes"]]
+
+    def table(self, *, timeout: float | None = None) -> t.ProcessTable:
+        """Everything that runs in the unit, with the pids that it sees itself: also what no call started."""
+        table: t.ProcessTable = self._transport.json(Call("GET", self._table, timeout=timeout))
+        return table
+
+    def signal_pid(
+        self, pid: int, signal: t.Signal = "TERM", *, timeout: float | None = None
+    ) -> t.PidSignalled:
+        """For that process alone, also if no call started it."""
+        call = Call("POST", f"{self._table}/{pid}/signal", body={"signal": signal}, timeout=timeout)
+        signalled: t.PidSignalled = self._transport.json(call)
+        return signalled
 
     def get(self, id: str, *, timeout: float | None = None) -> Process:
         call = Call("GET", f"{self._path}/{quoted(id)}", timeout=timeout)

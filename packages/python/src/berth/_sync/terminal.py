@@ -88,6 +88,7 @@ def open_terminal(
     rows: int | None,
     cwd: str | None,
     env: Mapping[str, str] | None,
+    user: str | None,
     timeout: float | None,
 ) -> Terminal:
     query = {
@@ -95,6 +96,7 @@ def open_terminal(
         "cols": columns,
         "rows": rows,
         "cwd": cwd,
+        "user": user,
         "cmd": None if command is None else argv_of(command),
         "env": [f"{name}={value}" for name, value in (env or {}).items()],
     }

@@ -64,6 +64,19 @@ class Unit:
         self.info = self._transport.json(Call("GET", self._path, timeout=timeout))
         return self
 
+    def change(
+        self,
+        *,
+        metadata: Mapping[str, str] | None = None,
+        time_to_live: str | None = None,
+        at_end: Literal["destroy", "sleep"] | None = None,
+        timeout: float | None = None,
+    ) -> Unit:
+        """Its labels, all of them anew, and how long it lives from now on: `90s`, `2h`, or `never` for without an end."""
+        body = without_none(metadata=metadata, timeToLive=time_to_live, atEnd=at_end)
+        self.info = self._transport.json(Call("PATCH", self._path, body=body, timeout=timeout))
+        return self
+
     def ready(self, *, timeout: float = DEFAULT_WAIT) -> Unit:
         """Until it is no longer on its way to run. Raises ProviderError where it could not be made, NotReadyError where it
         takes longer."""
@@ -86,12 +99,13 @@ class Unit:
         cwd: str | None = None,
         env: Mapping[str, str] | None = None,
         stdin: str | None = None,
+        user: str | None = None,
         timeout: float | None = None,
         check: bool = False,
     ) -> ExecResult:
         """Runs a command to its end: a list as it is, a string through `sh -c`. It may take `timeout` seconds. A code other
         than 0 is no error without `check`."""
-        call = exec_call(self.id, command, cwd=cwd, env=env, stdin=stdin, timeout=timeout)
+        call = exec_call(self.id, command, cwd=cwd, env=env, stdin=stdin, user=user, timeout=timeout)
         return execute(self._transport, call, check=check)
 
     def sh(self, line: str, *words: Word, **named: Word) -> ExecResult:
@@ -106,11 +120,12 @@ class Unit:
         cwd: str | None = None,
         env: Mapping[str, str] | None = None,
         stdin: str | None = None,
+        user: str | None = None,
         timeout: float | None = None,
     ) -> Command:
         """Begins a command whose output is read as it comes. It ends with its reader; see `processes` for what is to go
         on."""
-        call = exec_call(self.id, command, cwd=cwd, env=env, stdin=stdin, timeout=timeout)
+        call = exec_call(self.id, command, cwd=cwd, env=env, stdin=stdin, user=user, timeout=timeout)
         return start_command(self._transport, call)
 
     def terminal(
@@ -122,6 +137,7 @@ class Unit:
         rows: int | None = None,
         cwd: str | None = None,
         env: Mapping[str, str] | None = None,
+        user: str | None = None,
         timeout: float | None = None,
     ) -> Terminal:
         """Opens a shell, or another interactive command. It ends with its connection, for whose opening `timeout` is. Without
@@ -135,6 +151,7 @@ class Unit:
             rows=rows,
             cwd=cwd,
             env=env,
+            user=user,
             timeout=timeout,
         )
 

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, List, Mapping, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, List, Literal, Mapping, NamedTuple, Sequence
 
-from .._calls import DEFAULT_WAIT, Call, new_key, quoted, wait_of, without_none
+from .._calls import DEFAULT_WAIT, Call, new_key, pairs_of, quoted, wait_of, without_none
 from .._pieces import Page
 from .._shell import name_for
 from ..errors import InternalError, NotReadyError, ValidationError
@@ -38,6 +38,9 @@ class Units:
         sleep: str | None = None,
         egress: t.EgressAsked | None = None,
         nested: bool | None = None,
+        metadata: Mapping[str, str] | None = None,
+        time_to_live: str | None = None,
+        at_end: Literal["destroy", "sleep"] | None = None,
         expose: t.Mode | None = None,
         expose_port: int | None = None,
         wait: bool = True,
@@ -61,6 +64,9 @@ class Units:
             sleep=sleep,
             egress=egress,
             nested=nested,
+            metadata=metadata,
+            timeToLive=time_to_live,
+            atEnd=at_end,
             expose=expose_port,
         )
         given.setdefault("name", name_for(str(given.get("image", "")), new_key()[:6]))
@@ -73,13 +79,21 @@ class Units:
         *,
         stack: str | None = None,
         all: bool | None = None,
+        metadata: Mapping[str, str] | None = None,
         limit: int | None = None,
         timeout: float | None = None,
     ) -> Pages[Unit]:
-        """Of a stack, by its name or id; with `all`, destroyed ones too. `limit` is that of a page."""
+        """Of a stack, by its name or id; with `all`, destroyed ones too; with all of the labels in `metadata`. `limit` is that
+        of a page."""
 
         def read(cursor: str | None) -> Page[Unit]:
-            query = {"stack": stack, "all": all, "limit": limit, "cursor": cursor}
+            query = {
+                "stack": stack,
+                "all": all,
+                "metadata": pairs_of(metadata),
+                "limit": limit,
+                "cursor": cursor,
+            }
             told: t.UnitList = self._transport.json(
                 Call("GET", "/v1/units", query=query, timeout=timeout)
             )

@@ -1,0 +1,157 @@
+// Reading sandboxes: lists, one of them, what it uses and its log.
+
+import { z } from 'zod'
+import { validation } from '../../../contract/errors.ts'
+import { parse } from '../../../contract/parse.ts'
+import { PORT_HOST_STACK } from '../../../contract/port-host.ts'
+import type { LogPage } from '../../../contract/logs.ts'
+import type { UnitMetrics } from '../../../contract/metrics.ts'
+import type { UnitList } from '../../../contract/unit.ts'
+import { toAppError } from '../../http/errors.ts'
+import { type ControlAnswer, type ControlCall, perform } from './call.ts'
+import { findSandbox, toDetail, toListed } from './sandbox.ts'
+import { templateOf } from './templates.ts'
+
+const states = {
+  running: ['creating', 'starting', 'running'],
+  paused: ['stopping', 'sleeping', 'stopped'],
+} as const
+
+const listSchema = z.object({
+  state: z.string().default('running,paused'),
+  metadata: z.string().optional(),
+  limit: z
+    .string()
+    .regex(/^[1-9]\d{0,2}$/, 'must be a number from 1 to 100')
+    .default('100'),
+  nextToken: z.string().optional(),
+  order: z.enum(['asc', 'desc']).default('desc'),
+  template: z.string().optional(),
+  startedAfter: z.iso.datetime({ offset: true }).optional(),
+})
+
+const MAX_LIMIT = 100
+
+/** A page may have fewer sandboxes than asked for, where some of it are not of the template or are older. */
+export async function listSandboxes(call: ControlCall): Promise<ControlAnswer> {
+  const asked = listQuery(call)
+  const query = {
+    stack: PORT_HOST_STACK,
+    state: statesOf(asked.state),
+    limit: String(Math.min(Number(asked.limit), MAX_LIMIT)),
+    sort: asked.order === 'asc' ? 'createdAt' : '-createdAt',
+    ...(asked.nextToken === undefined ? {} : { cursor: asked.nextToken }),
+    ...(asked.metadata === undefined ? {} : { metadata: pairsOf(asked.metadata) }),
+  }
+  const { units, next } = await perform(call, { route: 'GET /v1/units', input: { query } })
+    .then((list) => list as UnitList)
+    .catch(noneWithoutStack)
+  const after = asked.startedAfter === undefined ? 0 : Date.parse(asked.startedAfter)
+  const wanted = units.filter(
+    (unit) =>
+      (asked.template === undefined || templateOf(unit.image) === asked.template) &&
+      Date.parse(unit.startedAt ?? unit.createdAt) >= after,
+  )
+  return { status: 200, body: wanted.map(toListed), headers: next === null ? {} : { 'x-next-token': next } }
+}
+
+function listQuery({ query }: ControlCall): z.output<typeof listSchema> {
+  const given = [...Map.groupBy(query, ([name]) => name)]
+  return parse(
+    listSchema,
+    Object.fromEntries(given.map(([name, pairs]) => [name, pairs.map(([, value]) => value).join(',')])),
+  )
+}
+
+function statesOf(asked: string): string {
+  const names = asked.split(',')
+  const unknown = names.find((name) => !Object.hasOwn(states, name))
+  if (unknown !== undefined)
+    throw validation([{ path: 'state', message: 'must be running, paused, or both separated by a comma' }])
+  return names.flatMap((name) => states[name as keyof typeof states]).join(',')
+}
+
+/** Clients encode each name and value once more than a query string does. */
+function pairsOf(metadata: string): string {
+  try {
+    const pairs = new URLSearchParams()
+    for (const [name, value] of new URLSearchParams(metadata))
+      pairs.append(decodeURIComponent(name), decodeURIComponent(value))
+    return pairs.toString()
+  } catch {
+    throw validation([{ path: 'metadata', message: 'must be pairs as in a query string' }])
+  }
+}
+
+/** The stack is made with the first sandbox. */
+function noneWithoutStack(error: unknown): UnitList {
+  const known = toAppError(error)
+  if (known.status !== 404) throw error
+  return { units: [], next: null }
+}
+
+export async function getSandbox(call: ControlCall, sandboxId: string): Promise<ControlAnswer> {
+  const { app, sender } = call
+  const unit = await findSandboxAudited(call, sandboxId)
+  return { status: 200, body: toDetail(app, sender.caller, unit) }
+}
+
+async function findSandboxAudited(call: ControlCall, sandboxId: string) {
+  const { app, sender } = call
+  let found: Awaited<ReturnType<typeof findSandbox>> | null = null
+  await perform(call, {
+    route: 'GET /v1/units/{id}',
+    input: async () => {
+      found = await findSandbox(app, sender.caller, sandboxId)
+      return { params: { id: found.id } }
+    },
+  })
+  if (found === null) throw new TypeError('an operation was answered before its input was read')
+  return found as Awaited<ReturnType<typeof findSandbox>>
+}
+
+/** One sample, of this moment; the processor's share is that of the whole run so far. */
+export async function readMetrics(call: ControlCall, sandboxId: string): Promise<ControlAnswer> {
+  const metrics = (await ofSandbox(call, sandboxId, 'GET /v1/units/{id}/metrics', {})) as UnitMetrics
+  const { run, disk, at } = metrics
+  if (run === null) return { status: 200, body: [] }
+  const ranMs = Math.max(1, Date.parse(at) - Date.parse(run.startedAt ?? at))
+  const sample = {
+    timestamp: at,
+    timestampUnix: Math.floor(Date.parse(at) / 1000),
+    cpuCount: Math.max(1, Math.ceil(run.cpu.limitCpus)),
+    cpuUsedPct: Math.min(100, Math.round((1000 * run.cpu.usedMs) / ranMs / run.cpu.limitCpus) / 10),
+    memUsed: run.memory.usedBytes,
+    memTotal: run.memory.limitBytes,
+    memCache: run.memory.cacheBytes,
+    diskUsed: disk.usedBytes ?? 0,
+    diskTotal: disk.limitBytes,
+  }
+  return { status: 200, body: [sample] }
+}
+
+export async function readLogs(call: ControlCall, sandboxId: string): Promise<ControlAnswer> {
+  const page = (await ofSandbox(call, sandboxId, 'GET /v1/units/{id}/logs', { limit: '500' })) as LogPage
+  const logs = page.lines.map(({ at, text }) => ({ timestamp: at, line: text }))
+  const logEntries = page.lines.map(({ at, text, stream }) => ({
+    timestamp: at,
+    message: text,
+    level: stream === 'stderr' ? 'error' : 'info',
+    fields: {},
+  }))
+  return { status: 200, body: { logs, logEntries } }
+}
+
+/** A read about a sandbox that exists. */
+async function ofSandbox(
+  call: ControlCall,
+  sandboxId: string,
+  route: string,
+  query: Record<string, string>,
+): Promise<unknown> {
+  const { app, sender } = call
+  return await perform(call, {
+    route,
+    input: async () => ({ params: { id: (await findSandbox(app, sender.caller, sandboxId)).id }, query }),
+  })
+}

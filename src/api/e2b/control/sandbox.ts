@@ -1,0 +1,92 @@
+// A unit as this interface shows a sandbox.
+
+import type { App } from '../../../app.ts'
+import { notFound } from '../../../contract/errors.ts'
+import type { Unit } from '../../../contract/unit.ts'
+import type { Caller } from '../../../domain/credentials/caller.ts'
+import { unitTokenOf } from '../../../domain/credentials/unit-token.ts'
+import { getUnit } from '../../../domain/units/get.ts'
+import { machineSizes } from '../../../domain/units/model/machine.ts'
+import { toAppError } from '../../http/errors.ts'
+import { sandboxIdOf, unitIdOf } from '../sandbox-id.ts'
+import { templateOf } from './templates.ts'
+
+/** Clients choose what they ask for by this: the newest version whose calls are all answered here. */
+export const ENVD_VERSION = '0.6.4'
+
+/** Where no end is set, a client still expects one. */
+const NO_END = '9999-12-31T23:59:59.000Z'
+
+export function isGone({ state }: Pick<Unit, 'state'>): boolean {
+  return state === 'destroying' || state === 'destroyed' || state === 'error'
+}
+
+export function isPaused({ state }: Pick<Unit, 'state'>): boolean {
+  return state === 'sleeping' || state === 'stopped' || state === 'stopping'
+}
+
+/** Throws `not_found` also for a sandbox of another team, and for one that was killed. */
+export async function findSandbox(app: App, caller: Caller, sandboxId: string): Promise<Unit> {
+  const unitId = unitIdOf(sandboxId)
+  const unit = unitId === null ? null : await getUnit(app, caller, unitId).catch(nullIfHidden)
+  if (unit === null || isGone(unit)) throw notFound('sandbox', sandboxId)
+  return unit
+}
+
+function nullIfHidden(error: unknown): null {
+  const { status } = toAppError(error)
+  if (status !== 403 && status !== 404) throw error
+  return null
+}
+
+/** What a client needs to use a sandbox. */
+export function toAccess(app: App, { credentialId }: Caller, unit: Unit) {
+  return {
+    sandboxID: sandboxIdOf(unit.id),
+    templateID: templateOf(unit.image),
+    clientID: sandboxIdOf(unit.id).slice(0, 8),
+    envdVersion: ENVD_VERSION,
+    envdAccessToken: unitTokenOf(app, { unitId: unit.id, credentialId }),
+    trafficAccessToken: null,
+    domain: null,
+    alias: templateOf(unit.image),
+  }
+}
+
+export function toListed(unit: Unit) {
+  const { cpus, memoryMb, diskGb } = machineSizes[unit.size]
+  return {
+    sandboxID: sandboxIdOf(unit.id),
+    templateID: templateOf(unit.image),
+    clientID: sandboxIdOf(unit.id).slice(0, 8),
+    alias: templateOf(unit.image),
+    startedAt: unit.startedAt ?? unit.createdAt,
+    endAt: unit.endsAt ?? NO_END,
+    state: isPaused(unit) ? 'paused' : 'running',
+    cpuCount: Math.max(1, Math.ceil(cpus)),
+    memoryMB: memoryMb,
+    diskSizeMB: diskGb * 1024,
+    envdVersion: ENVD_VERSION,
+    metadata: unit.metadata,
+    volumeMounts: [],
+  }
+}
+
+export function toDetail(app: App, caller: Caller, unit: Unit) {
+  const { envdAccessToken } = toAccess(app, caller, unit)
+  const { mode, allow } = unit.egress
+  return {
+    ...toListed(unit),
+    envdAccessToken,
+    domain: null,
+    allowInternetAccess: mode !== 'none',
+    network: {
+      ...(mode === 'open' ? {} : { allowOut: allow, denyOut: [EVERYWHERE] }),
+      allowPublicTraffic: true,
+    },
+    lifecycle: { onTimeout: unit.atEnd === 'sleep' ? 'pause' : 'kill', autoResume: false },
+  }
+}
+
+/** How this interface writes all addresses. */
+export const EVERYWHERE = '0.0.0.0/0'

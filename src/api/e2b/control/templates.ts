@@ -1,0 +1,18 @@
+// A template is an image: the name of one that is built in, or a reference such as `node:22`.
+
+import { notFound } from '../../../contract/errors.ts'
+import { builtInRegistry, imagePattern } from '../../../contract/image-reference.ts'
+
+const BUILT_IN = new RegExp(`^${builtInRegistry.replace('.', '\\.')}/([a-z0-9-]+):`)
+const NAME = /^[a-z0-9][a-z0-9-]*$/
+
+/** Throws `not_found` for what can be no image. */
+export function imageOf(template: string): string {
+  if (NAME.test(template)) return `${builtInRegistry}/${template}:latest`
+  if (!imagePattern.test(template)) throw notFound('template', template)
+  return template
+}
+
+export function templateOf(image: string): string {
+  return BUILT_IN.exec(image)?.[1] ?? image
+}

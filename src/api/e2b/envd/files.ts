@@ -1,0 +1,102 @@
+// GET and POST /files: files as bytes, also several at once. They pass through as fast as both ends take them.
+
+import { posix } from 'node:path'
+import { createGunzip } from 'node:zlib'
+import { validation } from '../../../contract/errors.ts'
+import { limits } from '../../../contract/limits.ts'
+import { hasBody } from '../../http/body.ts'
+import { isByteStream, sendByteStream } from '../../http/byte-stream.ts'
+import { payloadTooLarge, unsupportedMediaType } from '../../http/errors.ts'
+import { sendJson } from '../../http/response.ts'
+import { notSupported } from '../errors.ts'
+import { runOperation, runStreamed } from '../run.ts'
+import { checkUser, checkRuns, type SandboxCall } from '../sandbox-call.ts'
+import { partsOf } from './multipart.ts'
+import { resolvePath, type SandboxUser, type SandboxUsers } from './users.ts'
+
+export async function serveFiles(
+  call: SandboxCall,
+  users: SandboxUsers,
+  query: URLSearchParams,
+): Promise<void> {
+  await checkRuns(call)
+  const named = query.get('username')
+  const user = await users.of(call, named === null || named === '' ? call.user : checkUser(named))
+  const path = query.get('path')
+  if (call.request.method === 'GET') await sendFile(call, pathOf(path, user))
+  else sendJson(call.response, 200, await receiveFiles(call, path, user))
+}
+
+function pathOf(path: string | null, user: SandboxUser): string {
+  if (path === null || path === '') throw validation([{ path: 'path', message: 'is required' }])
+  return resolvePath(path, user)
+}
+
+async function sendFile(call: SandboxCall, path: string): Promise<void> {
+  const { operations, sender, unitId, signal, response } = call
+  const input = { params: { id: unitId }, query: { path } }
+  const asked = { route: 'GET /v1/units/{id}/files/content', input, signal }
+  await runStreamed(operations, sender, asked, async (stream) => {
+    if (!isByteStream(stream)) throw new TypeError('a file is answered as bytes')
+    await sendByteStream(response, stream, signal)
+  })
+}
+
+const METADATA_HEADER = 'x-metadata-'
+
+type Written = { name: string; type: 'file'; path: string }
+
+/** Each file is an operation of its own. */
+async function receiveFiles(call: SandboxCall, path: string | null, user: SandboxUser): Promise<Written[]> {
+  if (Object.keys(call.request.headers).some((name) => name.startsWith(METADATA_HEADER)))
+    throw notSupported('Metadata of a file')
+  const type = (call.request.headers['content-type'] ?? '').toLowerCase()
+  if (type.startsWith('application/octet-stream'))
+    return [await receiveFile(call, pathOf(path, user), user, bodyOf(call))]
+  if (!type.startsWith('multipart/form-data') || !hasBody(call.request))
+    throw unsupportedMediaType('Send the files as multipart/form-data, or one as application/octet-stream.')
+  const written: Written[] = []
+  await partsOf(call.request, async ({ filename, pieces }) => {
+    // The path of the query is that of a single file.
+    const named = path === null || path === '' ? filename : path
+    written.push(await receiveFile(call, pathOf(named, user), user, bounded(pieces)))
+  })
+  if (written.length === 0) throw validation([{ path: 'file', message: 'send at least one file' }])
+  return written
+}
+
+async function receiveFile(
+  { operations, sender, unitId, signal }: SandboxCall,
+  path: string,
+  user: SandboxUser,
+  pieces: AsyncIterable<Buffer>,
+): Promise<Written> {
+  await runOperation(operations, sender, {
+    route: 'PUT /v1/units/{id}/files/content',
+    input: { params: { id: unitId }, query: { path, user: user.name } },
+    bodyPieces: () => pieces,
+    signal,
+  })
+  return { name: posix.basename(path), type: 'file', path }
+}
+
+function bodyOf({ request }: SandboxCall): AsyncIterable<Buffer> {
+  const encoding = request.headers['content-encoding'] ?? 'identity'
+  if (encoding === 'identity') return bounded(request)
+  if (encoding !== 'gzip')
+    throw unsupportedMediaType('Send the body without a content-encoding, or with gzip.')
+  const unpacked = createGunzip()
+  request.once('error', (error) => unpacked.destroy(error))
+  return bounded(request.pipe(unpacked))
+}
+
+/** Counted as it is written, however small it came. */
+async function* bounded(pieces: AsyncIterable<unknown>): AsyncGenerator<Buffer> {
+  let bytes = 0
+  for await (const piece of pieces) {
+    const data = Buffer.from(piece as Uint8Array)
+    bytes += data.length
+    if (bytes > limits.streamedFileBytes) throw payloadTooLarge(limits.streamedFileBytes)
+    yield data
+  }
+}

@@ -1,0 +1,3 @@
+// One run of a machine (engine.ts).
+
+export type MachineRef = { id: string; generation: number }

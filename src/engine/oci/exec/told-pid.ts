@@ -1,0 +1,40 @@
+// Which pid a command has in its machine: its first line says it, before the command is executed in the same process.
+
+import { HELPER } from '../runtime/bundle.ts'
+import { FIND_COMMAND } from './find-command.ts'
+import type { OnOutput } from './pipes.ts'
+
+const SCRIPT = `
+berth_finish() { exit "$1"; }
+echo $$
+berth_name=$2
+${FIND_COMMAND}
+unset PWD OLDPWD SHLVL
+exec -a "$berth_name" "$berth_command" "$@"`
+
+/** The longest line that says a pid, with what a terminal adds to its end. */
+const LINE_BYTES = 12
+
+/** The command with that line, and its output without it. */
+export function tellingPid(
+  argv: string[],
+  onBegun: (pid: number) => void,
+  onOutput: OnOutput,
+): { argv: string[]; onOutput: OnOutput } {
+  let head: Buffer | null = Buffer.alloc(0)
+  return {
+    argv: [HELPER, 'sh', '-c', SCRIPT, 'exec', '', ...argv],
+    onOutput: async (output) => {
+      if (head === null || output.stream !== 'stdout') return await onOutput(output)
+      head = Buffer.concat([head, output.data])
+      const end = head.indexOf('\n')
+      if (end < 0 && head.length <= LINE_BYTES) return
+      const [said, rest] = [head, head.subarray(end + 1)]
+      head = null
+      const pid = /^(\d{1,9})\r?\n/.exec(said.toString('latin1', 0, LINE_BYTES))?.[1]
+      if (pid === undefined) return await onOutput({ ...output, data: said })
+      onBegun(Number(pid))
+      if (rest.length > 0) await onOutput({ ...output, data: rest })
+    },
+  }
+}

@@ -1,0 +1,10 @@
+#!/bin/sh
+# Builds the programs that lie beside watch.c, with the compilers of Debian 12 (gcc, gcc-aarch64-linux-gnu).
+set -eu
+cd "$(dirname "$0")"
+flags='-Os -static -nostdlib -ffreestanding -fno-builtin -fno-stack-protector -fno-asynchronous-unwind-tables -fno-pic
+  -no-pie -Wall -Wextra -Werror -Wl,--build-id=none -Wl,-z,noseparate-code -Wl,-z,norelro -Wl,-s -Wl,-e,_start'
+# shellcheck disable=SC2086 # a list of words
+gcc $flags -fcf-protection=none -o watch-x64 watch.c
+# shellcheck disable=SC2086
+aarch64-linux-gnu-gcc $flags -mno-outline-atomics -o watch-arm64 watch.c

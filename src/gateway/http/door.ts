@@ -1,0 +1,143 @@
+// Host names of clients that were written for another interface (decisions/e2b.md): `api` is its control plane,
+// `<port>-<sandbox>` a port of a sandbox. One port is not the sandbox's own: what is asked there the server answers. A
+// visit never wakes a sandbox that is paused.
+
+import { connect } from 'node:net'
+import { parsePortHost, type PortHost } from '../../contract/port-host.ts'
+import { connectWithRetry, type Closed, type Door, type GatewayContext } from '../sessions/connect-to-unit.ts'
+import type { Session } from '../sessions/open-sessions.ts'
+import type { Outcome } from '../sessions/outcomes.ts'
+import type { Route } from '../routing/route.ts'
+import type { Exchange } from './exchange.ts'
+import { proxyRequestOver } from './proxy-request.ts'
+import type { ProxyResult } from './proxy-result.ts'
+
+const CONTROL_LABEL = 'api'
+const CONTROL_PREFIX = '/e2b'
+const SANDBOX_PREFIX = '/e2b/sandbox'
+/** The port at which clients expect the services of a sandbox. */
+const SERVICES_PORT = 49_983
+const ID_HEADER = 'e2b-sandbox-id'
+const PORT_HEADER = 'e2b-sandbox-port'
+/** Clients ask again soon: they poll for a server that is about to listen. */
+const REFUSING_MS = { running: 500, woken: 5000 }
+
+/** Clients take this status for the end of a sandbox. */
+const GONE = 502
+const UNAVAILABLE = 503
+
+export type DoorHost = { kind: 'control' } | ({ kind: 'port'; label: string } & PortHost)
+
+/** Returns null for the label of an ordinary endpoint. */
+export function readDoorHost(label: string): DoorHost | null {
+  if (label === CONTROL_LABEL) return { kind: 'control' }
+  const host = parsePortHost(label)
+  return host === null ? null : { kind: 'port', label, ...host }
+}
+
+type Pass = (run: Route) => Promise<ProxyResult>
+
+export async function serveDoorHost(
+  context: GatewayContext,
+  exchange: Exchange,
+  session: Session,
+  host: DoorHost,
+  pass: Pass,
+): Promise<Outcome | Closed> {
+  const { door } = context
+  if (door === undefined) return { kind: 'unknown' }
+  if (host.kind === 'control') return await toServer(exchange, session, door.socketPath, CONTROL_PREFIX, [])
+  const sandboxId = host.unitId.slice('unit_'.length)
+  if (host.port === SERVICES_PORT) {
+    const named = [ID_HEADER, sandboxId, PORT_HEADER, String(SERVICES_PORT)]
+    return await toServer(exchange, session, door.socketPath, SANDBOX_PREFIX, named)
+  }
+  return await toPort({ ...context, door }, exchange, session, { ...host, sandboxId }, pass)
+}
+
+async function toPort(
+  context: GatewayContext & { door: Door },
+  exchange: Exchange,
+  session: Session,
+  { label, port, sandboxId }: { label: string; port: number; sandboxId: string },
+  pass: Pass,
+): Promise<Outcome | Closed> {
+  const route = await findRoute(context, label).catch(() => 'away' as const)
+  if (route === 'away') return { kind: 'routing-unavailable' }
+  if (route === null) return tell(exchange, GONE, { sandboxId, message: 'The sandbox was not found' })
+  if (route.state !== 'running')
+    return tell(exchange, GONE, { sandboxId, message: 'The sandbox is paused: connect to it to resume it' })
+  session.name = label
+  if (!context.sessions.enterUnit(session, route)) return { kind: 'too-many' }
+  const target = {
+    session,
+    label: { name: label, secret: null },
+    isMeant: () => true,
+    refusingMs: REFUSING_MS,
+  }
+  const outcome = await connectWithRetry(context, target, route, pass)
+  if (outcome.kind !== 'not-listening') return outcome
+  return tell(exchange, GONE, { sandboxId, message: 'The sandbox is running but port is not open', port })
+}
+
+/** A route of a moment ago will do only where the unit certainly runs: else the visit would wake it. */
+async function findRoute(
+  { routes, waker, door }: GatewayContext & { door: Door },
+  label: string,
+): Promise<Route | null> {
+  const known = await routes.find(label)
+  return known && waker.findLease(known) ? known : await door.findNow(label)
+}
+
+/** It listens at a socket for the gateway alone, and believes the address of the visitor that it is told there. */
+const SERVER: Route = {
+  endpointId: '',
+  unitId: '',
+  protocol: 'http',
+  secretHash: null,
+  port: 80,
+  address: 'localhost',
+  state: 'running',
+  stoppedReason: null,
+  frozen: false,
+  generation: 0,
+}
+
+async function toServer(
+  exchange: Exchange,
+  session: Session,
+  socketPath: string,
+  prefix: string,
+  named: string[],
+): Promise<Outcome | Closed> {
+  const { head } = exchange
+  const headers = [...without(head.headers, [ID_HEADER, PORT_HEADER]), ...named]
+  const asked = {
+    ...exchange,
+    head: { ...head, headers, host: 'localhost', target: `${prefix}${head.target}` },
+  }
+  const outcome = await proxyRequestOver(asked, session, SERVER, connect(socketPath))
+  const isAway = outcome.kind === 'refused-connection' || outcome.kind === 'stale'
+  if (!isAway && outcome.kind !== 'bad-gateway') return outcome
+  return tell(exchange, UNAVAILABLE, { message: 'The service is away for a moment; send the call again.' })
+}
+
+function without(headers: readonly string[], names: readonly string[]): string[] {
+  const kept: string[] = []
+  for (let at = 0; at < headers.length; at += 2) {
+    const name = headers[at] ?? ''
+    if (!names.includes(name.toLowerCase())) kept.push(name, headers[at + 1] ?? '')
+  }
+  return kept
+}
+
+/** In the form that clients of this interface read. */
+function tell({ response }: Exchange, status: number, told: Record<string, unknown>): Closed {
+  if (!response.headersSent) {
+    const body = Buffer.from(JSON.stringify({ ...told, code: status }))
+    const headers = ['content-type', 'application/json', 'content-length', String(body.length)]
+    response.writeHead(status, [...headers, 'cache-control', 'no-store'])
+    response.end(body)
+  }
+  return { kind: 'closed' }
+}

@@ -1,0 +1,312 @@
+// The door for clients of E2B, with what such a client would not send: the control plane, frames and tokens.
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { revokeCredential } from '../../src/store/credentials.ts'
+import { makeKey, makeTeam, type TestTeam } from '../support/make.ts'
+import { type Service, startService } from '../support/service.ts'
+
+let service: Service
+let team: TestTeam
+let other: TestTeam
+beforeAll(async () => {
+  service = await startService()
+  team = await makeTeam(service)
+  other = await makeTeam(service)
+})
+afterAll(async () => await service.close())
+
+type Refused = { code: number | string; message: string }
+type Access = { sandboxID: string; envdAccessToken: string }
+
+const control = async <T = Refused>(
+  method: string,
+  path: string,
+  body?: unknown,
+  key = team.key,
+): Promise<{ status: number; body: T }> => {
+  const response = await service.fetch(method, `/e2b${path}`, {
+    headers: { 'x-api-key': key },
+    ...(body === undefined ? {} : { body }),
+  })
+  const text = await response.text()
+  return { status: response.status, body: (text === '' ? null : JSON.parse(text)) as T }
+}
+
+const create = async (body: Record<string, unknown> = {}, key = team.key): Promise<Access> => {
+  const answer = await control<Access>('POST', '/v2/sandboxes', { templateID: 'base', ...body }, key)
+  expect(answer.status, JSON.stringify(answer.body)).toBe(201)
+  return answer.body
+}
+
+/** A call to what is inside of a sandbox, as bytes. */
+const inside = async (
+  { sandboxID, envdAccessToken }: Access,
+  path: string,
+  {
+    body,
+    headers = {},
+    method = 'POST',
+  }: { body?: Buffer | string; headers?: Record<string, string>; method?: string } = {},
+) => {
+  const response = await fetch(`${service.baseUrl}/e2b/sandbox${path}`, {
+    method,
+    headers: {
+      'e2b-sandbox-id': sandboxID,
+      'e2b-sandbox-port': '49983',
+      'x-access-token': envdAccessToken,
+      ...headers,
+    },
+    ...(body === undefined ? {} : { body: new Uint8Array(Buffer.from(body)) }),
+  })
+  return { status: response.status, text: await response.text() }
+}
+
+const json = { 'content-type': 'application/json', 'connect-protocol-version': '1' }
+const stream = { 'content-type': 'application/connect+json', 'connect-protocol-version': '1' }
+const LIST = '/process.Process/List'
+const START = '/process.Process/Start'
+
+function frame(text: string, length = Buffer.byteLength(text)): Buffer {
+  const head = Buffer.alloc(5)
+  head.writeUInt32BE(length, 1)
+  return Buffer.concat([head, Buffer.from(text)])
+}
+
+/** The error in the last frame of a stream. */
+function errorIn(text: string): unknown {
+  const at = text.indexOf('{"error"')
+  return at < 0 ? null : (JSON.parse(text.slice(at)) as { error: Refused }).error.code
+}
+
+describe('the control plane', () => {
+  it('makes a unit of the stack of sandboxes, which ends after five minutes', async () => {
+    const { sandboxID } = await create()
+    const { body } = await service.call<Record<string, unknown>>('GET', `/v1/units/unit_${sandboxID}`, {
+      key: team.key,
+    })
+    expect(body).toMatchObject({
+      image: 'berth.local/base:latest',
+      sleep: 'never',
+      timeToLive: '300s',
+      atEnd: 'destroy',
+    })
+  })
+
+  it('answers 401 without a key and with a wrong one', async () => {
+    expect((await service.call('GET', '/e2b/v2/sandboxes')).status).toBe(401)
+    expect((await control('GET', '/v2/sandboxes', undefined, 'e2b_0000')).status).toBe(401)
+  })
+
+  it('takes a key in its second spelling', async () => {
+    const [, prefix = '', secret = ''] = /^berth_live_([0-9a-f]+)_(.+)$/.exec(team.key) ?? []
+    const spelled = `e2b_${prefix}${Buffer.from(secret, 'base64url').toString('hex')}`
+    expect((await control('GET', '/v2/sandboxes', undefined, spelled)).status).toBe(200)
+  })
+
+  it.each([
+    ['GET', '', 404],
+    ['DELETE', '', 404],
+    ['POST', '/pause', 404],
+    ['POST', '/connect', 404],
+    ['POST', '/timeout', 404],
+    ['POST', '/fork', 404],
+    ['GET', '/metrics', 404],
+    ['GET', '/logs', 404],
+    ['PUT', '/network', 404],
+  ])('answers 404 for %s of another team’s sandbox%s', async (method, path) => {
+    const { sandboxID } = await create({}, other.key)
+    const body = method === 'GET' || method === 'DELETE' ? undefined : { timeout: 10 }
+    const answer = await control(method, `/sandboxes/${sandboxID}${path}`, body)
+    expect(answer.status).toBe(404)
+    expect(answer.body).toEqual({ code: 404, message: expect.stringContaining('There is no sandbox') })
+  })
+
+  it.each([
+    [{ templateID: '' }],
+    [{ timeout: -1 }],
+    [{ timeout: 1.5 }],
+    [{ timeout: 99_999_999 }],
+    [{ autoResume: { enabled: true }, autoPause: true }],
+    [{ network: { allowPublicTraffic: false } }],
+    [{ metadata: { list: ['a'] } }],
+    [{ envVars: { 'not a name': 'x' } }],
+    [{ mcp: { server: {} } }],
+    [{ volumeMounts: [{ name: 'a', path: '/a' }] }],
+    [{ network: { denyOut: ['203.0.113.0/24'] } }],
+    [{ network: { allowOut: ['example.com'] } }],
+    [{ network: { rules: { 'example.com': [{}] } } }],
+    [{ autoPauseMemory: false }],
+  ])('refuses a create with %j', async (wrong) => {
+    const answer = await control('POST', '/v2/sandboxes', { templateID: 'base', ...wrong })
+    expect(answer).toMatchObject({ status: 400, body: { code: 400, message: expect.any(String) } })
+  })
+
+  it('refuses a page, a state and an order that do not exist', async () => {
+    for (const query of ['limit=0', 'state=dead', 'order=up', 'nextToken=x', 'metadata=%25%25'])
+      expect((await control('GET', `/v2/sandboxes?${query}`)).status, query).toBe(400)
+  })
+
+  it('answers 404 for a call that it does not know, and writes it down', async () => {
+    expect(await control('GET', '/nothing/at/all')).toMatchObject({ status: 404, body: { code: 404 } })
+    const { body } = await service.call<{ events: { via: string; status: number }[] }>(
+      'GET',
+      '/v1/audit?action=e2b.call',
+      { key: team.key },
+    )
+    expect(body.events[0]).toMatchObject({ via: 'e2b', status: 404 })
+  })
+
+  it('answers 429 with the time to wait beyond the rate of the key', async () => {
+    const tight = await startService({ rates: { requests: 3, creations: 3, execs: 3 } })
+    try {
+      const poor = await makeTeam(tight)
+      const statuses: number[] = []
+      let last: Headers | null = null
+      for (let call = 0; call < 4; call += 1) {
+        const answer = await tight.call('GET', '/e2b/v2/sandboxes', { headers: { 'x-api-key': poor.key } })
+        statuses.push(answer.status)
+        last = answer.headers
+      }
+      expect(statuses).toEqual([200, 200, 200, 429])
+      expect(Number(last?.get('retry-after'))).toBeGreaterThan(0)
+    } finally {
+      await tight.close()
+    }
+  })
+})
+
+describe('a token of a sandbox', () => {
+  it('is worth nothing for another sandbox, for one of another team, and at the API', async () => {
+    const [mine, second, theirs] = [await create(), await create(), await create({}, other.key)]
+    for (const wrong of [
+      { ...second, envdAccessToken: mine.envdAccessToken },
+      { ...theirs, envdAccessToken: mine.envdAccessToken },
+      { ...mine, envdAccessToken: '' },
+      { ...mine, envdAccessToken: `${mine.envdAccessToken.slice(0, -1)}x` },
+    ]) {
+      const answer = await inside(wrong, '/health', { method: 'GET' })
+      expect(answer.status).toBe(401)
+      expect(answer.text).not.toContain(wrong.sandboxID)
+    }
+    const asKey = await service.call('GET', '/v1/units', { key: mine.envdAccessToken })
+    expect(asKey.status).toBe(401)
+  })
+
+  it('ends with its key', async () => {
+    const key = await makeKey(service, team)
+    const sandbox = await create({}, key.secret)
+    expect((await inside(sandbox, '/health', { method: 'GET' })).status).toBe(204)
+    await revokeCredential(service.app.db, { teamId: team.teamId, id: key.id, at: service.clock.now() })
+    expect((await inside(sandbox, '/health', { method: 'GET' })).status).toBe(401)
+  })
+
+  it('does nothing for a sandbox that is gone or paused, which clients know by 502', async () => {
+    const sandbox = await create()
+    await control('POST', `/sandboxes/${sandbox.sandboxID}/pause`, {})
+    const paused = await inside(sandbox, '/health', { method: 'GET' })
+    expect([paused.status, JSON.parse(paused.text)]).toEqual([
+      502,
+      { sandboxId: sandbox.sandboxID, message: expect.stringContaining('paused'), code: 502 },
+    ])
+    expect((await control('POST', `/sandboxes/${sandbox.sandboxID}/pause`, {})).status).toBe(409)
+    await control('DELETE', `/sandboxes/${sandbox.sandboxID}`)
+    const gone = await inside(sandbox, START, { headers: stream, body: frame('{"process":{"cmd":"true"}}') })
+    expect([gone.status, errorIn(gone.text)]).toEqual([200, 'unavailable'])
+    expect((await control('DELETE', `/sandboxes/${sandbox.sandboxID}`)).status).toBe(404)
+  })
+})
+
+describe('a call to what is inside of a sandbox', () => {
+  let sandbox: Access
+  beforeAll(async () => void (sandbox = await create()))
+
+  it('without a sandbox, with a malformed one and with a port that none has is refused', async () => {
+    const { envdAccessToken } = sandbox
+    const none = await fetch(`${service.baseUrl}/e2b/sandbox/health`)
+    expect(none.status).toBe(400)
+    expect((await inside({ sandboxID: '../x', envdAccessToken }, '/health', { method: 'GET' })).status).toBe(
+      502,
+    )
+    for (const port of ['0', '65536', '-1', 'x'])
+      expect(
+        (await inside(sandbox, '/health', { method: 'GET', headers: { 'e2b-sandbox-port': port } })).status,
+      ).toBe(400)
+  })
+
+  it('to an unknown method or path is 404', async () => {
+    expect((await inside(sandbox, '/process.Process/Explode', { headers: json, body: '{}' })).status).toBe(
+      404,
+    )
+    expect((await inside(sandbox, '/nothing', { method: 'GET' })).status).toBe(404)
+  })
+
+  it('lists no processes where none was started, also in the binary form', async () => {
+    expect(await inside(sandbox, LIST, { headers: json, body: '{}' })).toEqual({ status: 200, text: '{}' })
+    const binary = { 'content-type': 'application/proto', 'connect-protocol-version': '1' }
+    expect(await inside(sandbox, LIST, { headers: binary, body: '' })).toEqual({ status: 200, text: '' })
+  })
+
+  it.each([
+    ['that is no JSON', '{"process":'],
+    ['with a number where text belongs', '{"process":{"cmd":7}}'],
+    ['without a command', '{"process":{}}'],
+    ['with a terminal without a size', '{"process":{"cmd":"sh"},"pty":{}}'],
+    ['with a terminal of no columns', '{"process":{"cmd":"sh"},"pty":{"size":{"cols":0,"rows":1}}}'],
+    ['with a variable that has no name', '{"process":{"cmd":"sh","envs":{"":"x"}}}'],
+  ])('with a message %s is an invalid argument', async (_what, text) => {
+    const answer = await inside(sandbox, START, { headers: stream, body: frame(text) })
+    expect([answer.status, errorIn(answer.text)]).toEqual([200, 'invalid_argument'])
+  })
+
+  it('with a frame that is cut short, or says that it has four gigabytes, is refused at once', async () => {
+    const cut = await inside(sandbox, START, {
+      headers: stream,
+      body: frame('{"process":{}}').subarray(0, 9),
+    })
+    expect([cut.status, errorIn(cut.text)]).toEqual([200, 'invalid_argument'])
+    const long = await inside(sandbox, START, { headers: stream, body: frame('{}', 0xffff_ffff) })
+    expect([long.status, errorIn(long.text)]).toEqual([200, expect.stringMatching(/exhausted|invalid/)])
+  })
+
+  it('about a process that is not there is not found', async () => {
+    const selected = '{"process":{"pid":4711},"signal":"SIGNAL_SIGKILL"}'
+    const answer = await inside(sandbox, '/process.Process/SendSignal', { headers: json, body: selected })
+    expect([answer.status, (JSON.parse(answer.text) as Refused).code]).toEqual([404, 'not_found'])
+  })
+
+  it('with a signed URL for another file, or of a time that is over, is 401', async () => {
+    const sign = async (path: string, expiry: number) => {
+      const text = `${path}:read::${sandbox.envdAccessToken}:${expiry}`
+      const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text))
+      return `v1_${Buffer.from(digest).toString('base64').replace(/=+$/, '')}`
+    }
+    const read = async (path: string, signature: string, expiry: number) => {
+      const query = new URLSearchParams({ path, signature, signature_expiration: String(expiry) })
+      return await inside({ ...sandbox, envdAccessToken: '' }, `/files?${query.toString()}`, {
+        method: 'GET',
+      })
+    }
+    const later = Math.floor(service.clock.now().getTime() / 1000) + 60
+    const signature = await sign('/etc/hostname', later)
+    expect((await read('/etc/passwd', signature, later)).status).toBe(401)
+    expect((await read('/etc/hostname', signature, later + 1)).status).toBe(401)
+    const early = later - 120
+    expect(await read('/etc/hostname', await sign('/etc/hostname', early), early)).toMatchObject({
+      status: 401,
+      text: expect.stringContaining('over'),
+    })
+  })
+
+  it('with files in no form, in a broken one, or without any is refused', async () => {
+    const form = 'multipart/form-data; boundary=x'
+    for (const [type, body] of [
+      ['text/plain', 'x'],
+      ['multipart/form-data', 'x'],
+      [form, '--x--\r\n'],
+      [form, '--x\r\ncontent-disposition: form-data; name="file"; filename="/a"\r\n\r\ncut'],
+    ] as const) {
+      const answer = await inside(sandbox, '/files', { headers: { 'content-type': type }, body })
+      expect([400, 415], `${type} ${answer.text}`).toContain(answer.status)
+    }
+  })
+})

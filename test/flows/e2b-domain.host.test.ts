@@ -1,0 +1,40 @@
+// The official client with a domain and TLS: its host names lead through the gateway, in HTTP/1.1 and 2.
+
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { expect, it } from 'vitest'
+import { freePort } from '../../src/lib/free-port.ts'
+import { useBerth } from '../support/use-berth.ts'
+
+const tls = await freePort('127.0.0.1')
+const berth = useBerth({ BERTH_ISOLATION: 'gvisor', BERTH_GATEWAY_TLS: `127.0.0.1:${tls}` })
+const program = fileURLToPath(new URL('../support/e2b-domain-main.ts', import.meta.url))
+
+it('a program reaches its sandbox, its ports and its files by the names below the domain', async () => {
+  const { apiKey, caFile } = berth.credentials
+  const { stdout } = await promisify(execFile)(process.execPath, [program], {
+    env: {
+      PATH: process.env.PATH,
+      NODE_EXTRA_CA_CERTS: caFile ?? '',
+      E2B_DOMAIN: `berth.localhost:${tls}`,
+      E2B_API_KEY: apiKey,
+    },
+  })
+  const met: unknown = JSON.parse(stdout)
+  expect(met).toMatchObject({
+    stdout: 'there\n',
+    closed: [502, expect.stringContaining('port is not open')],
+    opened: [200, 'served'],
+    downloaded: 'served',
+    forged: 401,
+    uploaded: 200,
+    read: 'uploaded',
+    ports: [404, 404],
+    paused: [502, expect.stringContaining('paused')],
+    stillPaused: 'paused',
+    resumed: [200, 'served'],
+    gone: [502, expect.stringContaining('not found')],
+    isRunning: false,
+  })
+})

@@ -1,0 +1,131 @@
+// The life of sandboxes, by the official client: their time, pauses, copies, lists, and what they may reach.
+
+import { NotFoundError, Sandbox, SandboxNotFoundError } from 'e2b'
+import { expect, it } from 'vitest'
+import { connectionTo, createSandbox } from '../support/e2b.ts'
+import { useBerth } from '../support/use-berth.ts'
+
+const berth = useBerth({ BERTH_ISOLATION: 'gvisor' })
+
+it('a sandbox shows its labels, environment and end, and its time can be set', async () => {
+  const metadata = { app: 'shop', 'user name': 'a&b=c' }
+  const sandbox = await createSandbox(berth, { metadata, envs: { COLOUR: 'blue' }, timeoutMs: 60_000 })
+  const { startedAt, endAt, ...info } = await sandbox.getInfo()
+  expect(info).toMatchObject({ templateId: 'base', metadata, state: 'running' })
+  expect(endAt.getTime() - startedAt.getTime()).toBeGreaterThan(55_000)
+  expect((await sandbox.commands.run('echo $COLOUR')).stdout).toBe('blue\n')
+  await sandbox.setTimeout(3_600_000)
+  expect((await sandbox.getInfo()).endAt.getTime()).toBeGreaterThan(Date.now() + 3_500_000)
+  const [sample] = await sandbox.getMetrics()
+  expect(sample?.memUsed).toBeGreaterThan(1_000_000)
+  await sandbox.kill()
+})
+
+it('a sandbox ends when its time has passed', async () => {
+  const sandbox = await createSandbox(berth, { timeoutMs: 2000 })
+  await expect.poll(async () => await sandbox.isRunning(), { timeout: 20_000 }).toBe(false)
+  await expect(sandbox.getInfo()).rejects.toThrow(SandboxNotFoundError)
+})
+
+it('a sandbox that is to be paused at its end can be resumed, with its memory', async () => {
+  const sandbox = await createSandbox(berth, { timeoutMs: 4000, lifecycle: { onTimeout: 'pause' } })
+  const command = await sandbox.commands.run('sleep 1000', { background: true })
+  await command.disconnect()
+  await expect.poll(async () => await sandbox.isRunning(), { timeout: 20_000 }).toBe(false)
+  await expect.poll(async () => (await sandbox.getInfo()).state).toBe('paused')
+  await sandbox.connect({ timeoutMs: 60_000 })
+  expect((await sandbox.commands.run(`kill -0 ${command.pid} && echo alive`)).stdout).toBe('alive\n')
+  await sandbox.kill()
+})
+
+it('a paused sandbox answers nothing until it is connected to, and keeps its files', async () => {
+  const sandbox = await createSandbox(berth)
+  await sandbox.files.write('kept', 'kept')
+  expect(await sandbox.pause()).toBe(true)
+  expect(await sandbox.pause()).toBe(false)
+  expect(await sandbox.isRunning()).toBe(false)
+  await expect(sandbox.commands.run('true')).rejects.toThrow()
+  const again = await Sandbox.connect(sandbox.sandboxId, connectionTo(berth))
+  expect(await again.files.read('kept')).toBe('kept')
+  await again.kill()
+})
+
+it('a copy has the files of its source, and each goes its own way', async () => {
+  const source = await createSandbox(berth)
+  await source.files.write('shared', 'before')
+  const copies = await source.fork({ count: 2 })
+  const [one, other] = copies.map((copy) => {
+    if (copy instanceof Error) throw copy
+    return copy
+  })
+  await one?.files.write('shared', 'changed')
+  expect(await other?.files.read('shared')).toBe('before')
+  await Promise.all([source, one, other].map(async (each) => await each?.kill()))
+})
+
+it('lists show sandboxes by label and state in pages, and no other unit', async () => {
+  const unit = { spec: { name: 'other', image: 'berth.local/debian:12' } }
+  expect((await berth.call('POST', '/v1/units', unit)).status).toBe(201)
+  const made = await Promise.all(
+    [1, 2, 3].map(async () => await createSandbox(berth, { metadata: { group: 'listed' } })),
+  )
+  await made[0]?.pause()
+  const idsOf = async (state: ('running' | 'paused')[]) => {
+    const pages = Sandbox.list({
+      ...connectionTo(berth),
+      query: { metadata: { group: 'listed' }, state },
+      limit: 1,
+    })
+    const found: string[] = []
+    while (pages.hasNext) found.push(...(await pages.nextItems()).map(({ sandboxId }) => sandboxId))
+    return found
+  }
+  expect(await idsOf(['paused'])).toEqual([made[0]?.sandboxId])
+  expect(new Set(await idsOf(['running']))).toEqual(new Set([made[1]?.sandboxId, made[2]?.sandboxId]))
+  const all = await Sandbox.list(connectionTo(berth)).nextItems()
+  expect(all.every(({ templateId }) => templateId === 'base')).toBe(true)
+  await Promise.all(made.map(async (each) => await each.kill()))
+})
+
+it('a sandbox without access to the internet reaches no host, until that is changed', async () => {
+  const sandbox = await createSandbox(berth, { allowInternetAccess: false })
+  expect(await sandbox.getInfo()).toMatchObject({ allowInternetAccess: false })
+  await sandbox.updateNetwork({ allowOut: ['example.com'], denyOut: ['0.0.0.0/0'] })
+  expect((await sandbox.getInfo()).network).toMatchObject({ allowOut: ['example.com'] })
+  await expect(sandbox.updateNetwork({ denyOut: ['203.0.113.0/24'] })).rejects.toThrow(/not supported/)
+  await sandbox.kill()
+})
+
+it('what is not here yet is refused with a sentence', async () => {
+  const sandbox = await createSandbox(berth)
+  await expect(sandbox.createSnapshot()).rejects.toThrow(/not supported/)
+  await expect(createSandbox(berth, { volumeMounts: { '/data': 'volume' } })).rejects.toThrow(/not supported/)
+  await expect(Sandbox.create('no such template!', connectionTo(berth))).rejects.toThrow(/no template/)
+  await sandbox.kill()
+})
+
+it('a hundred commands at once in ten sandboxes each answer their own output', async () => {
+  const made = await Promise.all(Array.from({ length: 10 }, async () => await createSandbox(berth)))
+  const told = await Promise.all(
+    made.flatMap((sandbox, at) =>
+      Array.from({ length: 10 }, async (_, count) => {
+        const { stdout } = await sandbox.commands.run(`echo ${at} ${count}`)
+        return stdout === `${at} ${count}\n`
+      }),
+    ),
+  )
+  expect(told).toEqual(told.map(() => true))
+  await Promise.all(made.map(async (each) => await each.kill()))
+})
+
+it('calls are in the audit log with the name of the library', async () => {
+  type Row = { action: string; via: string; agentName: string | null }
+  const { body } = await berth.call<{ events: Row[] }>('GET', '/v1/audit?action=unit.create')
+  expect(body.events[0]).toMatchObject({ via: 'e2b', agentName: 'e2b-js-sdk' })
+})
+
+it('a sandbox that never was is not found', async () => {
+  const unknown = '0'.repeat(32)
+  await expect(Sandbox.getInfo(unknown, connectionTo(berth))).rejects.toThrow(NotFoundError)
+  expect(await Sandbox.kill(unknown, connectionTo(berth))).toBe(false)
+})

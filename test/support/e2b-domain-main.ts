@@ -1,0 +1,50 @@
+// A program as users of E2B write it, pointed at a Berth by E2B_DOMAIN and E2B_API_KEY alone. It prints what it met as one
+// line of JSON. A program of its own, because Node reads the authority that it trusts only when it starts.
+
+import { setTimeout as delay } from 'node:timers/promises'
+import { Sandbox } from 'e2b'
+
+const sandbox = await Sandbox.create({ requestTimeoutMs: 600_000 })
+const visit = async (port: number): Promise<[number, string]> => {
+  const answer = await fetch(`https://${sandbox.getHost(port)}/file`)
+  return [answer.status, await answer.text()]
+}
+
+const command = await sandbox.commands.run('echo there')
+const closed = await visit(3000)
+await sandbox.files.write('served/file', 'served')
+await sandbox.commands.run('python3 -m http.server 3000 --directory served', {
+  background: true,
+  timeoutMs: 0,
+})
+let opened = await visit(3000)
+for (let tries = 0; opened[0] !== 200 && tries < 100; tries += 1) {
+  await delay(200)
+  opened = await visit(3000)
+}
+
+const download = await sandbox.downloadUrl('served/file', { useSignatureExpiration: 60 })
+const downloaded = await (await fetch(download)).text()
+const other = new URL(download)
+other.searchParams.set('path', 'served/other')
+const forged = (await fetch(other)).status
+const upload = await sandbox.uploadUrl('uploaded')
+const form = new FormData()
+form.append('file', new Blob(['uploaded']), 'uploaded')
+const uploaded = (await fetch(upload, { method: 'POST', body: form })).status
+const read = await sandbox.files.read('uploaded')
+
+const ports: number[] = []
+for (const port of [0, 65_536]) ports.push((await visit(port))[0])
+await sandbox.pause()
+const paused = await visit(3000)
+const stillPaused = (await sandbox.getInfo()).state
+await sandbox.connect()
+const resumed = await visit(3000)
+await sandbox.kill()
+const gone = await visit(3000)
+const isRunning = await sandbox.isRunning()
+
+const met = { stdout: command.stdout, closed, opened, downloaded, forged, uploaded, read, ports }
+process.stdout.write(`${JSON.stringify({ ...met, paused, stillPaused, resumed, gone, isRunning })}\n`)
+process.exit(0)

@@ -1,0 +1,122 @@
+// The calls of the fake that are about files.
+
+import type { FileOperations } from '../../../src/engine/files.ts'
+import type { MachineRef } from '../../../src/engine/engine.ts'
+import type { Clock } from '../../../src/lib/clock.ts'
+import { type Call, type Faults, type Operation, untilAborted } from './faults.ts'
+import {
+  archiveOf,
+  listIn,
+  makeIn,
+  moveIn,
+  readFrom,
+  removeFrom,
+  statIn,
+  unpackInto,
+  writeInto,
+} from './files.ts'
+import type { FakeMachine } from './machine.ts'
+import { tellChange, watchIn } from './watching.ts'
+
+type Parts = {
+  faults: Faults
+  call: (operation: Operation, of: Partial<MachineRef>) => Call
+  findRunning: (ref: MachineRef) => FakeMachine
+  clock: Clock
+}
+
+export function fileCalls({ faults, call, findRunning, clock }: Parts): FileOperations {
+  const changed = (ref: MachineRef, type: 'create' | 'write' | 'remove' | 'rename', path: string) =>
+    tellChange(findRunning(ref), { type, path, isDirectory: false })
+  return {
+    watchFiles: async (ref, path, recursive, told, signal) =>
+      await faults.run(
+        call('watchFiles', ref),
+        async (gone) => await watchIn(findRunning(ref), path, recursive, told, { clock, gone }),
+        signal,
+      ),
+
+    writeFile: async (ref, path, ...file) =>
+      await faults.run(call('writeFile', ref), async () => {
+        const written = writeInto(findRunning(ref).files, path, ...file)
+        changed(ref, 'create', path)
+        return written
+      }),
+
+    readFile: async (ref, path, maxBytes) =>
+      await faults.run(call('readFile', ref), async () => readFrom(findRunning(ref).files, path, maxBytes)),
+
+    receiveFile: async (ref, path, pieces, owner, signal) =>
+      await faults.run(
+        call('receiveFile', ref),
+        async (gone) => {
+          const received: Buffer[] = []
+          await untilAborted(gone, async () => {
+            for await (const piece of pieces) received.push(piece)
+          })
+          return writeInto(findRunning(ref).files, path, Buffer.concat(received), owner)
+        },
+        signal,
+      ),
+
+    sendFile: async (ref, path, onMode, onData, signal) =>
+      await faults.run(
+        call('sendFile', ref),
+        async (gone) => {
+          const { content, mode } = readFrom(findRunning(ref).files, path, Number.MAX_SAFE_INTEGER)
+          onMode(mode)
+          if (content.length > 0) await untilAborted(gone, async () => await onData(content))
+        },
+        signal,
+      ),
+
+    statFile: async (ref, path) =>
+      await faults.run(call('statFile', ref), async () => statIn(findRunning(ref).files, path, clock)),
+
+    makeDirectory: async (ref, path, owner) =>
+      await faults.run(call('makeDirectory', ref), async () => makeIn(findRunning(ref).files, path, owner)),
+
+    moveFile: async (ref, from, to) =>
+      await faults.run(call('moveFile', ref), async () => {
+        moveIn(findRunning(ref).files, from, to)
+        changed(ref, 'rename', from)
+        changed(ref, 'create', to)
+      }),
+
+    listDirectory: async (ref, path, depth) =>
+      await faults.run(call('listDirectory', ref), async () =>
+        listIn(findRunning(ref).files, path, clock, depth),
+      ),
+
+    removeFile: async (ref, path, recursive) =>
+      await faults.run(call('removeFile', ref), async () => {
+        removeFrom(findRunning(ref).files, path, recursive)
+        changed(ref, 'remove', path)
+      }),
+
+    readArchive: async (ref, path, onData, signal) =>
+      await faults.run(
+        call('readArchive', ref),
+        async (gone) => {
+          for (const piece of archiveOf(findRunning(ref).files, path)) {
+            await untilAborted(gone, async () => await onData(piece))
+          }
+        },
+        signal,
+      ),
+
+    writeArchive: async (ref, path, pieces, signal) =>
+      await faults.run(
+        call('writeArchive', ref),
+        async (gone) => {
+          const { files } = findRunning(ref)
+          const received: Buffer[] = []
+          await untilAborted(gone, async () => {
+            for await (const piece of pieces) received.push(piece)
+          })
+          unpackInto(files, path, Buffer.concat(received))
+        },
+        signal,
+      ),
+  }
+}
