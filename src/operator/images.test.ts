@@ -22,7 +22,7 @@ describe('npm run images', () => {
   it('accepts a built-in image by name, name and version or full reference, and --all', () => {
     for (const name of ['redis', 'redis:7', 'berth.local/redis:7'])
       expect(parseCommand(['build', name])).toMatchObject({ definitions: [{ name: 'redis' }] })
-    expect(parseCommand(['build', '--all'])).toMatchObject({ definitions: { length: 9 } })
+    expect(parseCommand(['build', '--all'])).toMatchObject({ definitions: { length: 10 } })
   })
 
   it.each([
