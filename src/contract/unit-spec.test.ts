@@ -160,6 +160,7 @@ describe('defaults', () => {
         files: {},
         size: 'small',
         nested: false,
+        metadata: {},
         volume: { mount: '/data', gb: 2 },
         healthcheck: { cmd: ['up'], intervalMs: 2000, timeoutMs: 60_000 },
       },

@@ -127,6 +127,17 @@ export function realUserClaims(suite: Suite): void {
     }
   })
 
+  test('a command of another user that takes too long ends with all that it has started', async () => {
+    const argv = ['sh', '-c', 'sleep 5432 & sleep 5432']
+    const asked = { argv, user: 'daemon', stdin: null, timeoutMs: 1000 }
+    const exit = await suite.engine().exec(machine(), asked, () => {})
+    expect(exit).toMatchObject({ timedOut: true })
+    // The script has the number in its own command line.
+    const isLeft = 'grep -sqa 543"2" /proc/[0-9]*/cmdline'
+    const script = `for i in $(seq 50); do ${isLeft} || { echo none; exit; }; sleep 0.2; done; echo some`
+    expect(await as('root', script)).toBe('none\n')
+  })
+
   test('what no call started is listed, and what the engine itself runs is not', async () => {
     await suite.sh(machine(), 'sleep 4321 >/dev/null 2>&1 & true')
     const { tasks } = await suite.engine().tasks(machine())

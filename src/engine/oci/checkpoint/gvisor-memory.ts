@@ -20,7 +20,7 @@ import {
 import { signalling } from '../exec/signal-in-gvisor.ts'
 import { FORK_GENERATION, HELPER, type Process } from '../runtime/bundle.ts'
 import { HELPER_DIR } from '../storage/mount-points.ts'
-import { capabilitySets } from '../runtime/capabilities.ts'
+import { findingCapabilities } from '../runtime/capabilities.ts'
 import type { Driver, Introduction, Limits, Memory, Standing } from '../runtime/driver.ts'
 
 const ANSWER_TIMEOUT_MS = 10_000
@@ -180,7 +180,7 @@ function helperProcess(args: string[]): Process {
     args,
     env: [],
     cwd: '/',
-    capabilities: capabilitySets(0),
+    capabilities: findingCapabilities(),
     rlimits: [],
     noNewPrivileges: true,
     oomScoreAdj: 0,

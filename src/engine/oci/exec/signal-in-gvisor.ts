@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { run } from '../kernel/programs.ts'
 import type { TerminalSignal } from '../../terminal.ts'
 import { execProcess, HELPER, type Process } from '../runtime/bundle.ts'
+import { findingCapabilities } from '../runtime/capabilities.ts'
 import type { Driver } from '../runtime/driver.ts'
 
 const KILL_TIMEOUT_MS = 10_000
@@ -37,7 +38,8 @@ export async function signalInsideGvisor(
 ): Promise<boolean> {
   const name = `${signal.toLowerCase()}-${marker.split('=')[1]}-${randomBytes(3).toString('hex')}`
   const files = { processFile: join(execsDir, `${name}.json`), pidFile: join(execsDir, `${name}.pid`) }
-  const described = execProcess(main, signalling(marker, signal), { asRoot: true })
+  const asRoot = execProcess(main, signalling(marker, signal), { asRoot: true })
+  const described = { ...asRoot, capabilities: findingCapabilities() }
   await writeFile(files.processFile, JSON.stringify(described), { mode: 0o600 })
   try {
     const asked = driver.execArgs(container, files)

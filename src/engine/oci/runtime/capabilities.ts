@@ -56,6 +56,15 @@ export function rootsOf({ bounding }: CapabilitySets): CapabilitySets {
   return { bounding, effective: bounding, permitted: bounding, inheritable: [], ambient: [] }
 }
 
+/**
+ * Of a program of ours that finds commands in a sandbox by their environment: that of another user's process is read with
+ * CAP_SYS_PTRACE alone, also by root.
+ */
+export function findingCapabilities(): CapabilitySets {
+  const held: Capability[] = [...CAPABILITIES, 'CAP_SYS_PTRACE']
+  return { bounding: held, effective: held, permitted: held, inheritable: [], ambient: [] }
+}
+
 /** As one number, which has a bit for each. */
 export function capabilityMask(names: Capability[]): number {
   return names.reduce((mask, name) => mask + 2 ** allBits[name], 0)
