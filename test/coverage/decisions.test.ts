@@ -27,7 +27,7 @@ function headOf(text: string): { title: string; line: string } | null {
 it('there are at most forty decisions, each named after its subject', () => {
   expect(pages.size).toBeGreaterThan(20)
   expect(pages.size).toBeLessThanOrEqual(40)
-  expect([...pages.keys()].filter((name) => !/^[a-z]+(?:-[a-z]+)*\.md$/.test(name))).toEqual([])
+  expect([...pages.keys()].filter((name) => !/^[a-z0-9]+(?:-[a-z]+)*\.md$/.test(name))).toEqual([])
 })
 
 it('each decision begins with its title, one line, and what holds', () => {
