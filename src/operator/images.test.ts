@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { boat, type BuiltImages, openBuiltImages, raft } from '../../test/support/built-images.ts'
+import { builtIns } from '../engine/oci/images/builtin.ts'
 import type { Inventory, Listed } from '../engine/oci/images/inventory.ts'
 import { registerInstance } from '../engine/oci/images/instances.ts'
 import { MINUTE } from '../lib/clock.ts'
@@ -22,7 +23,7 @@ describe('npm run images', () => {
   it('accepts a built-in image by name, name and version or full reference, and --all', () => {
     for (const name of ['redis', 'redis:7', 'berth.local/redis:7'])
       expect(parseCommand(['build', name])).toMatchObject({ definitions: [{ name: 'redis' }] })
-    expect(parseCommand(['build', '--all'])).toMatchObject({ definitions: { length: 10 } })
+    expect(parseCommand(['build', '--all'])).toMatchObject({ definitions: { length: builtIns.length } })
   })
 
   it.each([

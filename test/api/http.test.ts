@@ -72,7 +72,7 @@ describe('methods and paths', () => {
     ['PUT', '/v1/units', 'POST, GET, HEAD'],
     ['DELETE', '/v1/units', 'POST, GET, HEAD'],
     ['OPTIONS', '/v1/units', 'POST, GET, HEAD'],
-    ['PATCH', '/v1/units/unit_1', 'GET, HEAD, DELETE'],
+    ['PUT', '/v1/units/unit_1', 'GET, HEAD, PATCH, DELETE'],
     ['GET', '/v1/units/unit_1/stop', 'POST'],
     ['POST', '/v1/units/unit_1/logs', 'GET, HEAD'],
     ['PATCH', '/v1/units/unit_1/files', 'POST, PUT, GET, HEAD, DELETE'],

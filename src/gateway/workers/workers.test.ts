@@ -64,7 +64,7 @@ async function startWorker(number: number, tlsPort = 0, isShared = false): Promi
   const peers = createPeers({ number, of: 2, directory, clock: systemClock, log: silentLog })
   const tickets = followTicketKeys(secret, { clock, log: silentLog })
   const gateway = await startGateway(
-    { headersMs: 2000 },
+    { headersMs: 20_000 },
     {
       peers,
       tickets,
