@@ -150,10 +150,12 @@ describe('the definitions of built-in images', () => {
     expect(await definitionDigest({ ...first, cmd: ['other'] })).not.toBe(await definitionDigest(first))
   })
 
-  test('are the nine images named in the design', () => {
+  test('are the nine images named in the design, one for clients of E2B and one with docker', () => {
     expect(builtIns.map(({ name, version }) => `${name}:${version}`)).toEqual([
       'debian:12',
+      'base:12',
       'python:3.11',
+      'docker:20.10',
       'node:18',
       'postgres:15',
       'mariadb:10.11',

@@ -2,6 +2,7 @@
 
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
+import { setTimeout as delay } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { FileWritten } from '../../src/contract/files.ts'
 import type { Unit } from '../../src/contract/unit.ts'
@@ -30,25 +31,26 @@ describe.each(['gvisor', 'runc'])('with %s, a file larger than what a process ma
     for (let at = 0; at < PIECES; at += 1) hash.update(PIECE)
     return hash.digest('hex')
   }
-  const memory = async () =>
-    Object.fromEntries(
-      await Promise.all(['server', 'engine'].map(async (role) => [role, await residentOf(role)] as const)),
-    )
-  async function residentOf(role: string): Promise<number> {
-    const status = await readFile(`/proc/${await berth.pidOf(role)}/status`, 'utf8')
-    return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) * 1024
-  }
   /** The work, and by how much server and engine grew meanwhile at most. */
   async function growthIn(work: () => Promise<void>): Promise<number> {
+    const pids = await Promise.all(['server', 'engine'].map((role) => berth.pidOf(role)))
+    const memory = async () => await Promise.all(pids.map(residentOf))
     const before = await memory()
-    let most = 0
-    const timer = setInterval(() => {
-      void memory().then((now) => {
-        for (const role of ['server', 'engine']) most = Math.max(most, (now[role] ?? 0) - (before[role] ?? 0))
-      })
-    }, 100)
-    await work().finally(() => clearInterval(timer))
+    let [most, isOver] = [0, false]
+    const watching = (async () => {
+      while (!isOver) {
+        const now = await memory()
+        most = Math.max(most, ...now.map((bytes, index) => bytes - (before[index] ?? 0)))
+        await delay(100)
+      }
+    })()
+    await work().finally(() => (isOver = true))
+    await watching
     return most
+  }
+  async function residentOf(pid: number | null): Promise<number> {
+    const status = await readFile(`/proc/${pid}/status`, 'utf8')
+    return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) * 1024
   }
 
   it('goes in and comes out byte for byte in constant memory', async () => {
