@@ -2,14 +2,9 @@
 // is there says nothing: a paravirtual one takes every call, and a sandbox on it hangs for ever.
 
 import { existsSync, readFileSync } from 'node:fs'
-import { mkdir, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { removeProbe } from '../exec/control-probe.ts'
-import { run } from '../kernel/programs.ts'
 import type { Paths } from '../paths.ts'
 import type { Driver } from './driver.ts'
-import { probeConfig } from './probe-bundle.ts'
-import { inNamespace } from './probing.ts'
+import { runProbe } from './probing.ts'
 
 const DEVICE = '/dev/kvm'
 const DEADLINE_MS = 10_000
@@ -46,21 +41,8 @@ export async function probeKvm(
 
 /** Milliseconds, or what went wrong. */
 async function timeSandbox(paths: Paths, driver: Driver, instanceId: string): Promise<number | string> {
-  const container = `probe-platform-${instanceId}`
-  const bundle = join(paths.runs, container)
-  const rootfs = join(bundle, 'rootfs')
-  await mkdir(rootfs, { recursive: true, mode: 0o700 })
-  try {
-    return await inNamespace(driver, instanceId, async (namespace) => {
-      const config = probeConfig(paths, namespace, rootfs, [BUSYBOX, 'sh', '-e', '-c', SCRIPT])
-      await writeFile(join(bundle, 'config.json'), JSON.stringify(config), { mode: 0o600 })
-      const began = performance.now()
-      const args = [...driver.globalArgs, 'run', '--bundle', bundle, container]
-      const { exitCode, timedOut, stderr } = await run(driver.launcher, args, { timeoutMs: DEADLINE_MS })
-      if (exitCode === 0) return performance.now() - began
-      return timedOut ? `it did not answer within ${DEADLINE_MS / 1000} s` : stderr.trim().slice(-200)
-    })
-  } finally {
-    await removeProbe(paths, driver, container)
-  }
+  const asked = { name: 'platform', args: [BUSYBOX, 'sh', '-e', '-c', SCRIPT], timeoutMs: DEADLINE_MS }
+  const { exitCode, timedOut, stderr, ms } = await runProbe(paths, driver, instanceId, asked)
+  if (exitCode === 0) return ms
+  return timedOut ? `it did not answer within ${DEADLINE_MS / 1000} s` : stderr.trim().slice(-200)
 }

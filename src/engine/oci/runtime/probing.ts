@@ -2,11 +2,13 @@
 
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { RunResult } from '../../../lib/process.ts'
 import type { ClassCapability, IsolationClass } from '../../engine.ts'
 import { removeProbe } from '../exec/control-probe.ts'
 import { run } from '../kernel/programs.ts'
 import type { Paths } from '../paths.ts'
 import { RELAY } from '../relay/relay.ts'
+import type { CapabilitySets } from './capabilities.ts'
 import type { Driver } from './driver.ts'
 import { probeConfig, probeNamespace } from './probe-bundle.ts'
 
@@ -31,23 +33,36 @@ const CUT = 3
 
 /** Runs the relay in a container of its own, which writes much at once. */
 export async function tryContainer(paths: Paths, driver: Driver, instanceId: string): Promise<Tried> {
-  const container = `probe-${driver.class}-${instanceId}`
+  const asked = { name: driver.class, args: [`/helper/${RELAY}`, 'probe'] }
+  const outcome = await runProbe(paths, driver, instanceId, asked)
+  const cutsWrites = outcome.exitCode === CUT && outcome.stderr.trim() === ''
+  if (outcome.exitCode === 0 || cutsWrites) return { said: null, cutsWrites }
+  const said = outcome.timedOut ? 'it hung' : outcome.stderr.trim().slice(-300)
+  return { said: said || `exit code ${outcome.exitCode}`, cutsWrites }
+}
+
+type Asked = { name: string; args: string[]; capabilities?: CapabilitySets; timeoutMs?: number }
+
+/** Runs a command in a container of its own, in a network namespace of its own, to its end. `ms`: how long that took. */
+export async function runProbe(
+  paths: Paths,
+  driver: Driver,
+  instanceId: string,
+  { name, args, capabilities, timeoutMs = PROBE_TIMEOUT_MS }: Asked,
+): Promise<RunResult & { ms: number }> {
+  const container = `probe-${name}-${instanceId}`
   const bundle = join(paths.runs, container)
   const rootfs = join(bundle, 'rootfs')
   await mkdir(rootfs, { recursive: true, mode: 0o700 })
   try {
     return await inNamespace(driver, instanceId, async (namespace) => {
-      const config = probeConfig(paths, namespace, rootfs, [`/helper/${RELAY}`, 'probe'])
-      await writeFile(join(bundle, 'config.json'), JSON.stringify(config), { mode: 0o600 })
-      const outcome = await run(
-        driver.launcher,
-        [...driver.globalArgs, 'run', '--bundle', bundle, container],
-        { timeoutMs: PROBE_TIMEOUT_MS },
-      )
-      const cutsWrites = outcome.exitCode === CUT && outcome.stderr.trim() === ''
-      if (outcome.exitCode === 0 || cutsWrites) return { said: null, cutsWrites }
-      const said = outcome.timedOut ? 'it hung' : outcome.stderr.trim().slice(-300)
-      return { said: said || `exit code ${outcome.exitCode}`, cutsWrites }
+      const config = probeConfig(paths, namespace, rootfs, args)
+      const process = { ...config.process, ...(capabilities && { capabilities }) }
+      await writeFile(join(bundle, 'config.json'), JSON.stringify({ ...config, process }), { mode: 0o600 })
+      const began = performance.now()
+      const command = [...driver.globalArgs, 'run', '--bundle', bundle, container]
+      const outcome = await run(driver.launcher, command, { timeoutMs })
+      return { ...outcome, ms: performance.now() - began }
     })
   } finally {
     await removeProbe(paths, driver, container)
