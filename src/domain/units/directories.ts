@@ -14,13 +14,10 @@ import {
   nameBefore,
   octalMode,
 } from '../../contract/files.ts'
-import { limits } from '../../contract/limits.ts'
 import type { EntryFacts, FileOwner } from '../../engine/engine.ts'
-import type { UnitRecord } from '../../store/unit-record.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { useUnit } from './activity/use-unit.ts'
-import { isOver, refuseFile } from './file-refusals.ts'
-import { notPossible } from './lifecycle/failures.ts'
+import { refuseFile, refuseStream } from './file-refusals.ts'
 import { machineRef } from './model/machine.ts'
 
 export async function listDirectory(
@@ -125,7 +122,7 @@ export async function readArchive(
     await app.fleet
       .engineOf(unit)
       .readArchive(machineRef(unit), path, forward, signal)
-      .catch((error: unknown) => refuseArchive(unit, path, error, begun))
+      .catch((error: unknown) => refuseStream(unit, path, { of: 'archive', begun }, error))
   })
 }
 
@@ -148,17 +145,7 @@ export async function writeArchive(
     await app.fleet
       .engineOf(unit)
       .writeArchive(machineRef(unit), path, counted(), signal, keep)
-      .catch((error: unknown) => refuseArchive(unit, path, error, bytes > 0))
+      .catch((error: unknown) => refuseStream(unit, path, { of: 'archive', begun: bytes > 0 }, error))
     return { ...namedPath(path), bytes }
   })
-}
-
-/** What has begun is not begun again: part of it is with the other side already. */
-function refuseArchive(unit: UnitRecord, path: string, error: unknown, begun: boolean): never {
-  if (begun && isOver(error))
-    throw notPossible(unit, 'The unit was stopped or fell asleep under the archive; part of it is done.')
-  return refuseFile(unit, path, {
-    file_too_large: () =>
-      validation([{ path: 'path', message: `an archive must be at most ${limits.archiveBytes} bytes` }]),
-  })(error)
 }

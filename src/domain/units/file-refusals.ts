@@ -48,6 +48,31 @@ export function refuseFile(unit: UnitRecord, path: string, own: Refusals = {}): 
   }
 }
 
+const streams = {
+  file: {
+    ended: 'The unit was stopped or fell asleep under the file.',
+    tooLarge: `a file must be at most ${limits.streamedFileBytes} bytes`,
+  },
+  archive: {
+    ended: 'The unit was stopped or fell asleep under the archive; part of it is done.',
+    tooLarge: `an archive must be at most ${limits.archiveBytes} bytes`,
+  },
+}
+
+/** The same of what comes in pieces. What has begun is not begun again: part of it is with the other side already. */
+export function refuseStream(
+  unit: UnitRecord,
+  path: string,
+  { of, begun }: { of: keyof typeof streams; begun: boolean },
+  error: unknown,
+): never {
+  const { ended, tooLarge } = streams[of]
+  if (begun && isOver(error)) throw notPossible(unit, ended)
+  return refuseFile(unit, path, {
+    file_too_large: () => validation([{ path: 'path', message: tooLarge }]),
+  })(error)
+}
+
 export function fileTooLarge(field: string): AppError {
   return validation([{ path: field, message: `a file must be at most ${limits.fileBytes} bytes` }])
 }

@@ -3,14 +3,12 @@
 
 import type { App } from '../../app.ts'
 import { type FileRead, type FileWritten, namedPath, octalMode } from '../../contract/files.ts'
-import { validation } from '../../contract/errors.ts'
 import { limits } from '../../contract/limits.ts'
 import type { FileOwner, WrittenFile } from '../../engine/engine.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { useUnit } from './activity/use-unit.ts'
-import { fileTooLarge, isOver, refuseFile } from './file-refusals.ts'
-import { notPossible } from './lifecycle/failures.ts'
+import { fileTooLarge, refuseFile, refuseStream } from './file-refusals.ts'
 import { machineRef } from './model/machine.ts'
 
 /** `path` has passed the schema of contract/files.ts. */
@@ -52,7 +50,7 @@ export async function receiveFile(
     const written = await app.fleet
       .engineOf(unit)
       .receiveFile(machineRef(unit), path, noticed(), owner, signal)
-      .catch((error: unknown) => refuseStream(unit, path, error, begun))
+      .catch((error: unknown) => refuseStream(unit, path, { of: 'file', begun }, error))
     return toWritten(unit, path, written)
   })
 }
@@ -75,17 +73,8 @@ export async function sendFile(
     await app.fleet
       .engineOf(unit)
       .sendFile(machineRef(unit), path, onMode, forward, signal)
-      .catch((error: unknown) => refuseStream(unit, path, error, begun))
+      .catch((error: unknown) => refuseStream(unit, path, { of: 'file', begun }, error))
   })
-}
-
-/** What has begun is not begun again: part of it is with the other side already. */
-function refuseStream(unit: UnitRecord, path: string, error: unknown, begun: boolean): never {
-  if (begun && isOver(error)) throw notPossible(unit, 'The unit was stopped or fell asleep under the file.')
-  const max = limits.streamedFileBytes
-  return refuseFile(unit, path, {
-    file_too_large: () => validation([{ path: 'path', message: `a file must be at most ${max} bytes` }]),
-  })(error)
 }
 
 function toWritten(unit: UnitRecord, path: string, written: WrittenFile): FileWritten {
