@@ -21,7 +21,7 @@ it('no dashboard page violates the axe-core rules in light or dark mode, on a wi
     const wrong = await accessibilityFaults(page)
     if (Object.keys(wrong).length > 0) found[name] = wrong
   }
-  await page.getByRole('heading', { name: 'Your first unit' }).waitFor()
+  await page.getByRole('heading', { name: 'Start your first unit' }).waitFor()
   await look('first run')
   const unit = await makeUnit(dashboard.service, team, { name: 'web', ports: [8080] })
   const body = { spec: { name: 'db', image: 'node:22' }, stack: 'shop' }

@@ -83,7 +83,7 @@ it('a new unit takes a secret of the team by its name, and the same as code says
     .getByRole('region', { name: 'the call in curl' })
     .getByText('"teamSecret": "MODEL_KEY"')
     .waitFor()
-  await page.getByRole('combobox', { name: 'Language' }).selectOption('CLI')
+  await page.getByRole('radio', { name: 'CLI' }).check()
   await page
     .getByRole('region', { name: 'the call in CLI' })
     .getByText('--secret OPENAI_API_KEY=MODEL_KEY')

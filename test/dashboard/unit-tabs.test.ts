@@ -45,7 +45,7 @@ it('the terminal tab runs input, survives endless output, shows the exit code an
   // The page still answers while the unit prints as fast as it can.
   await page.keyboard.press('Control+c')
   await page.keyboard.type('exit 7\n')
-  await page.getByText('It ended with 7.').waitFor()
+  await page.getByText('Closed with exit code 7.').waitFor()
   await page.keyboard.press('Control+F6')
   await page.getByRole('button', { name: 'Connect again' }).click()
   await page.getByText('Connected.', { exact: true }).waitFor()

@@ -16,7 +16,7 @@ export function RecipePage() {
   const { name = '' } = useParams({ strict: false })
   const { data: recipe, error, refetch } = useQuery(recipeQuery(team.id, name))
   const open = recipe?.outputs.filter(({ secret }) => !secret).map((output) => output.name)
-  const run = useCreate<Contract.CreateFromRecipe>(new Set(open))
+  const run = useCreate<Contract.CreateFromRecipe>({ open: new Set(open) })
   if (isBerthError(error, 'not_found')) return <NotHere />
   if (recipe === undefined)
     return (

@@ -1,38 +1,33 @@
-// A team without units: code to copy, with a key made here, that turns live when the first unit comes.
+// A team without units: three ways to the first one, and the same by code, with a key made here. The page says when it comes.
 
 import type { Contract } from '@berth/sdk'
 import { useMutation } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
-import { smallPolicy, sentence } from '../agents/policy-text.ts'
+import { smallPolicy } from '../agents/policy-text.ts'
 import { cache, keys } from '../api/cache.ts'
 import { berthOf } from '../api/client.ts'
 import { useTeam } from '../shell/team-context.ts'
-import { Button, buttonClass } from '../ui/button.tsx'
+import { Button } from '../ui/button.tsx'
 import { Code } from '../ui/copy.tsx'
-import { Select } from '../ui/field.tsx'
-import { Card } from '../ui/page-parts.tsx'
+import { Harbour } from '../ui/harbour.tsx'
+import { Segments } from '../ui/segments.tsx'
 import { State } from '../ui/state.tsx'
 import { Refused } from '../unit/refused.tsx'
+import { euros } from '../../../../src/lib/money.ts'
+import { firstCode, type Language, needsKey, NO_KEY } from './first-code.ts'
+import { FirstTiles } from './first-tiles.tsx'
 import styles from './first-run.module.css'
 
-const IMAGE = 'berth.local/python:3.11'
-const NO_KEY = 'YOUR_KEY'
+const languages = Object.keys(firstCode) as Language[]
 
-const ways = {
-  curl: (url, key) =>
-    `curl ${url}/v1/units \\\n  -H "authorization: Bearer ${key}" \\\n  -H "content-type: application/json" \\\n  -d '{"spec": {"name": "first", "image": "${IMAGE}"}}'`,
-  CLI: (url, key) =>
-    `export BERTH_URL=${url}\nexport BERTH_API_KEY=${key}\nberth run --name first ${IMAGE} -- python3 -c "print(6 * 7)"`,
-  TypeScript: (url, key) =>
-    `import { Berth } from '@berth/sdk'\n\nconst berth = new Berth({ url: '${url}', apiKey: '${key}' })\nconst unit = await berth.units.create({ image: '${IMAGE}', name: 'first' })\nconsole.log((await unit.exec('python3 -c "print(6 * 7)"')).stdout)`,
-  Python: (url, key) =>
-    `from berth import Berth\n\nberth = Berth(url="${url}", api_key="${key}")\nunit = berth.units.create("${IMAGE}", name="first")\nprint(unit.exec(["python3", "-c", "print(6 * 7)"]).stdout)`,
-  'Claude Code': (url) =>
-    `claude mcp add --transport http berth ${url}/mcp\n# Say /mcp there and sign in. Then, for example:\n# "Run a Python unit on Berth and print 6 * 7 in it."`,
-} as const satisfies Record<string, (url: string, key: string) => string>
-
-type Way = keyof typeof ways
+/** What the key of the first steps may do. */
+const chips = [
+  `${smallPolicy.maxConcurrentUnits} units at once`,
+  `${euros(smallPolicy.dailySpendCapCents)} a day`,
+  smallPolicy.allowedSizes.join(' and '),
+  'any host',
+]
 
 export function FirstRun({
   units,
@@ -45,7 +40,33 @@ export function FirstRun({
   onSecret: (secret: string | null) => void
 }) {
   const team = useTeam()
-  const [way, setWay] = useState<Way>('curl')
+  return (
+    <div className={styles.page}>
+      <section className={styles.hero} aria-labelledby="first">
+        <div className={styles.words}>
+          <h2 id="first">Start your first unit</h2>
+          <p>
+            A unit is a container with a disk, a terminal and a URL. It sleeps when nobody uses it, and wakes
+            with the next visit.
+          </p>
+        </div>
+        <Harbour />
+      </section>
+      <FirstTiles />
+      <section className={styles.code} aria-labelledby="by-code">
+        <h2 id="by-code">Or let your agent start it</h2>
+        <ByCode secret={secret} onSecret={onSecret} />
+        <p role="status" className={styles.status}>
+          <First units={units} slug={team.slug} />
+        </p>
+      </section>
+    </div>
+  )
+}
+
+function ByCode({ secret, onSecret }: { secret: string | null; onSecret: (secret: string | null) => void }) {
+  const team = useTeam()
+  const [language, setLanguage] = useState<Language>('Claude Code')
   const make = useMutation({
     mutationFn: async () =>
       await berthOf(team.id).request<Contract.KeyCreated>('POST', '/v1/keys', {
@@ -57,65 +78,48 @@ export function FirstRun({
     },
   })
   return (
-    <div className={styles.page}>
-      <Card title="Your first unit">
-        <div role="status" className={styles.status}>
-          <First units={units} slug={team.slug} />
-        </div>
-        <p className={styles.lead}>
-          A unit is a container of its own for an agent. Paste this where your agent runs; it needs a key,
-          which says what it may do.
-        </p>
-        <div className={styles.key}>
-          {secret === null ? (
-            <>
-              <Button kind="main" busy={make.isPending} onClick={() => make.mutate()}>
-                Make a key
-              </Button>
-              <span className={styles.lead}>{sentence(smallPolicy)}</span>
-            </>
-          ) : (
-            <>
-              <span className={styles.lead}>The key is in the code below, shown this once: keep it.</span>
-              <Button onClick={() => onSecret(null)}>I have kept it</Button>
-            </>
-          )}
-        </div>
-        <Refused error={make.error} />
-        <div className={styles.ways}>
-          <Select
-            aria-label="Language"
-            value={way}
-            options={(Object.keys(ways) as Way[]).map((each) => ({ value: each, label: each }))}
-            onChange={setWay}
-          />
-        </div>
-        <Code text={ways[way](location.origin, secret ?? NO_KEY)} label={`the first unit by ${way}`} />
-      </Card>
-      <Card title="Or without code">
-        <div className={styles.key}>
-          <Link to="/t/$team/units/new" params={{ team: team.slug }} className={buttonClass()}>
-            New unit
-          </Link>
-          <Link to="/t/$team/recipes" params={{ team: team.slug }} className={buttonClass()}>
-            A database or an application
-          </Link>
-          <Link to="/t/$team/agents" params={{ team: team.slug }} className={buttonClass()}>
-            Connect a program
-          </Link>
-        </div>
-      </Card>
-    </div>
+    <>
+      <Segments label="Language" value={language} options={languages} onChange={setLanguage} />
+      <Code
+        text={firstCode[language](location.origin, secret ?? NO_KEY)}
+        label={`the first unit by ${language}`}
+      />
+      <div className={styles.key}>
+        {!needsKey(language) ? (
+          <p>No key needed: Berth asks you what the program may do.</p>
+        ) : secret !== null ? (
+          <>
+            <p>The key is in the code above. It is shown this once.</p>
+            <Button onClick={() => onSecret(null)}>I have copied it</Button>
+          </>
+        ) : (
+          <>
+            <Button busy={make.isPending} onClick={() => make.mutate()}>
+              Create key
+            </Button>
+            <ul className={styles.chips} aria-label="What the key may do">
+              {chips.map((chip) => (
+                <li key={chip}>{chip}</li>
+              ))}
+            </ul>
+            <Link to="/t/$team/agents/new" params={{ team: team.slug }}>
+              Change
+            </Link>
+          </>
+        )}
+      </div>
+      <Refused error={make.error} />
+    </>
   )
 }
 
 function First({ units, slug }: { units: readonly Contract.Unit[]; slug: string }) {
   const first = units.at(-1)
-  if (first === undefined) return <span>Waiting for it: this page shows it as it comes.</span>
+  if (first === undefined) return <span>Waiting for your first unit. It appears here by itself.</span>
   return (
     <>
       <State state={first.state} />
-      <span>It is there:</span>
+      <span>Your first unit:</span>
       <Link to="/t/$team/units/$id" params={{ team: slug, id: first.id }}>
         <bdi>{first.name}</bdi>
       </Link>

@@ -2,8 +2,8 @@
 
 import { useState } from 'react'
 import { Code } from './copy.tsx'
-import { Select } from './field.tsx'
 import { Card } from './page-parts.tsx'
+import { Segments } from './segments.tsx'
 
 export function SameAsCode<Language extends string>({
   languages,
@@ -15,17 +15,8 @@ export function SameAsCode<Language extends string>({
 }) {
   const [language, setLanguage] = useState<Language>(languages[0])
   return (
-    <Card
-      title="The same as code"
-      action={
-        <Select
-          aria-label="Language"
-          value={language}
-          options={languages.map((each) => ({ value: each, label: each }))}
-          onChange={setLanguage}
-        />
-      }
-    >
+    <Card title="The same as code">
+      <Segments label="Language" value={language} options={languages} onChange={setLanguage} />
       <Code text={codeIn(language)} label={`the call in ${language}`} />
     </Card>
   )

@@ -1,6 +1,7 @@
 // A terminal in the unit. What the unit prints is drawn by xterm.js and reaches the page as nothing else: its titles,
 // its links and its wish for the clipboard are ignored.
 
+import type { Contract } from '@berth/sdk'
 import { useCallback, useEffect, useRef, useState } from 'react'
 import { Link } from '@tanstack/react-router'
 import { explain } from '../api/explain.ts'
@@ -9,6 +10,8 @@ import { useTeam } from '../shell/team-context.ts'
 import { Button } from '../ui/button.tsx'
 import { Confirm } from '../ui/dialog.tsx'
 import { tell } from '../ui/toast.tsx'
+import { useUnitAction } from '../units/actions.ts'
+import { Creating } from './creating.tsx'
 import type { TerminalEnd } from './terminal-socket.ts'
 import { type TerminalStatus, useTerminal } from './use-terminal.ts'
 import { useUnit } from './unit-context.ts'
@@ -23,15 +26,35 @@ export function TerminalTab() {
   const place = useRef<HTMLDivElement>(null)
   const button = useRef<HTMLDivElement>(null)
   const [pasted, setPasted] = useState<string | null>(null)
+  // A person has asked for the unit to start here: the terminal follows.
+  const [isStarting, setStarting] = useState(false)
   const { status, size, connect, xterm } = useTerminal({ team: team.id, id: unit.id }, place)
+  const { mutate, isPending } = useUnitAction(team.id)
   const why = whyNot(unit, 'exec')
   const isAsleep = unit.state === 'sleeping'
-  const isOpen = status.is === 'open' || status.is === 'connecting'
   // Opening a terminal wakes its unit, which costs: of one that sleeps a person asks for it.
-  const isWanted = status.is === 'idle' && why === null && !isAsleep
+  const isWanted = (status.is === 'idle' || isStarting) && why === null && !isAsleep
   useEffect(() => {
-    if (isWanted) connect()
+    if (!isWanted) return
+    setStarting(false)
+    connect()
   }, [isWanted, connect])
+  const canStart = unit.state === 'stopped'
+  const start = () => {
+    setStarting(true)
+    mutate({ unit, action: 'start' }, { onError: () => setStarting(false) })
+  }
+  const opener = canStart ? (
+    <Button kind="main" busy={isPending} onClick={start}>
+      Start
+    </Button>
+  ) : (
+    <Button kind="main" why={why} onClick={connect}>
+      {status.is === 'over' ? 'Connect again' : isAsleep ? 'Wake and connect' : 'Connect'}
+    </Button>
+  )
+  // What the last command printed stays in sight.
+  const isCovered = status.is === 'idle' && !isWanted
 
   const copy = useCallback(async () => {
     const text = xterm()?.getSelection() ?? ''
@@ -64,28 +87,39 @@ export function TerminalTab() {
         </span>
         <span className={styles.buttons}>
           <Button onClick={() => void copy()}>Copy</Button>
-          {!isOpen && (
-            <Button kind="main" why={why} onClick={connect}>
-              {status.is === 'over' ? 'Connect again' : isAsleep ? 'Wake it and connect' : 'Connect'}
-            </Button>
-          )}
+          {status.is === 'over' && opener}
         </span>
       </div>
       {status.is === 'over' && <Why end={status.end} />}
-      <div
-        ref={place}
-        data-own-keys
-        role="region"
-        aria-label="Terminal"
-        className={styles.screen}
-        onPasteCapture={(event) => {
-          const text = event.clipboardData.getData('text/plain')
-          if (text.split(/\r\n|\r|\n/).length <= LINES_PASTED || xterm()?.modes.bracketedPasteMode) return
-          event.preventDefault()
-          event.stopPropagation()
-          setPasted(text)
-        }}
-      />
+      <div className={styles.box}>
+        <div
+          ref={place}
+          data-own-keys
+          role="region"
+          aria-label="Terminal"
+          className={styles.screen}
+          inert={isCovered}
+          onPasteCapture={(event) => {
+            const text = event.clipboardData.getData('text/plain')
+            if (text.split(/\r\n|\r|\n/).length <= LINES_PASTED || xterm()?.modes.bracketedPasteMode) return
+            event.preventDefault()
+            event.stopPropagation()
+            setPasted(text)
+          }}
+        />
+        {isCovered && (
+          <div className={styles.cover}>
+            {unit.progress ? (
+              <Creating progress={unit.progress} />
+            ) : (
+              <>
+                <p>{coverOf(unit)}</p>
+                {(canStart || isAsleep) && opener}
+              </>
+            )}
+          </div>
+        )}
+      </div>
       <p className={styles.quiet}>Ctrl F6 leaves the terminal, Ctrl Shift C copies, Ctrl Shift V pastes.</p>
       <Confirm
         title="Paste all of it?"
@@ -103,11 +137,11 @@ export function TerminalTab() {
 function sentenceOf(status: TerminalStatus, isAsleep: boolean, why: string | null): string {
   switch (status.is) {
     case 'idle':
-      return why ?? (isAsleep ? 'It sleeps.' : 'Not connected.')
+      return isAsleep || why !== null ? 'Not connected.' : ''
     case 'connecting':
       return 'Connecting…'
     case 'open':
-      return isAsleep ? 'Connected; it sleeps, and the next key wakes it.' : 'Connected.'
+      return isAsleep ? 'Connected. The next key wakes the unit.' : 'Connected.'
     case 'over':
       return endOf(status.end)
   }
@@ -116,7 +150,15 @@ function sentenceOf(status: TerminalStatus, isAsleep: boolean, why: string | nul
 function endOf(end: TerminalEnd): string {
   if (end.kind === 'lost') return 'The connection was lost, and the command with it.'
   if (end.kind === 'error') return explain(end.error).title
-  return end.timedOut ? 'It was open for too long and was ended.' : `It ended with ${end.exitCode}.`
+  return end.timedOut ? 'Closed: it was open for 12 hours.' : `Closed with exit code ${end.exitCode}.`
+}
+
+/** In place of the screen while nothing has run on it. */
+function coverOf({ state }: Contract.Unit): string {
+  if (state === 'stopped') return 'This unit is stopped. Start it to open a terminal.'
+  if (state === 'sleeping') return 'This unit is sleeping. A terminal wakes it.'
+  if (state === 'error') return 'This unit could not be created.'
+  return 'The terminal opens as soon as the unit runs.'
 }
 
 /** What to do about it. */

@@ -62,11 +62,17 @@ export function UnitsPage() {
       <PageHead
         title="Units"
         note={
-          data && `${count(all.length)}${data.isComplete ? '' : '…'} · ${rate(centsAnHour(all, pricing))}`
+          data &&
+          !isFirstRun &&
+          `${count(all.length)}${data.isComplete ? '' : '…'} · ${rate(centsAnHour(all, pricing))}`
         }
       >
         <LiveMark />
-        <Link to="/t/$team/units/new" params={{ team: team.slug }} className={buttonClass('main')}>
+        <Link
+          to="/t/$team/units/new"
+          params={{ team: team.slug }}
+          className={buttonClass(isFirstRun ? 'plain' : 'main')}
+        >
           New unit
         </Link>
       </PageHead>

@@ -10,10 +10,14 @@ import { useTeam } from '../shell/team-context.ts'
 import { stackOf } from './select.ts'
 import { keepTold, secretsIn } from './told-once.ts'
 
-/** `open`: names of outputs that contain no secret. */
-export function useCreate<Body extends Contract.CreateFromSpec | Contract.CreateFromRecipe>(
-  open?: ReadonlySet<string>,
-) {
+/** `open`: names of outputs that contain no secret. `tab`: of the unit's page, which opens; its overview by default. */
+export function useCreate<Body extends Contract.CreateFromSpec | Contract.CreateFromRecipe>({
+  open,
+  tab = '',
+}: {
+  open?: ReadonlySet<string>
+  tab?: '' | '/terminal'
+} = {}) {
   const team = useTeam()
   const navigate = useNavigate()
   return useMutation({
@@ -31,7 +35,7 @@ export function useCreate<Body extends Contract.CreateFromSpec | Contract.Create
       keepTold(others.length === 0 ? unit.id : unit.stackId, secretsIn(made, open))
       const { slug } = team
       if (others.length === 0)
-        await navigate({ to: '/t/$team/units/$id', params: { team: slug, id: unit.id } })
+        await navigate({ to: `/t/$team/units/$id${tab}`, params: { team: slug, id: unit.id } })
       else await navigate({ to: '/t/$team/stacks/$name', params: { team: slug, name: stackOf(unit) } })
     },
   })
