@@ -112,6 +112,7 @@ describe('the control plane', () => {
     ['POST', '/fork', 404],
     ['GET', '/metrics', 404],
     ['GET', '/logs', 404],
+    ['POST', '/snapshots', 404],
     ['PUT', '/network', 404],
   ])('answers 404 for %s of another team’s sandbox%s', async (method, path) => {
     const { sandboxID } = await create({}, other.key)
@@ -139,6 +140,34 @@ describe('the control plane', () => {
   ])('refuses a create with %j', async (wrong) => {
     const answer = await control('POST', '/v2/sandboxes', { templateID: 'base', ...wrong })
     expect(answer).toMatchObject({ status: 400, body: { code: 400, message: expect.any(String) } })
+  })
+
+  it('makes, lists and deletes snapshots of its own team alone', async () => {
+    const { sandboxID } = await create()
+    type Snapshot = { snapshotID: string; names: string[] }
+    const made = await control<Snapshot>('POST', `/sandboxes/${sandboxID}/snapshots`, {
+      name: 'team/kept:v1',
+    })
+    expect(made).toMatchObject({ status: 201, body: { names: ['kept:v1'] } })
+    const { snapshotID } = made.body
+    const listed = await control<Snapshot[]>('GET', `/snapshots?sandboxID=${sandboxID}&name=kept`)
+    expect(listed.body).toEqual([made.body])
+    expect((await control('GET', '/snapshots', undefined, other.key)).body).toEqual([])
+    const ofOther = { templateID: snapshotID, timeout: 10 }
+    expect((await control('POST', '/v2/sandboxes', ofOther, other.key)).status).toBe(404)
+    for (const reference of [snapshotID, 'kept%3Av1', 'kept', 'no%20name', '%zz'])
+      expect((await control('DELETE', `/templates/${reference}`, undefined, other.key)).status).toBe(404)
+    expect((await control('GET', `/sandboxes/${snapshotID}`)).status).toBe(404)
+    const copy = await create({ templateID: 'kept:v1', metadata: { a: 'b' } })
+    expect((await control('GET', `/sandboxes/${copy.sandboxID}`)).body).toMatchObject({
+      metadata: { a: 'b' },
+    })
+    const wrong = { templateID: snapshotID, envVars: { A: 'b' } }
+    expect((await control('POST', '/v2/sandboxes', wrong)).status).toBe(400)
+    const named = { name: 'no name!' }
+    expect((await control('POST', `/sandboxes/${sandboxID}/snapshots`, named)).status).toBe(400)
+    expect((await control('DELETE', `/templates/${snapshotID}`)).status).toBe(204)
+    expect((await control('DELETE', '/templates/kept%3Av1')).status).toBe(404)
   })
 
   it('refuses a page, a state and an order that do not exist', async () => {
@@ -238,6 +267,13 @@ describe('a call to what is inside of a sandbox', () => {
       404,
     )
     expect((await inside(sandbox, '/nothing', { method: 'GET' })).status).toBe(404)
+  })
+
+  it('with a file that has no name is refused', async () => {
+    const body =
+      '--x\r\ncontent-disposition: form-data; name="file"; filename=""\r\ncontent-type: a/b\r\n\r\nx\r\n--x--\r\n'
+    const headers = { 'content-type': 'multipart/form-data; boundary=x' }
+    expect((await inside(sandbox, '/files', { headers, body })).status).toBe(400)
   })
 
   it('lists no processes where none was started, also in the binary form', async () => {

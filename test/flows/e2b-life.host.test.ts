@@ -1,6 +1,6 @@
 // The life of sandboxes, by the official client: their time, pauses, copies, lists, and what they may reach.
 
-import { NotFoundError, Sandbox, SandboxNotFoundError } from 'e2b'
+import { NotFoundError, Sandbox, SandboxNotFoundError, Secret, Volume } from 'e2b'
 import { expect, it } from 'vitest'
 import { connectionTo, createSandbox } from '../support/e2b.ts'
 import { useBerth } from '../support/use-berth.ts'
@@ -97,11 +97,10 @@ it('a sandbox without access to the internet reaches no host, until that is chan
 })
 
 it('what is not here yet is refused with a sentence', async () => {
-  const sandbox = await createSandbox(berth)
-  await expect(sandbox.createSnapshot()).rejects.toThrow(/not supported/)
   await expect(createSandbox(berth, { volumeMounts: { '/data': 'volume' } })).rejects.toThrow(/not supported/)
   await expect(Sandbox.create('no such template!', connectionTo(berth))).rejects.toThrow(/no template/)
-  await sandbox.kill()
+  await expect(Volume.create('volume', connectionTo(berth))).rejects.toThrow(/not supported/)
+  await expect(Secret.create('name', 'value', connectionTo(berth))).rejects.toThrow(/not supported/)
 })
 
 it('a hundred commands at once in ten sandboxes each answer their own output', async () => {

@@ -65,14 +65,19 @@ const connectSchema = z.object({
   autoPause: z.boolean().nullish(),
 })
 
-/** Resumes a paused sandbox, which then has the time that is asked for; a running one only ever gets more. */
+/**
+ * Resumes a paused sandbox, which then has the time that is asked for; a running one only ever gets more. `memory: false`:
+ * it starts again from its disk.
+ */
 export async function connect(call: ControlCall, sandboxId: string): Promise<ControlAnswer> {
   const { app, sender } = call
-  const { timeout, autoPause } = await readJson(call, connectSchema)
+  const { timeout, autoPause, memory } = await readJson(call, connectSchema)
   const seconds = timeout ?? DEFAULT_TIMEOUT_S
   const before = await findSandbox(app, sender.caller, sandboxId)
   const params = { id: before.id }
   const wasPaused = isPaused(before)
+  if (wasPaused && memory === false)
+    await perform(call, { route: 'POST /v1/units/{id}/stop', input: { params } })
   if (wasPaused) await perform(call, { route: 'POST /v1/units/{id}/start', input: { params } })
   const asked = wasPaused
     ? {

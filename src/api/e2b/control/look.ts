@@ -31,6 +31,8 @@ const listSchema = z.object({
 })
 
 const MAX_LIMIT = 100
+/** A client asks up to its own now, which it rounds. */
+const CLOCKS_APART_S = 5
 
 /** A page may have fewer sandboxes than asked for, where some of it are not of the template or are older. */
 export async function listSandboxes(call: ControlCall): Promise<ControlAnswer> {
@@ -110,15 +112,22 @@ async function findSandboxAudited(call: ControlCall, sandboxId: string) {
   return found as Awaited<ReturnType<typeof findSandbox>>
 }
 
-/** One sample, of this moment; the processor's share is that of the whole run so far. */
+const rangeSchema = z.object({
+  start: z.coerce.number().default(0),
+  end: z.coerce.number().default(Infinity),
+})
+
+/** One sample, of this moment if that is asked for; the processor's share is that of the whole run so far. */
 export async function readMetrics(call: ControlCall, sandboxId: string): Promise<ControlAnswer> {
   const metrics = (await ofSandbox(call, sandboxId, 'GET /v1/units/{id}/metrics', {})) as UnitMetrics
   const { run, disk, at } = metrics
-  if (run === null) return { status: 200, body: [] }
+  const { start, end } = parse(rangeSchema, Object.fromEntries(call.query))
+  const second = Math.floor(Date.parse(at) / 1000)
+  if (run === null || second < start || second > end + CLOCKS_APART_S) return { status: 200, body: [] }
   const ranMs = Math.max(1, Date.parse(at) - Date.parse(run.startedAt ?? at))
   const sample = {
     timestamp: at,
-    timestampUnix: Math.floor(Date.parse(at) / 1000),
+    timestampUnix: second,
     cpuCount: Math.max(1, Math.ceil(run.cpu.limitCpus)),
     cpuUsedPct: Math.min(100, Math.round((1000 * run.cpu.usedMs) / ranMs / run.cpu.limitCpus) / 10),
     memUsed: run.memory.usedBytes,

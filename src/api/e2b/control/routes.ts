@@ -14,6 +14,7 @@ import {
   setTimeout,
 } from './life.ts'
 import { getSandbox, listSandboxes, readLogs, readMetrics } from './look.ts'
+import { createSnapshot, deleteSnapshot, listSnapshots } from './snapshots.ts'
 
 /** Refused with a sentence, so that a client sees what is missing. */
 const notYet = (what: string): ControlRoute['serve'] => {
@@ -40,8 +41,9 @@ export const controlRoutes: readonly ControlRoute[] = [
   { method: 'GET', path: '/sandboxes/{id}/metrics', serve: readMetrics },
   { method: 'GET', path: '/sandboxes/{id}/logs', serve: readLogs },
   { method: 'GET', path: '/v2/sandboxes/{id}/logs', serve: readLogs },
-  { method: 'POST', path: '/sandboxes/{id}/snapshots', serve: notYet('A snapshot') },
-  { method: 'GET', path: '/snapshots', serve: notYet('A list of snapshots') },
+  { method: 'POST', path: '/sandboxes/{id}/snapshots', serve: createSnapshot },
+  { method: 'GET', path: '/snapshots', serve: listSnapshots },
+  { method: 'DELETE', path: '/templates/{id}', serve: deleteSnapshot },
   { method: 'GET', path: '/templates', serve: notYet('A list of templates') },
   { method: 'POST', path: '/v3/templates', serve: notYet('A template of your own') },
   { method: 'GET', path: '/volumes', serve: notYet('A volume') },
@@ -62,9 +64,18 @@ export function findControlRoute(method: string, path: string): FoundControl | n
     }
     const id =
       path.startsWith(before) && path.endsWith(after)
-        ? path.slice(before.length, path.length - after.length)
+        ? decoded(path.slice(before.length, path.length - after.length))
         : ''
-    if (/^[\w-]{1,100}$/.test(id)) return { route, sandboxId: id }
+    if (/^[\w.:/-]{1,200}$/.test(id)) return { route, sandboxId: id }
   }
   return null
+}
+
+/** One part of a path; empty if it is more than one, or none. */
+function decoded(part: string): string {
+  try {
+    return part.includes('/') ? '' : decodeURIComponent(part)
+  } catch {
+    return ''
+  }
 }

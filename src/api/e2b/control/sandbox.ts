@@ -25,11 +25,15 @@ export function isPaused({ state }: Pick<Unit, 'state'>): boolean {
   return state === 'sleeping' || state === 'stopped' || state === 'stopping'
 }
 
-/** Throws `not_found` also for a sandbox of another team, and for one that was killed. */
+/** The label of a snapshot: the sandbox that it is of. */
+export const SNAPSHOT_OF = 'snapshotOf'
+
+/** Throws `not_found` also for a sandbox of another team, for one that was killed, and for a snapshot. */
 export async function findSandbox(app: App, caller: Caller, sandboxId: string): Promise<Unit> {
   const unitId = unitIdOf(sandboxId)
   const unit = unitId === null ? null : await getUnit(app, caller, unitId).catch(nullIfHidden)
-  if (unit === null || isGone(unit)) throw notFound('sandbox', sandboxId)
+  if (unit === null || isGone(unit) || Object.hasOwn(unit.metadata, SNAPSHOT_OF))
+    throw notFound('sandbox', sandboxId)
   return unit
 }
 

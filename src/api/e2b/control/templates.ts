@@ -4,6 +4,8 @@ import { notFound } from '../../../contract/errors.ts'
 import { builtInRegistry, imagePattern } from '../../../contract/image-reference.ts'
 
 const BUILT_IN = new RegExp(`^${builtInRegistry.replace('.', '\\.')}/([a-z0-9-]+):`)
+/** Of a client that names none. */
+export const DEFAULT_TEMPLATE = 'base'
 const NAME = /^[a-z0-9][a-z0-9-]*$/
 
 /** Throws `not_found` for what can be no image. */

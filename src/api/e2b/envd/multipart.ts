@@ -21,10 +21,10 @@ export async function partsOf(request: IncomingMessage, take: (part: Part) => Pr
     request.unpipe(form)
     done.reject(error)
   }
-  form.on('file', (_field, pieces, filename) => {
+  form.on('file', (_field, pieces, filename: string | undefined) => {
     // Its error is that of the form.
     pieces.on('error', () => {})
-    taking = taking.then(async () => await take({ filename, pieces }))
+    taking = taking.then(async () => await take({ filename: filename ?? '', pieces }))
     taking.catch((error: unknown) => {
       pieces.resume()
       fail(error)

@@ -135,10 +135,12 @@ function selectorOf(input: JsonValue): Selector {
 }
 
 function inputOf({ stdin, pty }: z.output<typeof inputSchema>, { options }: SandboxProcess): Buffer {
-  const data = options.pty === null ? stdin : pty
-  if (data === undefined)
+  const isTerminal = options.pty !== null
+  // Empty bytes are left out of a message, so a message without any is one of none.
+  const data = (isTerminal ? pty : stdin) ?? Buffer.alloc(0)
+  if ((isTerminal ? stdin : pty) !== undefined)
     throw validation([{ path: 'input', message: 'must be "pty" for a terminal, and "stdin" for others' }])
-  if (options.pty === null && !options.takesInput)
+  if (!isTerminal && !options.takesInput)
     throw validation([{ path: 'input', message: 'the process was started without standard input' }])
   return data
 }

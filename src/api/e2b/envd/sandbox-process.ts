@@ -127,7 +127,9 @@ export class SandboxProcess {
   #query(): Record<string, string | string[]> {
     const { config, pty, user } = this.options
     const command = entering(config.cwd, [config.cmd, ...config.args])
-    const envs = { USER: user, LOGNAME: user, ...config.envs }
+    const { sandboxId } = this.#call
+    const known = { E2B_SANDBOX: 'true', E2B_SANDBOX_ID: sandboxId, USER: user, LOGNAME: user }
+    const envs = { ...known, ...config.envs }
     const env = Object.entries(envs).map(([name, value]) => `${name}=${value}`)
     const size = pty === null ? { tty: '0' } : { tty: '1', cols: String(pty.cols), rows: String(pty.rows) }
     return { ...size, cmd: command, env, user }

@@ -1,0 +1,140 @@
+// A snapshot is a copy of a sandbox that sleeps in a stack of its own: it has an id and a disk, costs what a sleeping unit
+// costs, and nothing wakes it. A sandbox that is made of one is a copy of it.
+
+import { randomBytes } from 'node:crypto'
+import { z } from 'zod'
+import { notFound } from '../../../contract/errors.ts'
+import type { ForkResult } from '../../../contract/fork.ts'
+import { limits } from '../../../contract/limits.ts'
+import { parse } from '../../../contract/parse.ts'
+import { type Unit, type UnitList, unitListQuerySchema } from '../../../contract/unit.ts'
+import { getUnit } from '../../../domain/units/get.ts'
+import { listUnits } from '../../../domain/units/list.ts'
+import { logError, toAppError } from '../../http/errors.ts'
+import { sandboxIdOf, unitIdOf } from '../sandbox-id.ts'
+import { asBusy, type ControlAnswer, type ControlCall, perform, readJson } from './call.ts'
+import { findSandbox, isGone, isPaused, SNAPSHOT_OF } from './sandbox.ts'
+
+/** The stack of all snapshots of a team. */
+const SNAPSHOT_STACK = 'sandbox-snapshots'
+
+const NAME = 'snapshotName'
+const TAG = 'snapshotTag'
+const DEFAULT_TAG = 'default'
+
+/** A name, perhaps with the project before it and a tag behind it. */
+const REFERENCE = /^(?:[\w.-]+\/)?([a-z0-9][\w.-]{0,127})(?::([\w.-]{1,64}))?$/i
+
+const createSchema = z.object({
+  name: z.string().regex(REFERENCE, 'must be a name such as my-snapshot or my-snapshot:v1').nullish(),
+})
+
+/** The copy goes on from the moment of the copy until it sleeps. Its source keeps running. */
+export async function createSnapshot(call: ControlCall, sandboxId: string): Promise<ControlAnswer> {
+  const { app, sender } = call
+  const { name } = await readJson(call, createSchema)
+  const { id } = await findSandbox(app, sender.caller, sandboxId)
+  const body = {
+    name: `snapshot-${randomBytes(8).toString('hex')}`,
+    stack: SNAPSHOT_STACK,
+    sleep: 'never',
+    timeToLive: 'never',
+    metadata: { [SNAPSHOT_OF]: sandboxId, ...labelsOf(name) },
+    waitTimeoutMs: limits.waitTimeoutMs.max,
+  }
+  const input = { params: { id }, body }
+  const { units } = (await perform(call, { route: 'POST /v1/units/{id}/fork', input })) as ForkResult
+  const [copy] = units
+  if (!copy) throw new TypeError('a fork made no unit')
+  if (!isPaused(copy)) await putToSleep(call, copy)
+  return { status: 201, body: toSnapshot(copy) }
+}
+
+/** One that cannot sleep is none. */
+async function putToSleep(call: ControlCall, { id }: Unit): Promise<void> {
+  const params = { id }
+  const asked = { route: 'POST /v1/units/{id}/sleep', input: { params, body: { sleep: 'never', now: true } } }
+  await perform(call, asked).catch(async (error: unknown) => {
+    await perform(call, { route: 'DELETE /v1/units/{id}', input: { params } }).catch((failed: unknown) =>
+      logError(call.app.log, failed, call.requestId),
+    )
+    throw asBusy(error)
+  })
+}
+
+const listSchema = z.object({
+  sandboxID: z.string().max(64).optional(),
+  name: z.string().max(255).optional(),
+  limit: z
+    .string()
+    .regex(/^[1-9]\d{0,2}$/, 'must be a number from 1 to 100')
+    .default('100'),
+  nextToken: z.string().optional(),
+})
+
+export async function listSnapshots(call: ControlCall): Promise<ControlAnswer> {
+  const { sandboxID, name, limit, nextToken } = parse(listSchema, Object.fromEntries(call.query))
+  const labels = { ...(sandboxID !== undefined && { [SNAPSHOT_OF]: sandboxID }), ...asLabels(name) }
+  const query = {
+    stack: SNAPSHOT_STACK,
+    limit: String(Math.min(Number(limit), limits.pageSize.max)),
+    ...(nextToken === undefined ? {} : { cursor: nextToken }),
+    ...(Object.keys(labels).length === 0 ? {} : { metadata: new URLSearchParams(labels).toString() }),
+  }
+  const { units, next } = await perform(call, { route: 'GET /v1/units', input: { query } })
+    .then((list) => list as UnitList)
+    .catch(noneWithoutStack)
+  const headers: Record<string, string> = next === null ? {} : { 'x-next-token': next }
+  return { status: 200, body: units.filter((unit) => !isGone(unit)).map(toSnapshot), headers }
+}
+
+/** Of a name: every one that has it. */
+export async function deleteSnapshot(call: ControlCall, reference: string): Promise<ControlAnswer> {
+  const found = await findSnapshots(call, reference)
+  if (found.length === 0) throw notFound('snapshot', reference)
+  for (const { id } of found)
+    await perform(call, { route: 'DELETE /v1/units/{id}', input: { params: { id } } })
+  return { status: 204, body: null }
+}
+
+/** The newest that has this id or name; null if there is none. */
+export async function findSnapshot(call: ControlCall, reference: string): Promise<Unit | null> {
+  return (await findSnapshots(call, reference))[0] ?? null
+}
+
+async function findSnapshots({ app, sender: { caller } }: ControlCall, reference: string): Promise<Unit[]> {
+  const unitId = unitIdOf(reference.replace(`:${DEFAULT_TAG}`, ''))
+  if (unitId !== null) {
+    const unit = await getUnit(app, caller, unitId).catch(() => null)
+    return unit === null || !Object.hasOwn(unit.metadata, SNAPSHOT_OF) || isGone(unit) ? [] : [unit]
+  }
+  if (!REFERENCE.test(reference)) return []
+  const metadata = new URLSearchParams(labelsOf(reference)).toString()
+  const query = parse(unitListQuerySchema, { stack: SNAPSHOT_STACK, metadata })
+  const { units } = await listUnits(app, caller, query).catch(noneWithoutStack)
+  return units.filter((unit) => !isGone(unit))
+}
+
+/** The stack is made with the first one. */
+function noneWithoutStack(error: unknown): UnitList {
+  const known = toAppError(error)
+  if (known.status !== 404) throw error
+  return { units: [], next: null }
+}
+
+function labelsOf(reference: string | null | undefined): Record<string, string> {
+  const [, name, tag = DEFAULT_TAG] = REFERENCE.exec(reference ?? '') ?? []
+  return name === undefined ? {} : { [NAME]: name, [TAG]: tag }
+}
+
+/** A filter without a tag is for all tags. */
+function asLabels(reference: string | undefined): Record<string, string> {
+  const labels = labelsOf(reference)
+  if (reference !== undefined && !reference.includes(':')) delete labels[TAG]
+  return labels
+}
+
+function toSnapshot({ id, metadata }: Unit): { snapshotID: string; names: string[] } {
+  const { [NAME]: name, [TAG]: tag } = metadata
+  return { snapshotID: sandboxIdOf(id), names: name === undefined ? [] : [`${name}:${tag}`] }
+}

@@ -1,0 +1,35 @@
+import { execFileSync } from 'node:child_process'
+import { tmpdir } from 'node:os'
+import { expect, it } from 'vitest'
+import { limits } from '../../../contract/limits.ts'
+import { entering, readEntered } from './enter.ts'
+
+/** What the command prints after the line with its process id. */
+function printed(cwd: string, command: string[]): string {
+  const [program = '', ...args] = entering(cwd, command)
+  for (const arg of args) expect(arg.length).toBeLessThanOrEqual(limits.execArgvItemLength)
+  const entered = readEntered(execFileSync(program, args), cwd)
+  return entered.kind === 'began' ? entered.rest.toString('utf8') : entered.kind
+}
+
+it('a command begins in its directory with its arguments as they are', () => {
+  const args = ['', ' ', '*', '$HOME', 'a\nb', '"', "'"]
+  const shown = printed(tmpdir(), [
+    'sh',
+    '-c',
+    'pwd; for a in "$@"; do printf "<%s>" "$a"; done',
+    'sh',
+    ...args,
+  ])
+  expect(shown).toBe(`${tmpdir()}\n${args.map((each) => `<${each}>`).join('')}`)
+})
+
+it('an argument longer than one of the API may be arrives whole, beside others', () => {
+  const long = `${'x'.repeat(limits.execArgvItemLength - 1)}😀${'y'.repeat(30_000)}`
+  const shown = printed('/', ['printf', '<%s>', '', long, ' '])
+  expect(shown).toBe(`<><${long}>< >`)
+})
+
+it('a directory that is not there is refused', () => {
+  expect(printed('/nowhere', ['true'])).toBe('refused')
+})
