@@ -26,6 +26,18 @@ export function limitClaims(suite: Suite): void {
     expect(await suite.sh(neighbour, 'echo fine')).toMatchObject({ stdout: 'fine\n' })
   })
 
+  test('/dev/shm takes half of the memory, within the limit of all of it', async () => {
+    const ref = await suite.running({}, { size })
+    const fill =
+      'df -k --output=size /dev/shm | tail -1; dd if=/dev/zero of=/dev/shm/full bs=4M; wc -c < /dev/shm/full'
+    const { stdout, stderr } = await suite.exec(ref, ['sh', '-c', fill], { timeoutMs: 60_000 })
+    const half = 128 * 1024 * 1024
+    expect(stdout.split(/\s+/).filter(Boolean)).toEqual([String(half / 1024), String(half)])
+    expect(stderr).toContain('No space left')
+    const { run } = await suite.engine().metrics(ref.id)
+    expect(run?.memory.usedBytes).toBeGreaterThanOrEqual(half)
+  })
+
   // gVisor's are its own memory.
   test.skipIf(oneProcess)(
     'unread data in a machine’s sockets is limited to less than its memory',

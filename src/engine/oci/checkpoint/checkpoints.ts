@@ -20,6 +20,7 @@ import { hasPendingKill } from '../runtime/monitor.ts'
 import { removeTree } from '../kernel/mounts.ts'
 import type { Paths } from '../paths.ts'
 import type { MachineRecord } from '../lifecycle/record.ts'
+import { writtenShmBytes } from '../storage/shm.ts'
 
 /**
  * `sums`: of its content, for memory that may lie on the disk for hours. `times`: of its last change, for a copy that
@@ -39,6 +40,8 @@ type Manifest = {
   boot: string
   /** Earlier versions had sums, and did not say so. */
   markedBy?: MarkedBy
+  /** The size of /dev/shm that it was saved from. */
+  shmBytes?: number
   files: Record<string, Mark>
 }
 
@@ -102,6 +105,7 @@ export async function commitCheckpoint(
         madeWith: driverOf(host, { record: source }).memory?.madeWith ?? '',
         boot: bootId(),
         markedBy,
+        shmBytes: writtenShmBytes(source),
         files,
       }
       await rm(memory, { recursive: true, force: true })
@@ -124,8 +128,11 @@ export async function hasCheckpoint(
   return (await readManifest(host.paths.machine(id).memory))?.generation === generation
 }
 
+/** Memory to restore, and the size of /dev/shm that it was saved from. */
+export type SavedMemory = { directory: string; shmBytes: number }
+
 /** `fault`: why the memory that was saved is not used; null: none was saved. */
-export type Consumed = { directory: string } | { directory: null; fault: string | null }
+export type Consumed = { saved: SavedMemory } | { saved: null; fault: string | null }
 
 /** Consumes the checkpoint of a machine that is about to start: no later run can use it. */
 export async function consumeCheckpoint(
@@ -143,10 +150,11 @@ export async function consumeCheckpoint(
     }
     const manifest = await readManifest(memoryUsed)
     const fault = manifest && (await findFault(host, record, run, memoryUsed, manifest))
-    if (manifest && fault === null) return { directory: memoryUsed }
+    if (manifest && fault === null)
+      return { saved: { directory: memoryUsed, shmBytes: writtenShmBytes(manifest) } }
     if (manifest) host.log.warn({ machine: id, fault }, 'checkpoint is not used')
     await discardCheckpoint(host.paths, id)
-    return { directory: null, fault }
+    return { saved: null, fault }
   })
 }
 

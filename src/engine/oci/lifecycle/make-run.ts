@@ -34,6 +34,8 @@ export type NewRun = {
   stdin: string | null
   /** What to restore, once the root is there; null for a run that begins. */
   restored: (() => Promise<Restored>) | null
+  /** The size of /dev/shm. */
+  shmBytes: number
   /** Called while the root is still mounted on the host. */
   onRoot?: (rootfs: string) => void
   signal: AbortSignal
@@ -86,7 +88,7 @@ export async function makeRun(host: EngineContext, wanted: NewRun): Promise<Made
 
 async function describeRun(
   host: EngineContext,
-  { record, driver, run, paths, image, networkNamespace }: NewRun,
+  { record, driver, run, paths, image, networkNamespace, shmBytes }: NewRun,
 ): Promise<BundleInput> {
   const { spec } = record
   const mountPoints = await prepareMountPoints(paths.rootfs, spec)
@@ -114,6 +116,7 @@ async function describeRun(
     ioDevice: host.ioDevice,
     seccomp: host.seccomp,
     openFiles: host.openFiles,
+    shmBytes,
   }
 }
 

@@ -21,6 +21,8 @@ export type MachineRecord = {
   beginning?: string
   /** Whether it resumed with the memory of an earlier run. */
   resumed?: boolean
+  /** The size of /dev/shm in its newest run; absent in runs of earlier versions (storage/shm.ts). */
+  shmBytes?: number
   /** conmon, with its start time, so that a reused pid is not taken for it. */
   monitor: { pid: number; startTime: string } | null
   exit: Exit | null

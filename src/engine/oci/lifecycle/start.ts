@@ -14,13 +14,14 @@ import { EngineError } from '../../errors.ts'
 import type { Effect } from '../failpoints.ts'
 import type { OciConfig } from '../runtime/bundle.ts'
 import { ownFiles, prepareEtc } from '../storage/etc.ts'
+import { shmBytesOf, writtenShmBytes } from '../storage/shm.ts'
 import { holdParts, letGoOfParts } from './deaths.ts'
 import { recordEndIfExited } from './exits.ts'
 import { driverOf, getDriver, getMachine, type EngineContext, type Machine } from '../context.ts'
 import type { StoredImage } from '../images/store.ts'
 import { currentLogFile } from '../logs/logs.ts'
 import { noteInLog } from '../logs/note.ts'
-import { discardCheckpoint, consumeCheckpoint } from '../checkpoint/checkpoints.ts'
+import { consumeCheckpoint, discardCheckpoint, type SavedMemory } from '../checkpoint/checkpoints.ts'
 import { makeRun, prepareGroup } from './make-run.ts'
 import type { RunPaths } from '../paths.ts'
 import { markRunning, saveRecord } from './record.ts'
@@ -38,8 +39,8 @@ type Beginning = {
   generation: number
   run: RunSpec
   paths: RunPaths
-  /** The directory of the checkpoint to restore; null without one. */
-  memory: string | null
+  /** What to restore; null without a checkpoint. */
+  memory: SavedMemory | null
   times: StepTimes
 }
 
@@ -122,11 +123,11 @@ async function tryToResume(
     noteInLog(host, id, generation, `The saved memory is not used: ${why}. The unit starts from its disk.`)
   try {
     const consumed = await consumeCheckpoint(host, machine, run)
-    if (consumed.directory === null) {
+    if (consumed.saved === null) {
       if (consumed.fault !== null) await note(consumed.fault)
       return false
     }
-    await launch(host, { ...launched, memory: consumed.directory })
+    await launch(host, { ...launched, memory: consumed.saved })
     return true
   } catch (error) {
     const why = await driverOf(host, machine).memory?.complaint(launched.paths.dir)
@@ -187,12 +188,13 @@ async function launch(host: EngineContext, launched: Launch): Promise<void> {
     image,
     networkNamespace,
     signal,
+    shmBytes: writtenShmBytes(record),
     stdin: null,
     logFile: currentLogFile(host, spec.id, launched.generation),
     restored:
       memory === null
         ? null
-        : async () => await memoryOf(driver).prepare(memory, run.hostname, networkNamespace),
+        : async () => await memoryOf(driver).prepare(memory.directory, run.hostname, networkNamespace),
   })
   record.monitor = monitor
   await restricted
@@ -259,8 +261,9 @@ async function missed(host: EngineContext, machine: Machine): Promise<false> {
 
 function begin({ machine, generation, run, memory }: Beginning, { program }: Driver): void {
   Object.assign(machine.record, { generation, state: 'starting', monitor: null, exit: null })
+  const shmBytes = memory?.shmBytes ?? shmBytesOf(machine.record.spec)
   const how = { beginning: startFingerprintOf(run), resumed: memory !== null, egress: run.egress, program }
-  Object.assign(machine.record, how)
+  Object.assign(machine.record, { ...how, shmBytes })
 }
 
 async function recordRunning(

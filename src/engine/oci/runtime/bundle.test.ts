@@ -55,6 +55,7 @@ function input(
     ioDevice: { major: 7, minor: 3 },
     seccomp: { defaultAction: 'SCMP_ACT_ERRNO', architectures: [], syscalls: [] },
     openFiles: 1024,
+    shmBytes: 134217728,
   }
 }
 

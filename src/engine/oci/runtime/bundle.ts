@@ -29,6 +29,8 @@ export type BundleInput = {
   ioDevice: { major: number; minor: number } | null
   seccomp: Seccomp
   openFiles: number
+  /** How much /dev/shm takes at most: memory of the machine, within its limit. */
+  shmBytes: number
 }
 
 export const HELPER = `${HELPER_DIR}/busybox`
@@ -186,7 +188,7 @@ function buildMounts(input: BundleInput, native: boolean): object[] {
       // gVisor has its own.
       ...(native ? [`max=${UNIT_PTYS}`] : []),
     ]),
-    mount('/dev/shm', 'tmpfs', 'shm', ['nosuid', 'noexec', 'nodev', 'mode=1777', 'size=67108864']),
+    mount('/dev/shm', 'tmpfs', 'shm', ['nosuid', 'noexec', 'nodev', 'mode=1777', `size=${input.shmBytes}`]),
     mount('/dev/mqueue', 'mqueue', 'mqueue', ['nosuid', 'noexec', 'nodev']),
     mount('/sys', 'sysfs', 'sysfs', ['nosuid', 'noexec', 'nodev', 'ro']),
     // Language runtimes read their limits here.

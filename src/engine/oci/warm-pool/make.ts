@@ -23,6 +23,7 @@ import { traitsOf } from '../runtime/traits.ts'
 import { createDisk, fillVolume } from '../storage/disks.ts'
 import { writeEtc } from '../storage/etc.ts'
 import { HELPER_DIR } from '../storage/mount-points.ts'
+import { shmBytesOf } from '../storage/shm.ts'
 import { prepareShare } from '../storage/team-shares.ts'
 import { closeNaming, prepareNaming } from './naming.ts'
 import { FIRST_GENERATION, readyName, WAITING_PROGRAM } from './ready.ts'
@@ -104,6 +105,7 @@ async function make(host: EngineContext, { spec, paths, image, ends, signal }: M
     stdin: paths.orders,
     logFile: join(paths.logs, `${FIRST_GENERATION}.log`),
     restored: null,
+    shmBytes: shmBytesOf(spec),
     onRoot: (rootfs) => (root = hold(rootfs, O_RDONLY | O_DIRECTORY)),
   })
   const go = await driver.start(paths, signal)
