@@ -25,6 +25,7 @@ import { cleanUpFailedCreates } from './domain/units/lifecycle/create-group.ts'
 import { reconcileMachines, resumeOperations } from './domain/units/lifecycle/reconcile.ts'
 import { watchHosts } from './domain/units/lifecycle/watch-hosts.ts'
 import { enforceLimits } from './domain/units/admission/stop-beyond-limits.ts'
+import { forgetOldMetrics, recordMetrics } from './domain/units/metrics-history.ts'
 import { hibernateFrozenUnits, giveMemoryBack, sleepIdleUnits } from './domain/units/activity/idle.ts'
 import { watchTraffic } from './domain/units/activity/traffic.ts'
 import { MINUTE, SECOND } from './lib/clock.ts'
@@ -46,6 +47,7 @@ const jobs = [
   { name: 'enforce limits', everyMs: 5 * SECOND, run: enforceLimits },
   { name: 'apply rules of egress', everyMs: 5 * SECOND, run: applyDueEgress },
   { name: 'charge meters', everyMs: MINUTE, run: chargeMeters },
+  { name: 'record metrics', everyMs: MINUTE, run: recordMetrics },
   { name: 'verify the ledger', everyMs: 5 * MINUTE, run: verifyLedger },
   { name: 'deliver mails', everyMs: SECOND, run: deliverMails },
   { name: 'reconcile payments', everyMs: SECOND, run: reconcilePayments },
@@ -56,6 +58,7 @@ const jobs = [
   { name: 'delete old rates', everyMs: 10 * SECOND, run: forgetOldRates },
   { name: 'delete old audit rows', everyMs: 10 * SECOND, run: forgetOldAuditRows },
   { name: 'delete old lines of egress', everyMs: MINUTE, run: forgetOldEgressLog },
+  { name: 'delete old metrics', everyMs: MINUTE, run: forgetOldMetrics },
 ]
 
 /** For one run. Statements and engine calls have shorter timeouts, and no run makes many in a row. */

@@ -29,6 +29,7 @@ import type { SecretsTable, TeamSecretsTable } from './tables/secrets.ts'
 import type { SessionsTable, SignInLinksTable } from './tables/sessions.ts'
 import type { StacksTable } from './tables/stacks.ts'
 import type { MembershipsTable, TeamsTable, UsersTable } from './tables/teams.ts'
+import type { UnitMetricsTable } from './tables/unit-metrics.ts'
 import type { UnitsTable } from './tables/unit-record.ts'
 
 export type Database = {
@@ -52,6 +53,7 @@ export type Database = {
   boot_files: BootFilesTable
   kept_logs: KeptLogsTable
   egress_log: EgressLogTable
+  unit_metrics: UnitMetricsTable
   heartbeats: HeartbeatsTable
   hosts: HostsTable
   host_events: HostEventsTable

@@ -48,6 +48,8 @@ GET    /v1/units/{id}/processes/{processId}/output          200    200    200   
 POST   /v1/units/{id}/processes/{processId}/signal          200    200    200    200   200    401
 GET    /v1/units/{id}/logs                                  200    200    200    200   200    401
 GET    /v1/units/{id}/metrics                               200    200    200    200   200    401
+GET    /v1/units/{id}/metrics/history                       200    200    200    200   200    401
+GET    /v1/metrics/recent                                   200    200    200    200   200    401
 GET    /v1/units/{id}/egress                                200    200    200    200   200    401
 GET    /v1/units/{id}/egress/log                            200    200    200    200   200    401
 PUT    /v1/units/{id}/egress                                200    200    200    200   200    401

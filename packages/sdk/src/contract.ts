@@ -633,6 +633,27 @@ export type MemberRemoved = {
   }[]
 }
 
+export type MetricsHistory = {
+  unitId: string
+  range: 'day' | 'month'
+  /** The beginning of the first step. */
+  from: string
+  until: string
+  stepSeconds: number
+  limitCpus: number
+  /** Oldest first. A step in which the unit slept or was stopped has no point. */
+  points: {
+    /** The beginning of the step. */
+    at: string
+    /** Processor time of all its processes in this step. */
+    cpuMs: number
+    /** The most of its samples, one a minute, without the page cache. */
+    memoryBytes: number
+    receivedBytes: number
+    sentBytes: number
+  }[]
+}
+
 export type Payment = {
   id: string
   /** `open`: not paid yet. `paid`: the credits were added. */
@@ -849,6 +870,18 @@ export type Quota = {
     remaining: number
     /** When the whole limit is available again. */
     resetsAt: string
+  })[]
+}
+
+export type RecentMetrics = {
+  /** The beginning of the first step. */
+  from: string
+  stepSeconds: number
+  /** Units that ran in the last day: the 1000 that were made last. */
+  units: ({
+    id: string
+    /** Processor time in each step; null where the unit slept or was stopped. */
+    cpuMs: (number | null)[]
   })[]
 }
 

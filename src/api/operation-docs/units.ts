@@ -157,6 +157,38 @@ export const unitDocs: Record<string, OperationDoc> = {
     errors: { 409: 'The unit is destroyed.', 502: 'The host did not answer; send the call again.' },
     response: metrics,
   },
+  unitMetricsHistory: {
+    answer:
+      'A point for each minute or hour in which the unit ran. Memory is the most of its samples, the rest what was used in that step.',
+    cost: free,
+    response: {
+      unitId: unit.id,
+      range: 'day',
+      from: '2026-05-03T09:01:00.000Z',
+      until: startedAt,
+      stepSeconds: 60,
+      limitCpus: 0.5,
+      points: [
+        {
+          at: '2026-05-04T08:59:00.000Z',
+          cpuMs: 1840,
+          memoryBytes: 61_341_696,
+          receivedBytes: 20_480,
+          sentBytes: 512_000,
+        },
+      ],
+    },
+  },
+  unitMetricsRecent: {
+    answer:
+      'An entry for each unit that ran in the last day, with 24 steps of an hour, the current one last.',
+    cost: free,
+    response: {
+      from: '2026-05-03T10:00:00.000Z',
+      stepSeconds: 3600,
+      units: [{ id: unit.id, cpuMs: [...Array.from({ length: 22 }, () => null), 2310, 5310] }],
+    },
+  },
   unitFileWrite: {
     answer: 'What the unit has on its disk now. `verified` says that the unit read the same bytes back.',
     cost: wakes,

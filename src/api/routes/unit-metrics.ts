@@ -1,14 +1,20 @@
-// The resource usage of a unit, once or as a stream. A page that follows it makes one call, with one row in the
+// The resource usage of a unit, once, as a stream, or of the last day and month. A page that follows it makes one call, with one row in the
 // audit log.
 
 import type { App } from '../../app.ts'
 import { metricsEndSchema, metricsQuerySchema, unitMetricsSchema } from '../../contract/metrics.ts'
+import {
+  metricsHistoryQuerySchema,
+  metricsHistorySchema,
+  recentMetricsSchema,
+} from '../../contract/metrics-history.ts'
 import type { Caller } from '../../domain/credentials/caller.ts'
 import { followMetrics, readMetrics } from '../../domain/units/metrics.ts'
+import { readMetricsHistory, readRecentMetrics } from '../../domain/units/metrics-history.ts'
 import { noBody } from '../http/body.ts'
 import { errorSchema } from '../http/errors.ts'
 import { eventStream, type EventStream } from '../http/sse.ts'
-import { defineRoute, idParams, type Route } from '../route.ts'
+import { defineRoute, idParams, noParams, noQuery, type Route } from '../route.ts'
 
 const metrics = defineRoute({
   method: 'GET',
@@ -33,6 +39,50 @@ const metrics = defineRoute({
     query.follow ? streamMetrics(app, caller, params.id, signal) : await readMetrics(app, caller, params.id),
 })
 
+const history = defineRoute({
+  method: 'GET',
+  path: '/v1/units/{id}/metrics/history',
+  noun: 'unit',
+  summary: 'Read what a unit used in the last day or month',
+  description:
+    'Processor time, memory and network traffic, by the minute or by the hour. Also of a unit that is destroyed, while it is kept. Does not wake the unit.',
+  action: 'unit.metrics.history',
+  kind: 'read',
+  rate: 'requests',
+  params: idParams,
+  query: metricsHistoryQuerySchema,
+  body: noBody,
+  status: 200,
+  response: metricsHistorySchema,
+  events: {},
+  errors: [404],
+  target: ({ params }) => params.id,
+  record: ({ query }) => query,
+  handle: async (app, { params, query }, { caller }) =>
+    await readMetricsHistory(app, caller, params.id, query.range),
+})
+
+const recent = defineRoute({
+  method: 'GET',
+  path: '/v1/metrics/recent',
+  noun: 'unit',
+  summary: 'Read what the units of the team used in the last day',
+  description: 'Processor time of each unit by the hour, for small plots in a list. Wakes nothing.',
+  action: 'unit.metrics.recent',
+  kind: 'read',
+  rate: 'requests',
+  params: noParams,
+  query: noQuery,
+  body: noBody,
+  status: 200,
+  response: recentMetricsSchema,
+  events: {},
+  errors: [],
+  target: () => null,
+  record: () => null,
+  handle: async (app, _input, { caller }) => await readRecentMetrics(app, caller),
+})
+
 function streamMetrics(app: App, caller: Caller, id: string, signal: AbortSignal): EventStream {
   return eventStream(async (send) => {
     for await (const sample of followMetrics(app, caller, id, signal))
@@ -41,4 +91,4 @@ function streamMetrics(app: App, caller: Caller, id: string, signal: AbortSignal
   })
 }
 
-export const unitMetricsRoutes: readonly Route[] = [metrics]
+export const unitMetricsRoutes: readonly Route[] = [metrics, history, recent]

@@ -733,6 +733,20 @@ class MemberRemoved(TypedDict):
     keysToReview: List[MemberRemovedKeysToReview]
 
 
+class MetricsHistoryPoint(TypedDict):
+    #: The beginning of the step.
+    at: str
+    #: Processor time of all its processes in this step.
+    cpuMs: int
+    #: The most of its samples, one a minute, without the page cache.
+    memoryBytes: int
+    receivedBytes: int
+    sentBytes: int
+
+
+MetricsHistory = TypedDict("MetricsHistory", {"unitId": str, "range": Literal["day", "month"], "from": str, "until": str, "stepSeconds": int, "limitCpus": float, "points": List[MetricsHistoryPoint]})
+
+
 class Payment(TypedDict):
     id: str
     #: `open`: not paid yet. `paid`: the credits were added.
@@ -978,6 +992,15 @@ class Quota(TypedDict):
     allowNested: bool
     #: The rate limits of the credential. This call is already counted.
     rates: List[QuotaRate]
+
+
+class RecentMetricsUnit(TypedDict):
+    id: str
+    #: Processor time in each step; null where the unit slept or was stopped.
+    cpuMs: List[int | None]
+
+
+RecentMetrics = TypedDict("RecentMetrics", {"from": str, "stepSeconds": int, "units": List[RecentMetricsUnit]})
 
 
 class RecipeOutput(TypedDict):
