@@ -1,6 +1,6 @@
 // Commands and terminals of sandboxes, by the official client, on real units of both classes.
 
-import { type CommandHandle, type CommandResult, CommandExitError, Sandbox } from 'e2b'
+import { type CommandHandle, type CommandResult, CommandExitError, NotFoundError, Sandbox } from 'e2b'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { connectionTo, createSandbox } from '../support/e2b.ts'
 import { useBerth } from '../support/use-berth.ts'
@@ -122,6 +122,34 @@ describe.each(['gvisor', 'runc'])('with %s, a sandbox', (isolation) => {
     await type('stty size; exit\n')
     await expect.poll(() => shown).toContain('21 91')
     expect((await terminal.wait()).exitCode).toBe(0)
+  })
+
+  it('keeps a terminal that its client leaves, lets another attach to it, and kills it', async () => {
+    const bytes = (text: string) => new TextEncoder().encode(text)
+    const size = { cols: 80, rows: 24 }
+    const { pid, disconnect } = await sandbox.pty
+      .create({ ...size, onData: () => {} })
+      .then((terminal) => ({ pid: terminal.pid, disconnect: async () => await terminal.disconnect() }))
+    await sandbox.pty.sendInput(pid, bytes('KEPT=kept\n'))
+    await disconnect()
+    let shown = ''
+    const onData = (data: Uint8Array) => void (shown += new TextDecoder().decode(data))
+    const again = await sandbox.pty.connect(pid, { onData })
+    await sandbox.pty.sendInput(pid, bytes('echo "it is $KEPT"\n'))
+    await expect.poll(() => shown).toContain('it is kept')
+    expect(await sandbox.pty.kill(pid)).toBe(true)
+    await expect(again.wait()).rejects.toThrow(CommandExitError)
+    expect(await sandbox.pty.kill(pid)).toBe(false)
+    await expect(sandbox.pty.connect(pid, { onData })).rejects.toThrow(NotFoundError)
+  })
+
+  it('takes no input as no input, and a command of a hundred thousand characters', async () => {
+    const command = await sandbox.commands.run('wc -c', { background: true, stdin: true })
+    await command.sendStdin('')
+    await command.closeStdin()
+    expect((await command.wait()).stdout.trim()).toBe('0')
+    expect((await run(`printf %s ${'x'.repeat(100_000)} | wc -c`)).stdout.trim()).toBe('100000')
+    expect((await run('echo "$E2B_SANDBOX $E2B_SANDBOX_ID"')).stdout).toBe(`true ${sandbox.sandboxId}\n`)
   })
 
   it('runs while another client is connected to it by its id', async () => {

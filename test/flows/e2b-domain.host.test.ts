@@ -5,20 +5,28 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
 import { freePort } from '../../src/lib/free-port.ts'
+import { baseEnvironment } from '../support/berth.ts'
 import { useBerth } from '../support/use-berth.ts'
 
 const tls = await freePort('127.0.0.1')
 const berth = useBerth({ BERTH_ISOLATION: 'gvisor', BERTH_GATEWAY_TLS: `127.0.0.1:${tls}` })
+const project = fileURLToPath(new URL('../..', import.meta.url))
 const program = fileURLToPath(new URL('../support/e2b-domain-main.ts', import.meta.url))
 
 it('a program reaches its sandbox, its ports and its files by the names below the domain', async () => {
   const { apiKey, caFile } = berth.credentials
+  const printed = await promisify(execFile)('npm', ['run', '--silent', 'sign-in', '--', '--key'], {
+    cwd: project,
+    env: baseEnvironment(berth.dataDir),
+  })
+  const [key, spelled = ''] = printed.stdout.trim().split('\n')
+  expect([key, spelled]).toEqual([apiKey, expect.stringMatching(/^e2b_[0-9a-f]+$/)])
   const { stdout } = await promisify(execFile)(process.execPath, [program], {
     env: {
       PATH: process.env.PATH,
       NODE_EXTRA_CA_CERTS: caFile ?? '',
       E2B_DOMAIN: `berth.localhost:${tls}`,
-      E2B_API_KEY: apiKey,
+      E2B_API_KEY: spelled,
     },
   })
   const met: unknown = JSON.parse(stdout)

@@ -36,6 +36,10 @@ describe.each(['gvisor', 'runc'])('with %s, the files of a sandbox', (isolation)
     expect(await files.read('one', { format: 'bytes' })).toEqual(new TextEncoder().encode('eins'))
     expect(await (await files.read('/tmp/two', { format: 'blob' })).text()).toBe('zwei')
     expect(await files.read('empty')).toBe('')
+    const more = [{ path: 'ordner/größe 📦', data: 'drei' }]
+    expect(await files.writeFiles(more)).toMatchObject([{ path: '/home/user/ordner/größe 📦' }])
+    expect(await files.read('ordner/größe 📦')).toBe('drei')
+    await expect(files.write('', 'x')).rejects.toThrow(InvalidArgumentError)
   })
 
   it('of twenty megabytes pass as streams, and compressed ones are unpacked', async () => {

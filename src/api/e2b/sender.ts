@@ -5,7 +5,7 @@ import type { Presented } from '../../domain/credentials/authenticate.ts'
 import { cleanLine } from '../../contract/fields.ts'
 import { presentedBy } from '../http/request.ts'
 import type { OperationRequest } from '../operation.ts'
-import { keyOfSpelling } from './key-spelling.ts'
+import { keyOfSpelling } from '../../lib/key-spelling.ts'
 
 /** Characters of a client's own name and version. */
 const NAME_LENGTH = 64
