@@ -23,6 +23,7 @@ main() {
   provide_criu
   install_node_modules
   build_dashboard
+  [ "${1-}" = test ] || build_packages
   [ "${1-}" != test ] || build_runsc
   make_users
 }
@@ -140,6 +141,14 @@ check_node() {
 build_dashboard() {
   node_modules/.bin/node scripts/build-dashboard.ts >&2 ||
     say 'The dashboard could not be built (see above). Everything else works: npm run build:dashboard tries it again.'
+}
+
+# --- What users install: the CLI and the SDKs ----------------------------------------------------------------------
+
+# Some seconds, and nothing where they are as at the last time. Berth starts without them too.
+build_packages() {
+  node_modules/.bin/node scripts/build-packages.ts >&2 ||
+    say 'The packages for users could not be built (see above). Everything else works: npm run build:packages tries it again.'
 }
 
 # --- gVisor ------------------------------------------------------------------------------------------------------

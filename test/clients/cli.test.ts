@@ -369,14 +369,14 @@ describe('an error is one sentence with a hint', () => {
       ['ls'],
       { BERTH_API_KEY: '', BERTH_URL: '' },
       4,
-      /^error: You are signed in nowhere\.\ntry: berth login --url .*\n$/,
+      /^error: You are signed in nowhere\.\ntry: berth login .*\n$/,
     ],
     [
       'no URL of a service',
       ['ls', '--url', 'not a url'],
       {},
       4,
-      /^error: "not a url" is no URL of a service: .*\ntry: berth login --url .*\n$/,
+      /^error: "not a url" is no URL of a service: .*\ntry: berth login .*\n$/,
     ],
     [
       'no home directory',

@@ -1,6 +1,6 @@
 // No page, example or message tells a reader to fetch a package by a name that does not belong to us: `berth` is a package of
-// other projects on PyPI and in the npm registry, and a name that is free today may be taken tomorrow. Until ours are published, they
-// are installed from files of the checkout.
+// other projects on PyPI and in the npm registry, and a name that is free today may be taken tomorrow. Ours are installed
+// from a Berth, which serves them, or from files of the checkout.
 
 import { glob, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -56,7 +56,7 @@ it('the names of our packages are free in the registries, and texts name no othe
     names.push((JSON.parse(await readFile(join(project, path), 'utf8')) as { name: string }).name)
   // Looked up in November 2026: neither PyPI nor the npm registry has them. `berth` is in both.
   expect(names.sort()).toEqual(['@berth/dashboard', '@berth/sdk', 'berth-cli'])
-  expect(texts.get('packages/python/pyproject.toml')).toMatch(/^name = "berth-units"$/m)
+  expect(texts.get('packages/python/pyproject.toml')).toMatch(/^name = "berth-sdk"$/m)
   expect(code.flatMap(([, text]) => workspacesIn(text)).filter((name) => !names.includes(name))).toEqual([])
 })
 
@@ -79,6 +79,8 @@ it.each([
   'npm install -g ./berth-cli-*.tgz',
   'npm install /PATH/TO/CHECKOUT/berth-sdk-*.tgz',
   'npm install --global "${{ vars.BERTH_CLI }}"',
+  'npm install http://127.0.0.1:7070/packages/berth-sdk.tgz',
+  '.venv/bin/pip install http://127.0.0.1:7070/packages/berth_sdk-0.1.0-py3-none-any.whl',
   'pip install -r requirements.txt',
   'npm install # then npm start',
   'npm ci && npm run build',

@@ -48,6 +48,9 @@ const documentation = ['/docs', '/docs*', '/llms.txt', '/llms-full.txt'].flatMap
   `HEAD ${path}`,
 ])
 
+/** What users install: a script, and packages. */
+const downloads = ['/install', '/packages', '/packages*'].flatMap((path) => [`GET ${path}`, `HEAD ${path}`])
+
 /** What clients call while they are being connected, as the standards of OAuth say. */
 const oauth = [
   'GET /.well-known/oauth-authorization-server',
@@ -116,6 +119,7 @@ test('the server answers at the routes, at /mcp, at a few pages, and nowhere els
     ...ofE2b,
     ...openPages,
     ...documentation,
+    ...downloads,
     ...oauth,
   ]
   const found = served(createServer(service.app)).filter((each) => !ofDashboard.includes(each))

@@ -25,8 +25,9 @@ const withValue = new Set([
   '--dir',
 ])
 
-/** A package of ours is a file of the checkout, or what the reader has put into a variable. */
-const isFile = (word: string) => /^(?:[./~$]|[A-Z_-]+\/)/.test(word)
+/** A package of ours is served by a Berth, a file of the checkout, or what the reader has put into a variable. */
+const isFile = (word: string) =>
+  /^(?:[./~$]|[A-Z_-]+\/|(?:http:\/\/127\.0\.0\.1:7070|\{base_url\})\/packages\/)/.test(word)
 
 /** Without version and extras: `mcp-remote@1.2`, `berth[terminal]>=1`. */
 const nameOf = (word: string) => /^(@[^/]+\/)?[^@[=<>~!;]*/.exec(word)?.[0] ?? ''

@@ -9,7 +9,6 @@ import { project } from './clients.ts'
 /** The one that Debian's packages are for; another may come first in PATH. */
 export const python = '/usr/bin/python3'
 export const pythonPackage = join(project, 'packages/python')
-const buildScript = join(project, 'scripts/build-python.sh')
 
 const run = promisify(execFile)
 
@@ -38,11 +37,9 @@ export async function runPython(
   return stdout
 }
 
-/** As `npm run build:python` does; answers the path of the wheel. */
-export async function buildWheel(directory: string): Promise<string> {
-  await run('sh', [buildScript, '-d', directory], {
-    env: { PATH: '/usr/bin:/bin', PYTHONDONTWRITEBYTECODE: '1' },
-  })
+/** Builds a wheel as `pip install` of the folder does; answers its path. It needs hatchling. */
+export async function buildWheelByHatchling(directory: string): Promise<string> {
+  await runPython(['-m', 'hatchling', 'build', '-t', 'wheel', '-d', directory])
   const [name = ''] = await readdir(directory)
   return join(directory, name)
 }

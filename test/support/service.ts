@@ -4,6 +4,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import { randomBytes } from 'node:crypto'
 import { pino } from 'pino'
 import { createServer } from '../../src/api/http/server.ts'
+import { openPackages } from '../../src/api/downloads/packages.ts'
 import type { Dashboard } from '../../src/api/web/dashboard.ts'
 import type { Protocol } from '../../src/api/mcp/transport.ts'
 import { limits } from '../../src/contract/limits.ts'
@@ -85,6 +86,8 @@ export type ServiceOptions = Partial<
   openMcp?: () => Promise<Protocol>
   /** Default: none, whether one is built or not. */
   dashboard?: Dashboard
+  /** Serves those below this directory. Default: those of the checkout, if they are built. */
+  packages?: string
 }
 
 /** Rates are wide here, so that only tests of rates meet them. */
@@ -137,7 +140,8 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
   const loops = options.loops === false ? null : startJobs(app)
   const open = new Set<Socket>()
   const listen = async (port: number) => {
-    const made = createServer(app, undefined, options.openMcp, options.dashboard ?? null)
+    const packages = async () => await openPackages(options.packages)
+    const made = createServer(app, undefined, options.openMcp, options.dashboard ?? null, packages)
     made.server.on('connection', (socket: Socket) => {
       open.add(socket)
       socket.once('close', () => open.delete(socket))

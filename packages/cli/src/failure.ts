@@ -100,7 +100,7 @@ function toldOfService({ code, message, requestId, status }: BerthError, help: s
 }
 
 const hints: Partial<Record<BerthError['code'], string>> = {
-  not_configured: 'berth login --url https://YOUR-BERTH',
+  not_configured: 'berth login https://YOUR-BERTH',
   unauthorized: 'berth login',
   connection_failed: 'berth profiles, which lists where you are signed in',
   quota_exceeded: 'berth quota',

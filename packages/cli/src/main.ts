@@ -15,7 +15,8 @@ for (const stream of [process.stdout, process.stderr])
 /** As a shell tells of a program that a signal ended. */
 const signalCodes = { SIGHUP: 129, SIGINT: 130, SIGQUIT: 131, SIGTERM: 143 }
 
-process.exitCode = await main(process.argv.slice(2))
+// Not awaited here: a single executable is one script, which has no await of its own.
+void main(process.argv.slice(2)).then((code) => void (process.exitCode = code))
 
 async function main(words: string[]): Promise<number> {
   if (words[0] === '--version' || words[0] === '-v') {

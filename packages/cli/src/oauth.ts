@@ -154,7 +154,7 @@ async function call<T>(address: string, body?: URLSearchParams | string): Promis
   const response = await fetch(address, init).catch((cause: unknown) => {
     const why = (cause as { cause?: Error }).cause?.message ?? (cause as Error).message
     throw new Failure(`${new URL(address).origin} cannot be reached: ${why}`, {
-      hint: 'berth login --url URL',
+      hint: 'berth login URL',
     })
   })
   const answer = (await response.json().catch(() => ({}))) as T & {
@@ -174,7 +174,7 @@ async function call<T>(address: string, body?: URLSearchParams | string): Promis
       ? `${new URL(address).origin} is no Berth (HTTP ${response.status}).`
       : why,
     {
-      hint: 'berth login --url URL',
+      hint: 'berth login URL',
     },
   )
 }

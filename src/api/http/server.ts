@@ -22,6 +22,8 @@ import { callerGone, logError, serverStopping, toAppError } from './errors.ts'
 import { refuseMalformed, sendError, sendJson } from './response.ts'
 import * as http from './request.ts'
 import { createDocsEndpoint, docsMethods, docsPaths } from '../docs/endpoint.ts'
+import { createDownloads, downloadMethods, downloadPaths } from '../downloads/endpoint.ts'
+import { openPackages } from '../downloads/packages.ts'
 import { comesSlowly, createE2bEndpoint, E2B_PATHS, e2bMethods } from '../e2b/endpoint.ts'
 import { createMcpEndpoint, mcpMethods, mcpPaths } from '../mcp/endpoint.ts'
 import { openProtocol } from '../mcp/protocol.ts'
@@ -65,6 +67,7 @@ export function createServer(
   limits = connectionLimits,
   openMcp: () => Promise<Protocol> = openProtocol,
   dashboard: Dashboard | null = readDashboard(),
+  packages: typeof openPackages = openPackages,
 ): FastifyInstance {
   const isProxy = addressMatcher(app.config.trustedProxies)
   const server = Fastify({
@@ -192,6 +195,15 @@ export function createServer(
       method: [...docsMethods],
       url,
       handler: (request, reply) => docs.serve(begin(request, reply)),
+    })
+  }
+  const downloads = createDownloads(app, packages)
+  server.addHook('onClose', async () => await downloads.close())
+  for (const url of downloadPaths) {
+    server.route({
+      method: [...downloadMethods],
+      url,
+      handler: (request, reply) => downloads.serve(begin(request, reply)),
     })
   }
   server.setNotFoundHandler((request, reply) => sendUnknownPath(begin(request, reply)))

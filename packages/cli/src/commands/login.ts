@@ -11,12 +11,12 @@ import { note, print, printJson, printTable } from '../output.ts'
 export async function login(context: Context): Promise<void> {
   const { args } = context
   const before = readConfig()
-  const name =
-    args.text('name') ?? args.text('profile') ?? (args.text('url') === undefined ? before.current : 'default')
-  const url = (args.text('url') ?? process.env.BERTH_URL ?? before.profiles[name]?.url)?.replace(/\/+$/, '')
-  if (url === undefined) throw new UsageError('It is not said where: berth login --url https://YOUR-BERTH')
+  const given = args.args[0] ?? args.text('url')
+  const name = args.text('name') ?? args.text('profile') ?? (given === undefined ? before.current : 'default')
+  const url = (given ?? process.env.BERTH_URL ?? before.profiles[name]?.url)?.replace(/\/+$/, '')
+  if (url === undefined) throw new UsageError('Say where to sign in: berth login https://YOUR-BERTH')
   if (!/^https?:\/\/[^/]/.test(url))
-    throw new UsageError(`"${url}" is no URL: it begins with http:// or https://`)
+    throw new UsageError(`"${url}" is not a URL: write it with http:// or https://`)
   // Before anybody is asked: it is to be kept somewhere.
   writeConfig(before)
   const profile = args.flag('key') ? { url, key: await readKey() } : await byBrowser(context, url)

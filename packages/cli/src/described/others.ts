@@ -7,19 +7,19 @@ export const otherCommands: Command[] = [
   {
     name: 'login',
     about: 'Sign in, in a browser or with an API key, and keep it as a profile',
-    usage: '[--url URL] [--key]',
+    usage: '[URL] [--key]',
     options: {
       key: flag('Reads an API key from standard input instead of opening a browser'),
       'no-browser': flag('Prints the address and opens nothing'),
       name: text('NAME', 'Of the profile (default)'),
     },
-    args: [0, 0],
+    args: [0, 1],
     examples: [
       [
-        'login --url https://berth.example.com',
+        'login https://berth.example.com',
         'Opens a browser, where a person decides what this computer may do',
       ],
-      ['login --url http://127.0.0.1:7070 --key < key.txt', 'Keeps an API key, for the next commands'],
+      ['login http://127.0.0.1:7070 --key < key.txt', 'Keeps an API key, for the next commands'],
     ],
   },
   {
