@@ -18,6 +18,8 @@ const run = promisify(execFile)
 /** Blocks that are not run, by their first words, with the reason. */
 const notRun = new Map([
   ['docs/quick-start.md: export BERTH_URL', 'the test has a service and a key of its own'],
+  ['docs/quick-start.md: curl -fsSL', 'test/clients/downloads.test.ts installs the CLI so'],
+  ['docs/quick-start.md: npm install', 'test/clients/downloads.test.ts installs the SDK so'],
   ['docs/quick-start.md: sudo cp', 'it would change what this machine trusts'],
   [
     'docs/quick-start.md: claude mcp add',

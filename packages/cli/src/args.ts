@@ -39,8 +39,15 @@ export type Args = {
   list: (name: string) => string[]
 }
 
-/** A call of this program that it cannot make sense of. */
-export class UsageError extends Error {}
+/** A call of this program that it cannot make sense of. `hint`: what to type instead of asking for help. */
+export class UsageError extends Error {
+  readonly hint: string | null
+
+  constructor(message: string, hint: string | null = null) {
+    super(message)
+    this.hint = hint
+  }
+}
 
 export const globalOptions: Record<string, Option> = {
   json: { type: 'boolean', about: 'Answers of the service, as JSON, and nothing else' },
@@ -84,8 +91,42 @@ function parsed(options: Record<string, Option>, words: string[]) {
   try {
     return parseArgs({ args: words, options: config, allowPositionals: true })
   } catch (error) {
-    throw new UsageError((error as Error).message.split('. ')[0])
+    const message = (error as Error).message.split('. ')[0] ?? ''
+    const [, unknown = ''] = /^Unknown option '(--?[^']*)'/.exec(message) ?? []
+    const near = closest(unknown.replace(/^-+/, ''), Object.keys(options))
+    throw new UsageError(near === null ? message : `${message}. Did you mean --${near}?`)
   }
+}
+
+/** The word that differs from what was typed by one or two letters, or begins with it; null: none does. */
+export function closest(typed: string, words: readonly string[]): string | null {
+  if (typed.length < 2) return null
+  const most = typed.length < 5 ? 1 : 2
+  const ranked = words
+    .map((word) => ({ word, far: word.startsWith(typed) ? 0 : distance(typed, word) }))
+    .sort((one, other) => one.far - other.far)
+  const [first] = ranked
+  return first !== undefined && first.far <= most ? first.word : null
+}
+
+/** How many letters are to be added, taken out, replaced, or exchanged with the next. */
+function distance(one: string, other: string): number {
+  if (Math.abs(one.length - other.length) > 2) return 3
+  let [before, last]: [number[], number[]] = [[], Array.from({ length: other.length + 1 }, (_, at) => at)]
+  for (let i = 1; i <= one.length; i += 1) {
+    const row = [i]
+    for (let j = 1; j <= other.length; j += 1) {
+      const isSame = one[i - 1] === other[j - 1]
+      const changed = (last[j - 1] ?? 0) + (isSame ? 0 : 1)
+      const swapped =
+        i > 1 && j > 1 && one[i - 1] === other[j - 2] && one[i - 2] === other[j - 1]
+          ? (before[j - 2] ?? 0) + 1
+          : 3
+      row.push(Math.min(changed, swapped, (last[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1))
+    }
+    ;[before, last] = [last, row]
+  }
+  return last[other.length] ?? 3
 }
 
 const optionsOf = (command: Command): Record<string, Option> => ({ ...command.options, ...globalOptions })
@@ -131,21 +172,35 @@ function named(options: Record<string, Option>, word: string): Option[] {
 
 function checkCount({ name, usage, args: [least, most] }: Command, positionals: string[]): void {
   if (positionals.length >= least && positionals.length <= most) return
-  const what = positionals.length < least ? 'Something is missing' : `"${positionals[most]}" is too much`
+  const what =
+    positionals.length < least ? 'An argument is missing' : `"${positionals[most]}" is one argument too many`
   throw new UsageError(`${what}: berth ${name} ${usage}`)
 }
 
-const SECONDS: Record<string, number> = { s: 1, m: 60, h: 3600 }
+const SECONDS: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86_400 }
+
+/** A time as it is, or `5m` for five minutes ago. Throws UsageError. */
+export function timeSince(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined
+  const [, number, unit = ''] = /^(\d{1,6})([smhd])$/.exec(text) ?? []
+  if (number !== undefined)
+    return new Date(Date.now() - Number(number) * (SECONDS[unit] ?? 1) * 1000).toISOString()
+  if (!/^\d{4}-\d\d-\d\dT/.test(text))
+    throw new UsageError(
+      `"${text}" is not a time: write 5m, 2h or 1d for that long ago, or 2026-05-04T09:00:00Z`,
+    )
+  return text
+}
 
 /** `90`, `90s`, `2m`, `1h` in ms. */
 export function milliseconds(text: string): number {
   const [, number, unit = 's'] = /^(\d{1,6})([smh])?$/.exec(text) ?? []
-  if (number === undefined) throw new UsageError(`"${text}" is no time: write 90s, 2m or 1h`)
+  if (number === undefined) throw new UsageError(`"${text}" is not a time: write 90s, 2m or 1h`)
   return Number(number) * (SECONDS[unit] ?? 1) * 1000
 }
 
 export function wholeNumber(text: string, what: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw new UsageError(`"${text}" is no ${what}: write a number`)
+  if (!/^\d{1,9}$/.test(text)) throw new UsageError(`"${text}" is not a ${what}: write a number`)
   return Number(text)
 }
 
@@ -154,7 +209,7 @@ export function pairs(words: string[]): Record<string, string> {
   return Object.fromEntries(
     words.map((word) => {
       const at = word.indexOf('=')
-      if (at < 1) throw new UsageError(`"${word}" is no NAME=VALUE`)
+      if (at < 1) throw new UsageError(`"${word}" is not NAME=VALUE`)
       return [word.slice(0, at), word.slice(at + 1)]
     }),
   )

@@ -10,10 +10,11 @@ export const commands: Record<string, Command> = Object.fromEntries(
 
 /** For the help: each command once. */
 export const groups: Record<string, string[]> = {
-  Begin: ['login', 'logout', 'profiles'],
+  Begin: ['login', 'logout', 'whoami', 'profiles'],
   Units: [
     'run',
     'ls',
+    'inspect',
     'ps',
     'stats',
     'egress',
@@ -28,14 +29,16 @@ export const groups: Record<string, string[]> = {
     'db',
     'fork',
     'sleep',
+    'wake',
     'stop',
     'start',
+    'restart',
     'rm',
   ],
   'Stacks and recipes': ['stack ls', 'stack fork', 'stack rm', 'recipe ls', 'recipe show', 'recipe run'],
   Secrets: ['secrets ls', 'secrets set', 'secrets rm'],
   'Money and records': ['usage', 'quota', 'audit', 'keys'],
-  Others: ['mcp', 'completion'],
+  Others: ['mcp', 'completion', 'man'],
 }
 
 /** What the script of `berth completion` calls; not in the help. */

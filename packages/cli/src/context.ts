@@ -2,7 +2,7 @@
 // machine.
 
 import { Berth, BerthError, type Unit } from '@berth/sdk'
-import type { Args } from './args.ts'
+import { type Args, closest } from './args.ts'
 import { type Profile, readConfig } from './config.ts'
 import { Failure } from './failure.ts'
 
@@ -51,6 +51,20 @@ function profileOf(url: string | undefined, name: string | undefined): [string, 
   return [found, profile]
 }
 
+/** What the calls are signed with: a browser's sign-in, a key, or the operator's file; and the profile, if one is used. */
+export function profileUsed(args: Args): {
+  by: 'browser' | 'key' | 'BERTH_API_KEY' | 'credentials.json'
+  profile: string | null
+} {
+  if (process.env.BERTH_API_KEY && !args.text('profile')) return { by: 'BERTH_API_KEY', profile: null }
+  const [name, profile] = profileOf(
+    args.text('url') ?? process.env.BERTH_URL,
+    args.text('profile') ?? process.env.BERTH_PROFILE,
+  )
+  if (!profile) return { by: 'credentials.json', profile: null }
+  return { by: profile.oauth ? 'browser' : 'key', profile: name }
+}
+
 /** By id, by name where it is the only one, or as STACK/NAME. Throws what to type instead. */
 export async function unitOf(context: Context, word: string): Promise<Unit> {
   const { signal } = context
@@ -61,8 +75,16 @@ export async function unitOf(context: Context, word: string): Promise<Unit> {
     if (error instanceof BerthError && error.code === 'not_found') return null
     throw error
   })
-  if (!found) throw new Failure(`There is no unit "${word}".`, { hint: 'berth ls', code: 'not_found' })
-  return found
+  if (found) return found
+  // Only now: it costs a call.
+  const names = await units
+    .list({ limit: 200, signal })
+    .page()
+    .then(({ items }) => items.map((unit) => unit.name))
+    .catch(() => [])
+  const near = closest(name, names)
+  const meant = near === null || near === name ? '' : ` Did you mean "${near}"?`
+  throw new Failure(`There is no unit "${word}".${meant}`, { hint: 'berth ls', code: 'not_found' })
 }
 
 export const stackNameOf = (unit: Unit): string => unit.info.internalHost.split('.')[1] ?? unit.info.stackId

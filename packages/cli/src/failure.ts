@@ -59,7 +59,7 @@ function toldOf(error: unknown, command: string): Told {
   }
   const help = `berth ${command} --help`
   if (error instanceof UsageError)
-    return { message: error.message, hint: help, exitCode: exitCodes.usage, code: 'usage' }
+    return { message: error.message, hint: error.hint ?? help, exitCode: exitCodes.usage, code: 'usage' }
   if (error instanceof BerthError) {
     const told = toldOfService(error, help)
     const left = makingCommands.includes(command) ? unitLeftBy(error) : null
@@ -85,18 +85,70 @@ export function unitLeftBy({ details }: BerthError): string | null {
 }
 
 function toldOfService({ code, message, requestId, status }: BerthError, help: string): Told {
-  const told = { message, hint: hints[code] ?? null, exitCode: exitCodes.failed as number, code, requestId }
+  const [said, way] = inCommands(message)
+  const told = {
+    message: said,
+    hint: way ?? hints[code] ?? null,
+    exitCode: exitCodes.failed as number,
+    code,
+    requestId,
+  }
   // The service looked at what was typed and refused it.
   if (code === 'validation') Object.assign(told, { hint: help, exitCode: exitCodes.usage })
   if (code === 'not_configured' || code === 'unauthorized') told.exitCode = exitCodes.notSignedIn
   // What is wrong with a URL or a key that is there, the library says.
   if (code === 'not_configured' && message.startsWith('Set ')) told.message = 'You are signed in nowhere.'
-  // Its message is for programs that write the header themselves.
-  if (code === 'unauthorized' && message.startsWith('Send a valid API key'))
+  // What the library says besides is for programs.
+  if (code === 'unauthorized' && said.startsWith('The service does not know this API key.'))
     told.message = 'The service does not know this API key.'
   if (code === 'timed_out') told.exitCode = exitCodes.timedOut
   if (status === 429) told.hint = 'the same again in a minute'
   return told
+}
+
+/** Calls that the service names as the way out, and the commands that make them. */
+const commandsOfCalls: [call: RegExp, command: string][] = [
+  [/POST \/v1\/units\/([\w{}]+)\/start/, 'berth start'],
+  [/POST \/v1\/units\/([\w{}]+)\/expose/, 'berth url'],
+  [/POST \/v1\/units\/([\w{}]+)\/sleep/, 'berth sleep'],
+  [/POST \/v1\/units\/([\w{}]+)\/exec/, 'berth exec'],
+  [/GET \/v1\/units\/([\w{}]+)\/logs/, 'berth logs'],
+  [/GET \/v1\/units\/([\w{}]+)/, 'berth inspect'],
+  [/DELETE \/v1\/units\/([\w{}]+)/, 'berth rm'],
+  [/POST \/v1\/stacks\/([\w{}]+)\/fork/, 'berth stack fork'],
+  [/GET \/v1\/quota()/, 'berth quota'],
+]
+
+/** Fields of a create, as the options that fill them in. */
+const optionsOfFields: Record<string, string> = {
+  image: 'the image',
+  name: '--name',
+  stack: '--stack',
+  size: '--size',
+  ports: '--port',
+  env: '--env',
+  volume: '--volume',
+  sleep: '--sleep',
+  metadata: '--metadata',
+  timeToLive: '--time-to-live',
+  egress: '--egress',
+  limit: '--lines',
+}
+
+/** A message of the service in the words of this program, and the command that it names, if it names one. */
+function inCommands(message: string): [message: string, command: string | null] {
+  let command: string | null = null
+  let said = message.replace(/^(\w+)(?:\.[\w.]+)?: /, (whole, field: string) => {
+    const option = Object.hasOwn(optionsOfFields, field) ? optionsOfFields[field] : undefined
+    return option === undefined ? whole : `${option}: `
+  })
+  for (const [call, typed] of commandsOfCalls)
+    said = said.replace(new RegExp(call, 'g'), (_call, id: string) => {
+      const named = id === '' ? typed : `${typed} ${id.startsWith('{') ? 'UNIT' : id}`
+      command ??= named
+      return `\`${named}\``
+    })
+  return [said, command]
 }
 
 const hints: Partial<Record<BerthError['code'], string>> = {

@@ -5,6 +5,7 @@ import type { Handler } from './context.ts'
 const loads: Record<string, () => Promise<Handler>> = {
   login: async () => (await import('./commands/login.ts')).login,
   logout: async () => (await import('./commands/login.ts')).logout,
+  whoami: async () => (await import('./commands/whoami.ts')).whoami,
   profiles: async () => (await import('./commands/login.ts')).profiles,
   run: async () => (await import('./commands/run.ts')).run,
   ls: async () => (await import('./commands/list.ts')).ls,
@@ -22,6 +23,9 @@ const loads: Record<string, () => Promise<Handler>> = {
   db: async () => (await import('./commands/db.ts')).db,
   fork: async () => (await import('./commands/lifecycle.ts')).fork,
   sleep: async () => (await import('./commands/lifecycle.ts')).sleep,
+  inspect: async () => (await import('./commands/lifecycle.ts')).inspect,
+  wake: async () => (await import('./commands/lifecycle.ts')).wake,
+  restart: async () => (await import('./commands/lifecycle.ts')).restart,
   stop: async () => (await import('./commands/lifecycle.ts')).stop,
   start: async () => (await import('./commands/lifecycle.ts')).start,
   rm: async () => (await import('./commands/lifecycle.ts')).rm,
@@ -39,6 +43,7 @@ const loads: Record<string, () => Promise<Handler>> = {
   audit: async () => (await import('./commands/records.ts')).audit,
   keys: async () => (await import('./commands/records.ts')).keys,
   mcp: async () => (await import('./commands/mcp.ts')).mcp,
+  man: async () => (await import('./commands/man.ts')).man,
   completion: async () => (await import('./commands/completion.ts')).completion,
   __complete: async () => (await import('./commands/completion.ts')).candidates,
 }

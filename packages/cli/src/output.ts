@@ -142,10 +142,13 @@ export function progress(what: string, total: number | null): Progress {
 /** Says how far it is, until the signal aborts. */
 export type Follow = (say: (text: string) => void, signal: AbortSignal) => Promise<void>
 
-/** Shows a spinner on a terminal, with the seconds and with what `follow` says; prints nothing otherwise. */
+/**
+ * Shows a spinner on a terminal, with the seconds and with what `follow` says. Elsewhere, as in a job of CI, each stage
+ * is a line of standard error, from the third second on.
+ */
 export async function waiting<T>(what: string, work: Promise<T>, follow?: Follow): Promise<T> {
   const stream: WriteStream = process.stderr
-  if (!stream.isTTY || process.env.TERM === 'dumb') return await work
+  if (!stream.isTTY || process.env.TERM === 'dumb') return await waitingInLines(what, work, follow)
   const frames = ['◐', '◓', '◑', '◒']
   let frame = 0
   let stage = ''
@@ -164,5 +167,33 @@ export async function waiting<T>(what: string, work: Promise<T>, follow?: Follow
     over.abort()
     clearInterval(timer)
     stream.write('\r\u001b[K')
+  }
+}
+
+const QUIET_MS = 3000
+
+async function waitingInLines<T>(what: string, work: Promise<T>, follow?: Follow): Promise<T> {
+  if (!follow) return await work
+  const beganMs = Date.now()
+  const over = new AbortController()
+  let told = ''
+  let stage = ''
+  const tell = () => {
+    const seconds = Math.floor((Date.now() - beganMs) / 1000)
+    if (stage !== '' && stage !== told && Date.now() - beganMs >= QUIET_MS)
+      note(`${seconds}s ${what}: ${stage}`)
+    if (Date.now() - beganMs >= QUIET_MS) told = stage
+  }
+  // The stage alone, not each line of the log beside it.
+  follow((text) => {
+    stage = clean(text).split(':')[0] ?? ''
+    tell()
+  }, over.signal).catch(() => {})
+  const timer = setInterval(tell, QUIET_MS)
+  try {
+    return await work
+  } finally {
+    over.abort()
+    clearInterval(timer)
   }
 }

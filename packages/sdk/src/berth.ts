@@ -14,6 +14,7 @@ import type {
   Usage,
 } from './contract.ts'
 import { type List, type ListOptions, listOf } from './list.ts'
+import { printsAs } from './printed.ts'
 import { type Recipes, recipesOf } from './recipes.ts'
 import { type Secrets, secretsOf } from './secrets.ts'
 import { type BerthOptions, settingsOf } from './settings.ts'
@@ -164,3 +165,6 @@ export class Berth {
     return await this.#transport.json<T>({ method: 'GET', path, query, ...options })
   }
 }
+
+// Never its key.
+printsAs(Berth, ({ url }) => `Berth(${url})`)

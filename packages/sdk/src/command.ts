@@ -33,13 +33,23 @@ export async function execute(
   command: string | readonly string[],
   { check, ...options }: ExecOptions,
 ): Promise<ExecResult> {
-  const result =
-    (options.timeoutMs ?? DEFAULT_MS) <= MAX_QUIET_MS
+  const timeoutMs = options.timeoutMs ?? DEFAULT_MS
+  const ended =
+    timeoutMs <= MAX_QUIET_MS
       ? await transport.json<ExecResult>(execCall(unitId, command, options))
       : await collect(startCommand(transport, unitId, command, options))
+  const result = ended.timedOut
+    ? { ...ended, stderr: ended.stderr + outOfTime(timeoutMs, ended.stderr) }
+    : ended
   if (check && (result.exitCode !== 0 || result.timedOut))
     throw new CommandError(typeof command === 'string' ? command : command.join(' '), result)
   return result
+}
+
+/** Who reads nothing but the output learns why it ends there. */
+function outOfTime(timeoutMs: number, said: string): string {
+  const apart = said === '' || said.endsWith('\n') ? '' : '\n'
+  return `${apart}berth: the command ran out of its ${timeoutMs / 1000} s and was killed; give it more with timeoutMs\n`
 }
 
 /** Output of a command, in the order in which it came. */

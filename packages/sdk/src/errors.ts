@@ -83,11 +83,18 @@ export function errorOfEnvelope(body: unknown, facts: Facts): BerthError | null 
   }
   if (typeof error?.code !== 'string' || typeof error.message !== 'string') return null
   const requestId = typeof error.requestId === 'string' ? error.requestId : (facts.requestId ?? null)
-  return new BerthError(error.code as ErrorCode, error.message, {
+  return new BerthError(error.code as ErrorCode, forCallers(error.message), {
     ...facts,
     details: error.details,
     requestId,
   })
+}
+
+/** A message for who writes calls by hand, in the words of who calls this library: it writes bodies and headers itself. */
+function forCallers(message: string): string {
+  if (message.startsWith('Send a valid API key'))
+    return 'The service does not know this API key. Make one under Agents in the dashboard, and set BERTH_API_KEY.'
+  return message.replace(/^spec\.(?=\w)/, '')
 }
 
 const codes: Record<number, ErrorCode> = {

@@ -1,4 +1,4 @@
-// Paginated lists: `for await` reads all pages, `page` reads one, `all` collects them.
+// Paginated lists: `for await` reads all pages, `page` reads one, `all` or `await` collects them.
 
 import type { CallOptions } from './transport.ts'
 
@@ -9,6 +9,8 @@ export type Page<T> = {
 }
 
 export type List<T> = AsyncIterable<T> & {
+  /** `await` of a list is all of its items. */
+  then: PromiseLike<T[]>['then']
   page: (cursor?: string | null) => Promise<Page<T>>
   all: () => Promise<T[]>
 }
@@ -26,6 +28,8 @@ export function listOf<T>(read: (cursor: string | undefined) => Promise<Page<T>>
       for await (const item of list) items.push(item)
       return items
     },
+    // oxlint-disable-next-line unicorn/no-thenable -- it is what `await` means of a list
+    then: (onRead, onFailed) => list.all().then(onRead, onFailed),
     async *[Symbol.asyncIterator]() {
       for (let page = await read(undefined); ; page = await read(page.next)) {
         yield* page.items

@@ -13,6 +13,7 @@ import type {
   ProcessTable,
 } from './contract.ts'
 import { isBerthError } from './errors.ts'
+import { printsAs } from './printed.ts'
 import { type CallOptions, type MakeOptions, newKey, sleep, type Transport } from './transport.ts'
 
 export type StartOptions = Omit<ProcessStart, 'cmd'> & MakeOptions
@@ -134,6 +135,8 @@ export class Process {
     return this
   }
 }
+
+printsAs(Process, ({ state, info: { cmd }, id }) => `Process(${cmd.join(' ').slice(0, 60)}, ${state}, ${id})`)
 
 export function processesOf(transport: Transport, unitId: string): Processes {
   const path = processesPath(unitId)

@@ -2,6 +2,7 @@
 
 import type { Stack as StackInfo, StackFork, StackList } from './contract.ts'
 import { type List, type ListOptions, listOf } from './list.ts'
+import { printsAs } from './printed.ts'
 import { type CallOptions, type MakeOptions, newKey, type Transport } from './transport.ts'
 import { type Forked, forkOf, Unit } from './unit.ts'
 
@@ -53,6 +54,12 @@ export class Stack {
     return this
   }
 }
+
+printsAs(
+  Stack,
+  ({ name, info: { units }, id }) =>
+    `Stack(${name}, ${units.length === 1 ? '1 unit' : `${units.length} units`}, ${id})`,
+)
 
 export type Stacks = {
   create: (name: string, options?: MakeOptions) => Promise<Stack>

@@ -36,6 +36,7 @@ import {
   logPage,
 } from './logs.ts'
 import { followMetrics } from './metrics.ts'
+import { printsAs } from './printed.ts'
 import { type Processes, processesOf } from './processes.ts'
 import { shellLine, type Word } from './shell.ts'
 import { openTerminal, type Terminal, type TerminalOptions } from './terminal.ts'
@@ -235,13 +236,23 @@ export class Unit implements AsyncDisposable {
     return copy
   }
 
-  /** Changes how long it may go unused before it sleeps: `30m`, `2h`, `never`. With `stack`, for all units of its stack. */
+  /**
+   * Changes how long it may go unused before it sleeps: `30m`, `2h`, `never`. With `stack`, for all units of its stack;
+   * with `now`, it sleeps at once.
+   */
   async sleep(
     window: string,
-    { stack, signal, timeoutMs }: Omit<Sleep, 'sleep'> & CallOptions = {},
+    { stack, now, signal, timeoutMs }: Omit<Sleep, 'sleep'> & CallOptions = {},
   ): Promise<this> {
-    const body = { sleep: window, stack }
-    const call = { method: 'POST' as const, path: `${this.#path}/sleep`, body, signal, timeoutMs }
+    const body = { sleep: window, stack, now }
+    const call = {
+      method: 'POST' as const,
+      path: `${this.#path}/sleep`,
+      body,
+      signal,
+      timeoutMs,
+      extraMs: DEFAULT_WAIT_MS,
+    }
     const { units } = await this.#transport.json<SleepResult>(call)
     return this.#renew(units.find(({ id }) => id === this.id) ?? this.info)
   }
@@ -278,6 +289,8 @@ export class Unit implements AsyncDisposable {
     return this
   }
 }
+
+printsAs(Unit, ({ name, state, info: { image }, id }) => `Unit(${name}, ${state}, ${image}, ${id})`)
 
 /** How long the service is to wait for units, and how long the caller then waits for it at most. */
 export function waitOf({

@@ -14,7 +14,7 @@ const MAX_INPUT = 1_048_576
 export async function exec(context: Context): Promise<number> {
   const { args } = context
   if (args.rest.length === 0) throw new UsageError('There is no command: berth exec UNIT -- CMD…')
-  if (args.flag('tty')) return await runInTerminal(context, { command: args.rest })
+  if (args.flag('tty')) return await runInTerminal(context, args.rest)
   const [workdir, user] = [args.text('workdir'), args.text('user')]
   const asked = {
     ...spawnOptions(args),

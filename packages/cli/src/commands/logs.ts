@@ -1,14 +1,18 @@
 // `berth logs`: prints each line to the stream on which the unit printed it.
 
-import { wholeNumber } from '../args.ts'
+import { timeSince, wholeNumber } from '../args.ts'
 import { type Context, unitOf } from '../context.ts'
 import { paint, write } from '../output.ts'
+
+/** As many as one answer of the service has. */
+const MOST_LINES = 500
 
 export async function logs(context: Context): Promise<number> {
   const { args, isJson, signal } = context
   const unit = await unitOf(context, args.args[0] ?? '')
-  const limit = wholeNumber(args.text('lines') ?? '100', 'number of lines')
-  const since = args.text('since')
+  const asked = args.text('lines') ?? args.text('tail') ?? '100'
+  const limit = asked === 'all' ? MOST_LINES : wholeNumber(asked, 'number of lines')
+  const since = timeSince(args.text('since'))
   const lines = unit.logs({ follow: args.flag('follow'), limit, since, signal })
   for await (const line of lines) {
     if (isJson) await write(`${JSON.stringify(line)}\n`)

@@ -8,6 +8,7 @@ import { unitLeftBy } from '../failure.ts'
 import { print, printJson, waiting } from '../output.ts'
 import { rulesOf } from './egress.ts'
 import { runIn, spawnOptions } from './exec.ts'
+import { checkTerminal, terminalIn, terminalOptions } from './shell.ts'
 
 const ends = ['destroy', 'sleep'] as const
 const sizes = ['nano', 'small', 'medium', 'large'] as const
@@ -15,15 +16,27 @@ const sizes = ['nano', 'small', 'medium', 'large'] as const
 export async function run(context: Context): Promise<number> {
   const { args, isJson, signal } = context
   const isGoneAfter = args.flag('rm')
-  if (isGoneAfter && args.rest.length === 0)
-    throw new UsageError('--rm is for a command: berth run --rm IMAGE -- CMD…')
+  if (isGoneAfter && args.rest.length === 0 && !args.flag('tty'))
+    throw new UsageError(
+      '--rm is for a command: berth run --rm IMAGE -- CMD…',
+      'berth run -it --rm IMAGE, for a shell',
+    )
   const [asked, command] = [createOptions(context), spawnOptions(args)]
+  const [isTerminal, isDetached] = [args.flag('tty'), args.flag('detach')]
+  if (isTerminal && isDetached) throw new UsageError('-d and -t exclude each other')
+  if (isGoneAfter && isDetached)
+    throw new UsageError('-d and --rm exclude each other', 'berth run -d --time-to-live 1h IMAGE -- CMD…')
+  if (isTerminal) checkTerminal(context, 'run')
   const making = make(context, asked, isGoneAfter)
-  const unit = await waiting(`making ${asked.name}`, making, followCreation(context, asked.name))
+  const follow = isJson && !process.stderr.isTTY ? undefined : followCreation(context, asked.name)
+  const unit = await waiting(`making ${asked.name}`, making, follow)
   try {
+    if (isTerminal)
+      return await terminalIn(context, await unit.ready({ signal }), terminalOptions(context, args.rest))
     if (args.rest.length > 0) {
       await unit.ready({ signal })
-      return await runIn(context, unit, args.rest, command)
+      if (!isDetached) return await runIn(context, unit, args.rest, command)
+      await unit.processes.start(args.rest, { signal })
     }
     if (isJson) await printJson({ unit: unit.info, outputs: unit.outputs, costLine: unit.costLine })
     else for (const line of linesOf(unit)) await print(line)
@@ -76,12 +89,22 @@ function createOptions({ args }: Context): CreateOptions & { name: string } {
     timeToLive: args.text('time-to-live'),
     atEnd: oneOf(args.text('at-end'), ends, 'end'),
     env: { ...pairs(args.list('env')), ...secretsOf(args.list('secret')) },
-    ports: args.list('port').map((port) => wholeNumber(port, 'port')),
+    ports: args.list('port').map(portOf),
     ...(size === undefined ? {} : { size }),
     ...(mount === undefined
       ? {}
       : { volume: { mount, ...(gb === undefined ? {} : { gb: wholeNumber(gb, 'size in GB') }) } }),
   }
+}
+
+/** Throws UsageError, with a hint for who maps ports as with docker. */
+function portOf(text: string): number {
+  const [, inside] = /^[\d.:]*:(\d+)$/.exec(text) ?? []
+  if (inside === undefined) return wholeNumber(text, 'port')
+  throw new UsageError(
+    `"${text}" is not a port: a unit has a URL of its own, and its ports are not mapped to others`,
+    `--port ${inside}, then berth url UNIT`,
+  )
 }
 
 /** `OPENAI_API_KEY=TEAM_KEY`, or one name for both. */

@@ -1,6 +1,6 @@
 // `berth shell` and `berth exec -t`: connects this terminal with a command in a unit.
 
-import type { Exit, Terminal, TerminalOptions } from '@berth/sdk'
+import type { Exit, Terminal, TerminalOptions, Unit } from '@berth/sdk'
 import { pairs, UsageError } from '../args.ts'
 import { type Context, unitOf } from '../context.ts'
 import { exitCodes, Failure } from '../failure.ts'
@@ -9,33 +9,41 @@ import { makeRaw } from '../raw-terminal.ts'
 
 export async function shell(context: Context): Promise<number> {
   const { rest } = context.args
-  return await runInTerminal(context, rest.length === 0 ? {} : { command: rest })
+  return await runInTerminal(context, rest)
 }
 
 /** Answers the exit code of the command. `--workdir`, `--user` and `--env` are looked at here. */
-export async function runInTerminal(
-  context: Context,
-  asked: Pick<TerminalOptions, 'command'>,
-): Promise<number> {
-  const { args, signal, isJson } = context
-  const { stdin, stdout } = process
-  const [word = ''] = args.args
-  if (isJson) throw new UsageError('A terminal has no JSON.')
+export async function runInTerminal(context: Context, command: readonly string[]): Promise<number> {
+  const [word = ''] = context.args.args
+  const options = terminalOptions(context, command)
+  checkTerminal(context, `exec ${word}`)
+  return await terminalIn(context, await unitOf(context, word), options)
+}
+
+export function terminalOptions({ args }: Context, command: readonly string[]): TerminalOptions {
   const [workdir, user] = [args.text('workdir'), args.text('user')]
-  const options = {
-    ...asked,
+  return {
+    ...(command.length === 0 ? {} : { command: [...command] }),
     ...(user === undefined ? {} : { user }),
     ...(workdir === undefined ? {} : { cwd: workdir }),
     env: { TERM: process.env.TERM ?? 'xterm-256color', ...pairs(args.list('env')) },
   }
+}
+
+/** Throws where this is no place for a terminal, before anything is made. `instead`: the command without one. */
+export function checkTerminal({ isJson }: Context, instead: string): void {
+  if (isJson) throw new UsageError('A terminal has no JSON.')
   if (typeof WebSocket === 'undefined')
     throw new Failure(`A terminal needs Node 22 or newer, and this is Node ${process.versions.node}.`, {
-      hint: `berth exec ${word} -- CMD…, which works with this one`,
+      hint: `berth ${instead} -- CMD…, which works with this one`,
     })
-  if (!stdin.isTTY || !stdout.isTTY)
-    throw new Failure('Standard input and output are no terminal.', { hint: `berth exec ${word} -- CMD…` })
-  const unit = await unitOf(context, word)
-  const { columns, rows } = stdout
+  if (!process.stdin.isTTY || !process.stdout.isTTY)
+    throw new Failure('Standard input and output are no terminal.', { hint: `berth ${instead} -- CMD…` })
+}
+
+/** Answers the exit code of the command. */
+export async function terminalIn({ signal }: Context, unit: Unit, options: TerminalOptions): Promise<number> {
+  const { columns, rows } = process.stdout
   const { exitCode, timedOut } = await connect(await unit.terminal({ ...options, columns, rows, signal }))
   if (!timedOut) return exitCode
   note('error: The terminal was open for as long as one may be.')

@@ -13,8 +13,9 @@ export async function url(context: Context): Promise<void> {
 
 export async function open(context: Context): Promise<void> {
   const address = await urlOf(context)
+  // Also where a browser opens: it may be on another screen, or none.
+  await (context.isJson ? printJson({ url: address }) : print(address))
   await openUrl(address)
-  if (context.isJson) await printJson({ url: address })
 }
 
 async function urlOf(context: Context): Promise<string> {

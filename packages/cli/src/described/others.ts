@@ -31,6 +31,14 @@ export const otherCommands: Command[] = [
     examples: [['logout', 'Forgets the current profile']],
   },
   {
+    name: 'whoami',
+    about: 'Where you are signed in, by what, and what it may do',
+    usage: '',
+    options: {},
+    args: [0, 0],
+    examples: [['whoami', 'Service, profile, key and its limits']],
+  },
+  {
     name: 'profiles',
     about: 'Where you are signed in, and which one is used',
     usage: '[NAME]',
@@ -185,6 +193,17 @@ export const otherCommands: Command[] = [
     options: {},
     args: [0, 0],
     examples: [['mcp', 'As the command of an MCP server in the settings of such a program']],
+  },
+  {
+    name: 'man',
+    about: 'The manual page of this program, for man',
+    usage: '',
+    options: {},
+    args: [0, 0],
+    examples: [
+      ['man | man -l -', 'Shows it'],
+      ['man > ~/.local/share/man/man1/berth.1', 'Keeps it, for `man berth`'],
+    ],
   },
   {
     name: 'completion',

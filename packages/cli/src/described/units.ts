@@ -23,6 +23,9 @@ export const unitCommands: Command[] = [
     usage: 'IMAGE [--] [CMD…]',
     options: {
       rm: flag('Destroys the unit when the command has ended'),
+      detach: flag('Starts the command in the background and prints the name of the unit', { short: 'd' }),
+      interactive: flag('Sends standard input, up to 1 MB', { short: 'i' }),
+      tty: flag('Runs the command, or else a shell, in this terminal', { short: 't' }),
       name: text('NAME', 'Of the unit; else one is made of the image'),
       stack: text('NAME', 'Its stack, made if absent'),
       size: text('SIZE', 'nano, small, medium or large (small)'),
@@ -45,6 +48,7 @@ export const unitCommands: Command[] = [
     restAfter: 1,
     examples: [
       ['run --rm berth.local/python:3.11 -- python3 -c "print(6 * 7)"', 'Prints 42 and leaves nothing'],
+      ['run -it --rm berth.local/debian:12', 'A shell in a unit that is gone afterwards'],
       [
         'run --name web --port 80 --expose public docker.io/library/nginx:1',
         'A web server at a URL of its own',
@@ -182,21 +186,26 @@ export const unitCommands: Command[] = [
     options: {
       follow: flag('Goes on with what comes', { short: 'f' }),
       lines: text('NUMBER', 'How many to begin with (100)', { short: 'n' }),
-      since: text('TIME', 'Since a time, as 2026-05-04T09:00:00Z'),
+      tail: text('NUMBER', 'The same as --lines; "all" for everything that is kept'),
+      since: text('TIME', 'Since a time: 5m, 2h, or 2026-05-04T09:00:00Z'),
       timestamps: flag('With the time of each line', { short: 't' }),
     },
     args: [1, 1],
     completes: 'units',
     examples: [
       ['logs -f web', 'Until Ctrl-C, or until its run ends'],
-      ['logs -n 1000 web | grep ERROR', 'Its newest lines'],
+      ['logs -n 500 web | grep ERROR', 'Its newest lines'],
+      ['logs --since 5m -t web', 'The last five minutes, with times'],
     ],
   },
   {
     name: 'cp',
     about: 'Copy files and folders into a unit or out of it, up to 2 GB, as cp -r does',
     usage: 'FROM TO',
-    options: {},
+    options: {
+      recursive: flag('Folders are always copied whole', { short: 'r' }),
+      archive: flag('Modes are always copied', { short: 'a' }),
+    },
     args: [2, 2],
     completes: 'units',
     examples: [
@@ -254,27 +263,36 @@ export const unitCommands: Command[] = [
   },
   {
     name: 'sleep',
-    about: 'Change how long a unit may go unused',
-    usage: 'UNIT WINDOW',
-    options: { stack: flag('All units of its stack, which then sleep and wake together') },
-    args: [2, 2],
+    about: 'Change how long a unit may go unused, or put it to sleep now',
+    usage: 'UNIT WINDOW | UNIT --now',
+    options: {
+      now: flag('It sleeps at once, and wakes on its next use'),
+      stack: flag('All units of its stack, which then sleep and wake together'),
+    },
+    args: [1, 2],
     completes: 'units',
     examples: [
       ['sleep web 2h', 'It sleeps two hours after its last use'],
       ['sleep web never', 'It stays awake'],
+      ['sleep web --now', 'Its window stays as it is'],
     ],
   },
+  several('inspect', 'Everything about units, as JSON', 'State, image, ports, endpoints, cost, last exit'),
+  several('wake', 'Wake sleeping units', 'A use does the same: a command, a visit, a connection'),
+  several('restart', 'End the processes of units and run them again', 'With the same disk and address'),
   several('stop', 'End the processes of units and keep their disks', 'Only `berth start` runs it again'),
   several('start', 'Run stopped units again', 'A sleeping one wakes by itself, on its next use'),
-  several('rm', 'Destroy units, with their disks', 'For good'),
+  several('rm', 'Destroy units, with their disks', 'For good', {
+    force: flag('A unit that does not exist is no error', { short: 'f' }),
+  }),
 ]
 
-function several(name: string, about: string, does: string): Command {
+function several(name: string, about: string, does: string, options: Command['options'] = {}): Command {
   return {
     name,
     about,
     usage: 'UNIT…',
-    options: {},
+    options,
     args: [1, 1000],
     completes: 'units',
     examples: [[`${name} web`, does]],

@@ -160,6 +160,7 @@ def error_of_envelope(body: Any, facts: Mapping[str, Any]) -> BerthError | None:
     code, message = error.get("code"), error.get("message")
     if not isinstance(code, str) or not isinstance(message, str):
         return None
+    message = _for_callers(message)
     told: dict[str, Any] = {**facts, "code": code, "details": error.get("details")}
     if isinstance(error.get("requestId"), str):
         told["request_id"] = error["requestId"]
@@ -167,3 +168,10 @@ def error_of_envelope(body: Any, facts: Mapping[str, Any]) -> BerthError | None:
         # Its message is made of a result, which no answer has.
         return BerthError(message, **told)
     return classes.get(code, BerthError)(message, **told)
+
+
+def _for_callers(message: str) -> str:
+    """A message for who writes calls by hand, in the words of who calls this library: it writes bodies and headers itself."""
+    if message.startswith("Send a valid API key"):
+        return "The service does not know this API key. Make one under Agents in the dashboard, and set BERTH_API_KEY."
+    return message[len("spec.") :] if message.startswith("spec.") else message

@@ -54,6 +54,10 @@ class AsyncBerth:
         self.recipes = AsyncRecipes(self._transport)
         self.secrets = AsyncSecrets(self._transport)
 
+    def __repr__(self) -> str:
+        # Never its key.
+        return f"<Berth at {self.url}>"
+
     async def quota(self, *, timeout: float | None = None) -> t.Quota:
         """What this key may still run and spend."""
         quota: t.Quota = await self.request("GET", "/v1/quota", timeout=timeout)

@@ -86,10 +86,18 @@ async def execute(transport: AsyncTransport, call: Call, *, check: bool) -> Exec
         )
     else:
         result = await _collect(await start_command(transport, call))
+    if result.timed_out:
+        result = result._replace(stderr=result.stderr + _out_of_time(call.extra, result.stderr))
     if check and (result.exit_code != 0 or result.timed_out):
         argv: list[str] = call.body["cmd"]
         raise CommandFailedError(argv[2] if argv[:2] == ["sh", "-c"] else " ".join(argv), result)
     return result
+
+
+def _out_of_time(seconds: float, said: str) -> str:
+    """Who reads nothing but the output learns why it ends there."""
+    apart = "" if said == "" or said.endswith("\n") else "\n"
+    return f"{apart}berth: the command ran out of its {seconds:g} s and was killed; give it more with timeout\n"
 
 
 async def _collect(command: AsyncCommand) -> ExecResult:

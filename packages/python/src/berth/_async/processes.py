@@ -22,6 +22,9 @@ class AsyncProcess:
         #: As the last answer has it.
         self.info = info
 
+    def __repr__(self) -> str:
+        return f"<Process {' '.join(self.info['cmd'])[:60]!r} {self.state}, {self.id}>"
+
     @property
     def id(self) -> str:
         return self.info["id"]

@@ -21,6 +21,9 @@ class AsyncStack:
         #: As the last answer has it.
         self.info = info
 
+    def __repr__(self) -> str:
+        return f"<Stack {self.name} of {len(self.info['units'])}, {self.id}>"
+
     @property
     def id(self) -> str:
         return self.info["id"]

@@ -47,6 +47,9 @@ class AsyncUnit:
         self.files = AsyncFiles(transport, info["id"])
         self.processes = AsyncProcesses(transport, info["id"])
 
+    def __repr__(self) -> str:
+        return f"<Unit {self.name} {self.state}, {self.info['image']}, {self.id}>"
+
     @property
     def id(self) -> str:
         return self.info["id"]

@@ -55,6 +55,10 @@ class Berth:
         self.recipes = Recipes(self._transport)
         self.secrets = Secrets(self._transport)
 
+    def __repr__(self) -> str:
+        # Never its key.
+        return f"<Berth at {self.url}>"
+
     def quota(self, *, timeout: float | None = None) -> t.Quota:
         """What this key may still run and spend."""
         quota: t.Quota = self.request("GET", "/v1/quota", timeout=timeout)

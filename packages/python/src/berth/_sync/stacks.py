@@ -22,6 +22,9 @@ class Stack:
         #: As the last answer has it.
         self.info = info
 
+    def __repr__(self) -> str:
+        return f"<Stack {self.name} of {len(self.info['units'])}, {self.id}>"
+
     @property
     def id(self) -> str:
         return self.info["id"]

@@ -48,6 +48,9 @@ class Unit:
         self.files = Files(transport, info["id"])
         self.processes = Processes(transport, info["id"])
 
+    def __repr__(self) -> str:
+        return f"<Unit {self.name} {self.state}, {self.info['image']}, {self.id}>"
+
     @property
     def id(self) -> str:
         return self.info["id"]
