@@ -2,7 +2,7 @@
 // own here, so that a test chooses where a connection arrives, and on a common one where chance decides.
 
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { connect as connectTcp, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -331,9 +331,22 @@ describe('gateways on one port', () => {
     expect(Math.min(...counts)).toBeGreaterThan(0)
     expect(counts.reduce((sum, count) => sum + count)).toBe(24)
     await stopWorker(worker(1))
+    // A program that another test starts now, from a thread of this process, keeps the port of the one that ended until it
+    // executes (fork), and the kernel would give it connections.
+    await expect.poll(() => listenersAt(first.gateway.tlsPort)).toBe(1)
     for (let count = 0; count < 24; count += 1) await beginSession(first, server.host)
     workers[1] = await startWorker(1)
   })
+
+  /** How many sockets listen on the port, as the kernel says. */
+  async function listenersAt(port: number): Promise<number> {
+    const LISTEN = '0A'
+    const address = `:${port.toString(16).toUpperCase().padStart(4, '0')}`
+    const sockets = (await readFile('/proc/net/tcp', 'utf8'))
+      .split('\n')
+      .map((line) => line.trim().split(/\s+/))
+    return sockets.filter(([, local, , state]) => local?.endsWith(address) && state === LISTEN).length
+  }
 })
 
 it('limits are divided: together all gateways have them, and each at least one', () => {
