@@ -6,7 +6,6 @@ import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 import { filesBeside, filesLeftToBeside } from './test/support/beside.ts'
 import { LongestFirst } from './test/support/longest-first.ts'
-import { filesOfOtherDays } from './test/support/turns.ts'
 
 /** A machine that does other things besides must not fail what is right: what is waited for comes much sooner. */
 const expect = { poll: { timeout: 10_000 } }
@@ -94,7 +93,7 @@ export default defineConfig({
           ...onHost,
           name: 'host',
           include: ['src/**/*.host.test.ts', 'test/{engine,flows}/**/*.host.test.ts'],
-          exclude: [...filesOfOtherDays(), 'node_modules/**'],
+          exclude: ['node_modules/**'],
           // Every file has an instance of its own, and waits a part of its time. More of them only make all of them wait.
           maxWorkers: 2,
           testTimeout: 300_000,

@@ -1,5 +1,5 @@
 // The systemd unit file that is shipped (deploy/berth.service). What its KillMode means for units is tested where
-// Berth is stopped and started beside them (flows/adoption.host.test.ts).
+// Berth is stopped and started beside them (flows/adoption.deep.test.ts).
 
 import { existsSync } from 'node:fs'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'

@@ -1,5 +1,5 @@
 // Recipes over HTTP (spec 2.4, 2.11, 4.4), on the in-memory engine. Each recipe runs for real in
-// test/flows/recipes.host.test.ts.
+// test/flows/recipes.deep.test.ts.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { ExecResult } from '../../src/contract/exec.ts'

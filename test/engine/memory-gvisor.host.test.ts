@@ -10,6 +10,7 @@ import type { OciEngine, OciOptions } from '../../src/engine/oci/oci-engine.ts'
 import { driverDefaults } from '../../src/engine/oci/runtime/driver.ts'
 import { keepsMemory } from '../support/memory-kept.ts'
 import { memoryClaims } from './claims/memory.ts'
+import { memoryCommandClaims } from './claims/memory-commands.ts'
 import { openEngineProcess } from './engine-process.ts'
 import { createHostSuite, type HostEngine, openHostEngine } from './host-engine.ts'
 import { eventually, kindOf } from './suite.ts'
@@ -69,6 +70,7 @@ function withEngine(open?: (options: OciOptions) => Promise<OciEngine>, override
 describe.skipIf(!keepsMemory.gvisor)('memory checkpoints in gVisor', () => {
   const { suite } = withEngine()
   memoryClaims(suite)
+  memoryCommandClaims(suite)
 })
 
 describe.skipIf(!keepsMemory.gvisor)('the checkpoint of a gVisor machine', () => {

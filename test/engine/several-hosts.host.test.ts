@@ -112,5 +112,5 @@ function otherGroups(isolation: IsolationClass): Partial<Record<ClaimGroup, stri
   const seed = testSeed + (isolation === 'runc' ? 0 : 1)
   const here = partOf(claimGroups, GROUPS, seed)
   const others = claimGroups.filter((group) => !here.includes(group))
-  return Object.fromEntries(others.map((group) => [group, 'tried on another day']))
+  return Object.fromEntries(others.map((group) => [group, 'tried by the deep tier']))
 }

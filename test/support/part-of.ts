@@ -1,10 +1,10 @@
-// Long matrices. The deep tier runs every case of them. `npm test` runs a part, and another one each day, so that in time
-// every case runs there as well. A part comes back with BERTH_TEST_SEED, which each run prints.
+// Long matrices. The deep tier runs every case of them. `npm test` runs a part, which is the same every day;
+// BERTH_TEST_SEED chooses another one.
 
 /** True in the deep tier, where there is time for everything. */
 export const isDeep = process.env.BERTH_TEST_DEEP === 'yes'
 
-/** Draws the parts. 0 where a test file is run by hand. */
+/** Chooses the parts, and what a simulation draws. The deep tier has another one each day. */
 export const testSeed = Number(process.env.BERTH_TEST_SEED ?? 0)
 
 /**

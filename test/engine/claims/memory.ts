@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import type { ForkSpec, MachineRef, RunSpec } from '../../../src/engine/engine.ts'
-import { eventually, kindOf, type Suite } from '../suite.ts'
+import { eventually, type Suite } from '../suite.ts'
 import { places, plant, survey } from './storage.ts'
 
 const pause = async (ms: number) => await new Promise((resolve) => setTimeout(resolve, ms))
@@ -414,18 +414,4 @@ export function memoryClaims(suite: Suite): void {
       }
     },
   )
-
-  test('a running command ends with a suspended run and does not exist in the next', async () => {
-    const ref = await serving()
-    const argv = ['bash', '-c', 'echo up > /root/up; sleep 543']
-    const command = kindOf(suite.exec(ref, argv, { timeoutMs: 60_000 }))
-    await eventually(async () => ((await suite.sh(ref, 'test -s /root/up')).exitCode === 0 ? true : null))
-    const kept = await engine().suspend(ref, 0)
-    expect(await command).toBe('run_ended')
-    const again = await next(ref)
-    expect(again.resumed).toBe(kept)
-    expect(await said(again.ref, 'cat /proc/[0-9]*/cmdline | tr "\\0" " " | grep -c "sleep 54[3]"')).toBe(
-      '0\n',
-    )
-  })
 }

@@ -1,5 +1,5 @@
 // Images built to attack the host when their units start (reliability I1; attacks during unpacking are in
-// images-hostile.host.test.ts). Each start harms only its own unit or is refused, and the error does not reveal host paths.
+// images-hostile.deep.test.ts). Each start harms only its own unit or is refused, and the error does not reveal host paths.
 
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

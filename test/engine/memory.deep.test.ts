@@ -16,6 +16,7 @@ import { systemClock } from '../../src/lib/clock.ts'
 import { runOrThrow } from '../../src/lib/process.ts'
 import { hasCriu } from '../support/criu.ts'
 import { memoryClaims } from './claims/memory.ts'
+import { memoryCommandClaims } from './claims/memory-commands.ts'
 import { openEngineProcess } from './engine-process.ts'
 import { createHostSuite, type HostEngine, IMAGES_DIR, openHostEngine } from './host-engine.ts'
 import { eventually, kindOf } from './suite.ts'
@@ -142,6 +143,7 @@ wait $!
 describe.skipIf(!hasCriu)('memory checkpoints', () => {
   const { suite } = withEngine()
   memoryClaims(suite)
+  memoryCommandClaims(suite)
 })
 
 describe.skipIf(!hasCriu)('the checkpoint of a machine', () => {
