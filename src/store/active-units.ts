@@ -65,7 +65,7 @@ export function diskOf(
       .selectFrom('units')
       .select(gb.as('gb'))
       .where('team_id', '=', teamId)
-      // Written as in the index (migrations/0025-disks-there.ts).
+      // Written as in the index (units_there in sql/baseline.sql).
       .where(sql<boolean>`state not in ('error', 'destroyed')`)
   )
 }

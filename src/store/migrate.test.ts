@@ -22,6 +22,19 @@ it('migrate refuses the database of a newer release with an explanation and leav
   await db.destroy()
 })
 
+it('migrate refuses a database from before its first step with an explanation and leaves it unchanged', async () => {
+  const own = await createTestDatabase()
+  const db = openDatabase(own.url, silentLog)
+  const steps = () => sql`select name from kysely_migration order by name`.execute(db)
+  await sql`delete from kysely_migration where name > '0028'`.execute(db)
+  await sql`insert into kysely_migration (name, timestamp) values ('0027-instances', now())`.execute(db)
+  const before = await steps()
+  await expect(migrate(db)).rejects.toThrow(/older than this release can upgrade .*0027-instances/)
+  expect((await steps()).rows).toEqual(before.rows)
+  await db.destroy()
+  await own.drop()
+})
+
 // Reliability F28.
 it('migrate gives a lock that another session holds its time, tries again, and applies the step in the end', async () => {
   const own = await createTestDatabase()

@@ -3,30 +3,7 @@
 import { type Kysely, sql } from 'kysely'
 import { type Migration, Migrator } from 'kysely/migration'
 import type { Database } from './schema.ts'
-import { up as accounts } from './migrations/0001-accounts.ts'
-import { up as units } from './migrations/0002-units.ts'
-import { up as sleep } from './migrations/0003-sleep.ts'
-import { up as idempotency } from './migrations/0004-idempotency.ts'
-import { up as time } from './migrations/0005-time.ts'
-import { up as endpoints } from './migrations/0006-endpoints.ts'
-import { up as revision } from './migrations/0007-revision.ts'
-import { up as frozenRoutes } from './migrations/0008-frozen-routes.ts'
-import { up as gatewayPorts } from './migrations/0009-gateway-ports.ts'
-import { up as stacks } from './migrations/0010-stacks.ts'
-import { up as forks } from './migrations/0011-forks.ts'
-import { up as auditLog } from './migrations/0012-audit-log.ts'
-import { up as people } from './migrations/0013-people.ts'
-import { up as teams } from './migrations/0014-teams.ts'
-import { up as limits } from './migrations/0015-limits.ts'
-import { up as ledger } from './migrations/0016-ledger.ts'
-import { up as allowances } from './migrations/0017-allowances.ts'
-import { up as recipes } from './migrations/0019-recipes.ts'
-import { up as payments } from './migrations/0020-payments.ts'
-import { up as leaders } from './migrations/0023-leaders.ts'
-import { up as failedCreates } from './migrations/0024-failed-creates.ts'
-import { up as disksThere } from './migrations/0025-disks-there.ts'
-import { up as instances } from './migrations/0027-instances.ts'
-import { up as orderOfEnv } from './migrations/0028-order-of-env.ts'
+import { adoptBaseline, BASELINE, up as baseline } from './migrations/0028-baseline.ts'
 import { up as logsAndMemoryKept } from './migrations/0029-logs-and-memory-kept.ts'
 import { up as repeatableSql } from './migrations/0031-repeatable-sql.ts'
 import { up as oauth } from './migrations/0033-oauth.ts'
@@ -53,30 +30,7 @@ import { applyRepeatableSql } from './repeatable.ts'
 type RunStep = (step: Migration, on: Kysely<unknown>, name: string) => Promise<void>
 
 const migrations: Record<string, Migration> = {
-  '0001-accounts': { up: accounts },
-  '0002-units': { up: units },
-  '0003-sleep': { up: sleep },
-  '0004-idempotency': { up: idempotency },
-  '0005-time': { up: time },
-  '0006-endpoints': { up: endpoints },
-  '0007-revision': { up: revision },
-  '0008-frozen-routes': { up: frozenRoutes },
-  '0009-gateway-ports': { up: gatewayPorts },
-  '0010-stacks': { up: stacks },
-  '0011-forks': { up: forks },
-  '0012-audit-log': { up: auditLog },
-  '0013-people': { up: people },
-  '0014-teams': { up: teams },
-  '0015-limits': { up: limits },
-  '0016-ledger': { up: ledger },
-  '0017-allowances': { up: allowances },
-  '0019-recipes': { up: recipes },
-  '0020-payments': { up: payments },
-  '0023-leaders': { up: leaders },
-  '0024-failed-creates': { up: failedCreates },
-  '0025-disks-there': { up: disksThere },
-  '0027-instances': { up: instances },
-  '0028-order-of-env': { up: orderOfEnv },
+  [BASELINE]: { up: baseline },
   '0029-logs-and-memory-kept': { up: logsAndMemoryKept },
   '0031-repeatable-sql': { up: repeatableSql },
   '0033-oauth': { up: oauth },
@@ -129,16 +83,14 @@ export async function migrate(db: Kysely<Database>, onLocked: () => void = () =>
 async function migrateOnce(db: Kysely<Database>): Promise<void> {
   await db.transaction().execute(async (transaction) => {
     await sql`select ${LOCK}`.execute(transaction)
+    await adoptBaseline(transaction)
     await runMigrations(transaction)
     await applyRepeatableSql(transaction)
   })
 }
 
 /** @param run Runs a step; what it throws fails the migration. */
-export function createMigrator(
-  db: Kysely<Database>,
-  run: RunStep = async (step, on) => await step.up(on),
-): Migrator {
+function createMigrator(db: Kysely<Database>, run: RunStep): Migrator {
   const steps = Object.entries(migrations).map(([name, step]): [string, Migration] => [
     name,
     { up: async (on) => await run(step, on, name) },

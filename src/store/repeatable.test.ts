@@ -2,11 +2,13 @@
 
 import { readFile } from 'node:fs/promises'
 import { type Kysely, sql } from 'kysely'
+import pg from 'pg'
 import { afterAll, beforeEach, expect, it } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../test/support/postgres.ts'
+import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../../test/support/postgres.ts'
+import { loadDatabase, readRecorded } from '../../test/support/recorded-installation.ts'
 import { silentLog } from '../lib/log.ts'
 import { type Database, openDatabase } from './db.ts'
-import { createMigrator, migrate } from './migrate.ts'
+import { migrate } from './migrate.ts'
 
 /** The last release that defined its functions in migrations. */
 const LAST_WITHOUT = '0028-order-of-env'
@@ -15,8 +17,9 @@ const databases: TestDatabase[] = []
 let db: Kysely<Database>
 const connections: Kysely<Database>[] = []
 
-async function open(): Promise<Kysely<Database>> {
-  const database = await createTestDatabase()
+const open = async () => connect(await createTestDatabase())
+
+function connect(database: TestDatabase): Kysely<Database> {
   databases.push(database)
   const opened = openDatabase(database.url, silentLog)
   connections.push(opened)
@@ -33,11 +36,12 @@ afterAll(async () => {
 
 /** Creates a database as that release had it. */
 async function makeOld(): Promise<Kysely<Database>> {
-  const old = await open()
-  await sql`drop schema public cascade; create schema public`.execute(old)
-  const { error } = await createMigrator(old).migrateTo(LAST_WITHOUT)
-  expect(error).toBeUndefined()
-  return old
+  const database = await createEmptyDatabase()
+  const client = new pg.Client(database.adminUrl)
+  await client.connect()
+  await loadDatabase(client, (await readRecorded()).database)
+  await client.end()
+  return connect(database)
 }
 
 type Definition = { name: string; definition: string }

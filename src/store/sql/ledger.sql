@@ -30,8 +30,7 @@
 
   This file is applied after the migrations, in their transaction, whenever its text has changed (store/repeatable.ts). Each
   statement is `create or replace`. Postgres replaces a function only if its arguments and its result stay the same: drop a
-  function whose signature changes in a migration, before this file creates it anew. What migration 0016 says of these
-  functions is history.
+  function whose signature changes in a migration, before this file creates it anew.
 */
 
 -- Milliseconds from one moment to another, to the nearest one. None if the second one is earlier.
