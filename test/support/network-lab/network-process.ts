@@ -3,7 +3,8 @@
 import type { MachineEgress } from '../../../src/engine/egress.ts'
 import { createLog } from '../../../src/lib/log.ts'
 import type { EgressOptions } from '../../../src/engine/oci/network/restricting.ts'
-import { type NetworkOptions, openNetwork } from '../../../src/engine/oci/network/network.ts'
+import { openNetwork } from '../../../src/engine/oci/network/network.ts'
+import type { NetworkOptions } from '../../../src/engine/oci/network/types.ts'
 import type { Pair } from '../../../src/engine/oci/network/traffic.ts'
 import type { MachineSeen } from '../../../src/lib/egress/seen.ts'
 

@@ -19,7 +19,7 @@ import { startEgressIn } from '../../../../test/support/network-lab/start-egress
 import { startIn } from '../../../../test/support/network-lab/start-in.ts'
 import { run } from '../../../lib/process.ts'
 import type { BrokeredSecret, MachineEgress } from '../../egress.ts'
-import type { Attachment } from './network.ts'
+import type { Attachment } from './types.ts'
 
 let lab: Lab
 let network: NetworkProcess

@@ -21,7 +21,7 @@ import { startEgressIn } from '../../../../test/support/network-lab/start-egress
 import { startIn } from '../../../../test/support/network-lab/start-in.ts'
 import { makeKey, proofCertificate, toPem } from '../../../certificates/signed.ts'
 import type { MachineEgress } from '../../egress.ts'
-import type { Attachment } from './network.ts'
+import type { Attachment } from './types.ts'
 
 let lab: Lab
 let network: NetworkProcess

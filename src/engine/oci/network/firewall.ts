@@ -18,14 +18,12 @@ import {
   commandsOf,
   deleteElement,
   deleting,
-  type FirewallState,
   type MachineChange,
   machineElement,
   memberElements,
   openingPort,
-  renderTables,
-  type TableOptions,
-} from './firewall-rules.ts'
+} from './firewall-elements.ts'
+import { type FirewallState, renderTables, type TableOptions } from './firewall-rules.ts'
 import { type Element, elementsOf, type Pin, pinsWithin, type Restriction, withPins } from './restrictions.ts'
 import { readTables, sameElements } from './table-listing.ts'
 

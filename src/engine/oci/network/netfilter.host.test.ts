@@ -10,7 +10,7 @@ import {
   type MachineChange,
   memberElements,
   openingPort,
-} from './firewall-rules.ts'
+} from './firewall-elements.ts'
 import { namesOf } from './names.ts'
 import { openNetfilter } from './netfilter.ts'
 import { applyRules } from './nft.ts'

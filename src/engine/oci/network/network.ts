@@ -1,5 +1,5 @@
-// The machines' network on this host (design 3 "Network"): a namespace and a wire for each (slots.ts), prepared ahead
-// (pool.ts); an address for life (addresses.ts); rules that exist before the first machine (firewall-rules.ts, firewall.ts)
+// The machines' network on this host (design 3 "Network"): a namespace and a wire for each, prepared ahead
+// (wires.ts); an address for life (addresses.ts); rules that exist before the first machine (firewall-rules.ts, firewall.ts)
 // and are restored when anything changes them (watchdog.ts).
 //
 // Everything is named after the instance. Nothing is stored: `recover` reads names and routes from the host, keeps
@@ -7,107 +7,23 @@
 
 import { createKeyedLock } from '../../../lib/concurrency/keyed-lock.ts'
 import type { MachineSeen } from '../../../lib/egress/seen.ts'
-import type { Log } from '../../../lib/log.ts'
-import type { MachineEgress } from '../../egress.ts'
 import { EngineError } from '../../errors.ts'
 import { createAddresses } from './addresses.ts'
 import { openConnections } from './connections.ts'
 import { createFirewall } from './firewall.ts'
-import { type Instance, type Names, namespacePath, namesOf } from './names.ts'
-import { hasCarried } from './host-state.ts'
+import { type Names, namespacePath, namesOf } from './names.ts'
 import { openNetfilter } from './netfilter.ts'
 import { openStateFile } from './state-file.ts'
 import { createOtherFirewalls } from './other-firewalls.ts'
-import { createPool } from './pool.ts'
 import { claimSubnet, type FoundSlot, findSlots, releaseSubnet } from './host-routes.ts'
-import { buildSlots, readdressSlot, removeSlots, type Slot, slotOf } from './slots.ts'
-import { type EgressOptions, openRestricting, type Restricted, type Restricting } from './restricting.ts'
-import type { Pullers } from './firewall-rules.ts'
-import { createSeen, type Seen } from './seen.ts'
-import { createTraffic, type Pair } from './traffic.ts'
+import { removeSlots, type Slot, slotOf } from './slots.ts'
+import { openRestricting, type Restricted, type Restricting } from './restricting.ts'
+import { createSeen } from './seen.ts'
+import { createTraffic } from './traffic.ts'
+import type { Network, NetworkOptions } from './types.ts'
 import { closeUplinks, planUplinks, setForwarding } from './uplinks.ts'
 import { startWatchdog, type Watchdog } from './watchdog.ts'
-
-export type NetworkOptions = {
-  instance: Instance
-  /** Where the resolver listens on the gateway address; machines reach it on port 53. */
-  dnsPort: number
-  /** A directory of the network's own, for what outlives the process. */
-  stateDir: string
-  /** Processes that fetch from untrusted addresses: they may not reach private ones. */
-  pullers?: Pullers
-  egress: EgressOptions
-  log: Log
-}
-
-export type Attachment = {
-  address: string
-  /** For the bundle: `namespaces: [{ type: 'network', path }]`. */
-  namespacePath: string
-  hostInterface: string
-}
-
-export type KnownMachine = {
-  machineId: string
-  group: number
-  address: string
-  running: boolean
-  egress: MachineEgress | null
-}
-
-export type RecoveredNetwork = {
-  /** Running machines whose namespace exists. */
-  adopted: number
-  /** Namespaces and wires without a known machine. */
-  removed: number
-  /** Running machines whose namespace is gone: they have no network until they start again. */
-  missing: string[]
-}
-
-export type Network = {
-  /** Call it first, once: prepares the host, keeps the network of running machines, and removes everything else. */
-  recover(known: KnownMachine[]): Promise<RecoveredNetwork>
-
-  /**
-   * Returns the network for the next run of a machine, always in an unused namespace: gVisor empties the one it ran
-   * in. `address` is the machine's own from an earlier run, or null at its first. Throws EngineError `host_full` when
-   * all addresses are taken.
-   */
-  attach(machine: { machineId: string; group: number; address: string | null }): Promise<Attachment>
-
-  /** What was attached for one machine is another's from now on, of the same group. */
-  rename(machineId: string, to: string): void
-
-  /**
-   * Sets what a machine that has been attached may reach. Resolves once that is in force and what is open is cut if it
-   * is not allowed any more. Null: no restriction.
-   */
-  restrict(machineId: string, egress: MachineEgress | null): Promise<void>
-
-  /** Returns the certificate that machines of a group with secrets must trust, in PEM; null before it is known. */
-  authorityOf(group: number): string | null
-
-  /** After a run: removes namespace and wire; the address stays the machine's. Unknown ids succeed. */
-  detach(machineId: string): Promise<void>
-
-  /** The machine is destroyed: frees its address and forgets its connections. Unknown ids succeed. */
-  release(machineId: string): Promise<void>
-
-  /** Returns the host's end of the wire of a machine's run. Null while it has none. */
-  interfaceOf(machineId: string): string | null
-
-  /**
-   * Calls back a few times a second with the pairs of machines of a group that exchanged packets since the last time,
-   * whether the receiver runs or not. A new watcher first gets those of the last while.
-   */
-  watchTraffic(onSent: (pairs: Pair[]) => void, signal: AbortSignal): Promise<void>
-
-  /** Calls back with what restricted machines reached and were refused, by their ids (seen.ts). */
-  watchSeen: Seen['watch']
-
-  /** Running machines keep their network; use `removeAll` when there are none. */
-  close(options: { removeAll: boolean }): Promise<void>
-}
+import { createWires } from './wires.ts'
 
 type Machine = {
   group: number
@@ -138,67 +54,16 @@ export async function openNetwork(options: NetworkOptions): Promise<Network> {
   })
   const machines = new Map<string, Machine>()
   const inTurn = createKeyedLock()
-  let nextNumber = 1
+  const wires = createWires({ names, firewall, addresses, log })
   let watchdog: Watchdog | null = null
   let restricting: Restricting | null = null
   const seen = createSeen()
-
-  const pool = createPool(async (count) => {
-    const slots = Array.from({ length: count }, () => slotOf(names, nextNumber++, addresses.allot()))
-    try {
-      await buildSlots(names, slots)
-      await firewall.openPorts(slots.map((slot) => slot.hostInterface))
-    } catch (error) {
-      await discard(slots)
-      for (const slot of slots) addresses.free(slot.address)
-      throw error
-    }
-    return slots
-  }, log)
-
-  const discard = async (slots: Slot[]) => {
-    await firewall.closePorts(slots.map((slot) => slot.hostInterface))
-    await removeSlots(slots)
-  }
-
-  const discarding = new Set<Promise<void>>()
-  const discardLater = (slot: Slot) => {
-    const done: Promise<void> = discard([slot])
-      .catch((error: unknown) =>
-        log.warn({ err: error }, 'a used network slot stays until the next recovery'),
-      )
-      .finally(() => discarding.delete(done))
-    discarding.add(done)
-  }
-
-  /** Puts a machine into a prepared slot: with the slot's own address, or with the machine's. */
-  const takeSlot = async ({ group, address }: { group: number; address: string | null }): Promise<Slot> => {
-    const prepared = await pool.take()
-    const slot = { ...prepared, address: address ?? prepared.address }
-    try {
-      await Promise.all([
-        firewall.admit({ port: slot.hostInterface, address: slot.address, group }),
-        address === null ? undefined : readdressSlot(names, prepared, address),
-      ])
-      if (address !== null) addresses.free(prepared.address)
-      return slot
-    } catch (error) {
-      discardLater(prepared)
-      if (address === null) await firewall.forget(prepared.address)
-      addresses.free(prepared.address)
-      throw error
-    }
-  }
 
   const unplug = async (machine: Machine) => {
     const { slot } = machine
     machine.slot = null
     restricting?.ended(machine.address)
-    if (!slot) return
-    // From then on nothing of the machine gets here. What is sent to it has no answer, and begins nothing that is established.
-    await firewall.closePorts([slot.hostInterface])
-    machine.isQuiet &&= !(await hasCarried(slot.hostInterface))
-    await removeSlots([slot])
+    if (slot && (await wires.remove(slot))) machine.isQuiet = false
   }
 
   const requireRecovered = () => {
@@ -229,7 +94,7 @@ export async function openNetwork(options: NetworkOptions): Promise<Network> {
         else log.error({ machineId }, 'two machines claim one address, or it is none of ours')
       }
       const found = await findSlots(names)
-      nextNumber = Math.max(0, ...found.map((slot) => slot.number)) + 1
+      wires.numberFrom(Math.max(0, ...found.map((slot) => slot.number)) + 1)
       const missing: string[] = []
       for (const { machineId, running } of known) {
         const machine = machines.get(machineId)
@@ -271,14 +136,14 @@ export async function openNetwork(options: NetworkOptions): Promise<Network> {
         traffic,
         otherFirewalls,
         syncUplinks,
-        refill: () => pool.refill(),
+        refill: () => wires.refill(),
         slotsInUse: () => [...machines.values()].flatMap(({ slot }) => slot ?? []),
         onRewired: (slot) => {
           for (const machine of machines.values()) if (machine.slot === slot) machine.isQuiet = false
         },
         log,
       })
-      pool.refill()
+      wires.refill()
       return { adopted: kept.length, removed: leftovers.length, missing }
     },
 
@@ -295,11 +160,11 @@ export async function openNetwork(options: NetworkOptions): Promise<Network> {
           throw new EngineError('internal', 'The address is not free.')
         }
         try {
-          const slot = await takeSlot({ group, address: own })
+          const slot = await wires.take({ group, address: own })
           const restricted = before?.restricted ?? { egress: null, isNew: own === null }
           const isQuiet = before ? before.isQuiet && before.slot === null : own === null
           machines.set(machineId, { group, address: slot.address, slot, restricted, isQuiet })
-          if (before?.slot) discardLater(before.slot)
+          if (before?.slot) wires.removeLater(before.slot)
           return {
             address: slot.address,
             namespacePath: namespacePath(slot.namespace),
@@ -359,9 +224,8 @@ export async function openNetwork(options: NetworkOptions): Promise<Network> {
       traffic.close()
       netfilter.close()
       connections.close()
-      const unused = await pool.drain()
-      await Promise.allSettled(discarding)
-      if (!removeAll) return await discard(unused)
+      await wires.close({ removeAll })
+      if (!removeAll) return
       await otherFirewalls.remove()
       await removeSlots(await findSlots(names))
       await firewall.remove()

@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Lab, type NetworkProcess, openLab } from '../../../../test/support/network-lab/lab.ts'
 import { GATEWAY_MAC } from './names.ts'
-import type { Attachment } from './network.ts'
+import type { Attachment } from './types.ts'
 
 const BROADCAST = 'ff:ff:ff:ff:ff:ff'
 const STRANGER = '02:00:00:00:00:66'

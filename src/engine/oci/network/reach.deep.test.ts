@@ -13,7 +13,7 @@ import {
   openLab,
   PUBLIC,
 } from '../../../../test/support/network-lab/lab.ts'
-import type { Attachment } from './network.ts'
+import type { Attachment } from './types.ts'
 
 let lab: Lab
 let witnesses = 0

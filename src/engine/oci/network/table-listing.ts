@@ -2,7 +2,8 @@
 
 import { listAsJson } from './nft.ts'
 import { egressSets, elementsOf } from './restrictions.ts'
-import { type FirewallState, portChain } from './firewall-rules.ts'
+import { portChain } from './firewall-elements.ts'
+import { type FirewallState } from './firewall-rules.ts'
 
 export type TableListing = {
   /** Chains and rules of both tables except the chains of interfaces, without counters and handles. */

@@ -12,7 +12,7 @@ import {
   openLab,
   PUBLIC,
 } from '../../../../test/support/network-lab/lab.ts'
-import type { Attachment, KnownMachine } from './network.ts'
+import type { Attachment, KnownMachine } from './types.ts'
 
 const PORT = 7000
 const groups = { a1: 1, a2: 1, a3: 1, b1: 2, b2: 2 }

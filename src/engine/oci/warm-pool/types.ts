@@ -2,7 +2,7 @@
 
 import type { MachineSpec, ReadyMachinesStatus } from '../../engine.ts'
 import type { StoredImage } from '../images/store.ts'
-import type { Attachment } from '../network/network.ts'
+import type { Attachment } from '../network/types.ts'
 import type { Control } from '../exec/control.ts'
 import type { Standby } from '../exec/standby-state.ts'
 import type { RunPaths } from '../paths.ts'
