@@ -6,7 +6,7 @@
 
 import { createSocket, type Socket as UdpSocket } from 'node:dgram'
 import { createServer, type Server, type Socket } from 'node:net'
-import { tellBoundMet } from '../lib/bound-met.ts'
+import { logLimitReached } from '../lib/limit-reached.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { isPublicAddress } from '../lib/address-ranges.ts'
@@ -14,7 +14,7 @@ import { createConcurrencyLimit } from '../lib/concurrency/concurrency-limit.ts'
 import { type EgressEntry, portsByName } from '../lib/egress/entry.ts'
 import { type EgressRules, portsForName } from '../lib/egress/rules.ts'
 import type { SeenLine } from '../lib/egress/seen.ts'
-import { lineOfPin, lineOfRefusal } from './noting.ts'
+import { lineOfPin, lineOfRefusal } from './egress-log.ts'
 import { createRate } from './query-limits.ts'
 import { addressesIn, encodeAnswer, encodeBlocked, parseQuery, type Query } from './query.ts'
 import { forward, framed, type Transport, type Upstream } from './upstream.ts'
@@ -125,7 +125,7 @@ export function createResponder({
 
   return async (bytes, asker, transport) => {
     if (!rate(asker)) {
-      tellBoundMet({ log, clock }, { bound: 'name look-ups a second', by: asker })
+      logLimitReached({ log, clock }, { bound: 'name look-ups a second', by: asker })
       return null
     }
     const parsed = parseQuery(bytes)
@@ -139,7 +139,7 @@ export function createResponder({
       if (isPrivateReverse(query.name)) return encodeAnswer(query, 'noSuchName')
       if (!forwarding.tryAcquire(asker)) {
         const by = forwarding.count(asker) >= LIMITS.forwardedPerAsker ? asker : null
-        tellBoundMet({ log, clock }, { bound: 'name look-ups at once', by })
+        logLimitReached({ log, clock }, { bound: 'name look-ups at once', by })
         return encodeAnswer(query, 'serverFailure')
       }
       try {
@@ -268,7 +268,7 @@ function serveTcp(
     socket.on('error', () => socket.destroy())
     if (!share.tryAcquire(asker)) {
       const by = share.count(asker) >= LIMITS.connectionsPerAsker ? asker : null
-      tellBoundMet({ log, clock }, { bound: 'connections to the resolver', by })
+      logLimitReached({ log, clock }, { bound: 'connections to the resolver', by })
       socket.destroy()
       return
     }

@@ -1,8 +1,8 @@
-// Which limits of the service were met lately, and by which teams, read from the log (lib/bound-met.ts).
+// Which limits of the service were met lately, and by which teams, read from the log (lib/limit-reached.ts).
 
 import { open } from 'node:fs/promises'
 import type { Config } from '../config.ts'
-import { BOUND_MET } from '../lib/bound-met.ts'
+import { LIMIT_REACHED } from '../lib/limit-reached.ts'
 import { DAY } from '../lib/clock.ts'
 import { logPathOf } from '../lib/log.ts'
 import { type Check, type Finding, ok, warn } from './check.ts'
@@ -20,7 +20,7 @@ async function boundsMetFinding({ dataDir }: Config): Promise<Finding> {
 export function boundsFinding(log: string, now: Date): Finding {
   const times = new Map<string, number>()
   for (const line of log.split('\n')) {
-    const met = line.includes(BOUND_MET) ? boundIn(line) : null
+    const met = line.includes(LIMIT_REACHED) ? boundIn(line) : null
     if (met === null || now.getTime() - met.atMs > DAY) continue
     times.set(met.what, (times.get(met.what) ?? 0) + met.times)
   }
@@ -37,7 +37,7 @@ export function boundsFinding(log: string, now: Date): Finding {
 function boundIn(line: string): { what: string; times: number; atMs: number } | null {
   try {
     const { msg, bound, by, times, time } = JSON.parse(line) as Record<string, unknown>
-    if (msg !== BOUND_MET || typeof bound !== 'string') return null
+    if (msg !== LIMIT_REACHED || typeof bound !== 'string') return null
     const who = typeof by === 'string' ? ` by ${by}` : ''
     return { what: `${bound}${who}`, times: Number(times), atMs: Date.parse(String(time)) }
   } catch {

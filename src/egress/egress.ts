@@ -5,7 +5,7 @@
 import { once } from 'node:events'
 import type { Server as HttpServer } from 'node:http'
 import type { Server } from 'node:net'
-import { tellBoundMet } from '../lib/bound-met.ts'
+import { logLimitReached } from '../lib/limit-reached.ts'
 import type { Clock } from '../lib/clock.ts'
 import { createConcurrencyLimit } from '../lib/concurrency/concurrency-limit.ts'
 import { type EgressLink, followEgressLink } from '../lib/egress/link-client.ts'
@@ -78,7 +78,7 @@ export async function startEgress(options: EgressOptions): Promise<Egress> {
       const isOwn =
         ofMachines.count(machine) >= LIMITS.connectionsPerMachine ||
         ofTeams.count(team) >= LIMITS.connectionsPerTeam
-      tellBoundMet({ log, clock }, { bound: 'connections by name', by: isOwn ? machine : null })
+      logLimitReached({ log, clock }, { bound: 'connections by name', by: isOwn ? machine : null })
       socket.resetAndDestroy()
       return null
     },

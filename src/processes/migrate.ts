@@ -8,7 +8,7 @@ import { systemClock } from '../lib/clock.ts'
 import { type Database, openDatabase } from '../store/db.ts'
 import { migrate } from '../store/migrate.ts'
 import type { MigrateReady } from './channel.ts'
-import { refuseStrangeDatabase } from './familiar-database.ts'
+import { refuseDatabaseOfOthers } from './database-of-instance.ts'
 import type { ProcessMain } from './run-process.ts'
 
 const OLDEST_POSTGRES = 15
@@ -27,7 +27,7 @@ export const migrateProcess: ProcessMain = async ({
     await migrate(db, () =>
       log.warn('another session holds a lock on the database, so that it cannot be migrated: trying again'),
     )
-    await refuseStrangeDatabase(db, {
+    await refuseDatabaseOfOthers(db, {
       instanceId: instance.id,
       machines,
       dataDir: config.dataDir,

@@ -100,7 +100,7 @@ async function prepareServerDirectory(path: string): Promise<void> {
   await chmod(path, 0o2710)
 }
 
-/** Of several gateways alone. */
+/** Where several gateways of a host find each other. One gateway needs none. */
 export async function prepareGatewayDirectory(path: string): Promise<void> {
   const { uid, gid } = await getAccount('berth-gateway')
   await mkdir(path, { recursive: true })

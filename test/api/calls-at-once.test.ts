@@ -3,7 +3,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { afterEach, expect, test, vi } from 'vitest'
-import { BOUND_MET } from '../../src/lib/bound-met.ts'
+import { LIMIT_REACHED } from '../../src/lib/limit-reached.ts'
 import { boundsIn } from '../support/logged.ts'
 import { makeTeam, makeUnit, type TestTeam } from '../support/make.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -55,7 +55,9 @@ test('a team may run two commands at once, and its limit does not affect other t
     },
   })
   expect(refused.headers.get('retry-after')).toBe('1')
-  expect(service.logged.some((line) => line.includes(BOUND_MET) && line.includes(crowded.teamId))).toBe(true)
+  expect(service.logged.some((line) => line.includes(LIMIT_REACHED) && line.includes(crowded.teamId))).toBe(
+    true,
+  )
   // Calls that run no command go on.
   expect((await service.call('GET', crowded.logs, { key: crowded.key })).status).toBe(200)
   expect((await run(other)).status).toBe(200)

@@ -5,7 +5,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { openCgroups, workGroups } from '../../src/engine/oci/kernel/cgroups.ts'
-import { heedMark, type MachineRecord } from '../../src/engine/oci/lifecycle/record.ts'
+import { applyRunningMark, type MachineRecord } from '../../src/engine/oci/lifecycle/record.ts'
 import { routesHere } from '../../src/engine/oci/network/host-state.ts'
 import { namesOf } from '../../src/engine/oci/network/names.ts'
 import { readTables } from '../../src/engine/oci/network/table-listing.ts'
@@ -149,7 +149,7 @@ async function recordFacts(dataDir: string, runDir: string): Promise<string[]> {
       if (text === null) return `${id} has a directory without a record`
       const record = JSON.parse(text) as MachineRecord
       nameFirstRun(paths, record)
-      heedMark(paths.run(id, record.generation), record)
+      applyRunningMark(paths.run(id, record.generation), record)
       const { state, generation, address } = record
       const run = state === 'running' ? `, in which run ${generation} goes on` : ''
       return `${id} has a record with ${address}${run}`

@@ -1,7 +1,7 @@
 // What was logged, line by line.
 
 import { Writable } from 'node:stream'
-import { BOUND_MET } from '../../src/lib/bound-met.ts'
+import { LIMIT_REACHED } from '../../src/lib/limit-reached.ts'
 
 /** For a log that writes its lines here. */
 export function lineSink(lines: string[]): Writable {
@@ -17,5 +17,5 @@ export function lineSink(lines: string[]): Writable {
 export function boundsIn(lines: string[]): [bound: unknown, by: unknown][] {
   return lines
     .map((line) => JSON.parse(line) as Record<string, unknown>)
-    .flatMap(({ msg, bound, by }) => (msg === BOUND_MET ? [[bound, by]] : []))
+    .flatMap(({ msg, bound, by }) => (msg === LIMIT_REACHED ? [[bound, by]] : []))
 }

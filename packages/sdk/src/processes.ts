@@ -39,7 +39,7 @@ export type Processes = {
 const RECONNECTIONS = 5
 
 export class Process {
-  /** As the last answer has it. */
+  /** What the service answered last. */
   info: ProcessInfo
   readonly #transport: Transport
   readonly #path: string

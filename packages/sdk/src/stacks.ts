@@ -9,7 +9,7 @@ import { type Forked, forkOf, Unit } from './unit.ts'
 export type ForkedStack = Forked
 
 export class Stack {
-  /** As the last answer has it. */
+  /** What the service answered last. */
   info: StackInfo
   readonly #transport: Transport
   readonly #path: string

@@ -9,7 +9,7 @@ import type { App } from '../../app.ts'
 import { AppError } from '../../contract/errors.ts'
 import { addressMatcher } from '../../lib/address-ranges.ts'
 import { SECOND } from '../../lib/clock.ts'
-import { tellBoundMet } from '../../lib/bound-met.ts'
+import { logLimitReached } from '../../lib/limit-reached.ts'
 import { completesWithin } from '../../lib/concurrency/completes-within.ts'
 import { bodyBytesOf, bodyPieces, readBody } from './body.ts'
 import { boundArrival, longestArrivalMs } from './arrival.ts'
@@ -91,7 +91,7 @@ export function createServer(
     clientErrorHandler: refuseMalformed,
   })
   boundConnections(server.server, limits, isProxy, (peer) =>
-    tellBoundMet(app, { bound: 'connections to the API', by: peer }),
+    logLimitReached(app, { bound: 'connections to the API', by: peer }),
   )
   const begin = (request: FastifyRequest, reply: FastifyReply) => {
     const exchange = take(app, request, reply)

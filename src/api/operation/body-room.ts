@@ -3,7 +3,7 @@
 // slowly.
 
 import { rateLimited, unavailable } from '../../contract/errors.ts'
-import { type BoundSource, tellBoundMet } from '../../lib/bound-met.ts'
+import { type LimitLog, logLimitReached } from '../../lib/limit-reached.ts'
 import { createConcurrencyLimit } from '../../lib/concurrency/concurrency-limit.ts'
 
 /** As much as the output of a team's commands may take (decisions/limits.md). */
@@ -20,12 +20,12 @@ export type BodyRoom = {
   take(teamId: string, bytes: number): () => void
 }
 
-export function createBodyRoom(app: BoundSource): BodyRoom {
+export function createBodyRoom(app: LimitLog): BodyRoom {
   const limit = createConcurrencyLimit(TEAMS * TEAM_BODY_BYTES, TEAM_BODY_BYTES)
   return {
     take(teamId, bytes) {
       if (limit.tryAcquire(teamId, bytes)) return () => limit.release(teamId, bytes)
-      tellBoundMet(app, { bound: 'bodies at once', by: teamId })
+      logLimitReached(app, { bound: 'bodies at once', by: teamId })
       if (limit.count(teamId) + bytes > TEAM_BODY_BYTES) {
         const most = `The team sends bodies of ${TEAM_BODY_BYTES / 1024 / 1024} MB at once, which is the limit`
         throw rateLimited(`${most}; try again when one of its calls has been answered.`, RETRY_AFTER_S)

@@ -9,7 +9,7 @@ import { authorize } from '../../domain/authorization/authorize.ts'
 import { resolveActingTeam } from '../../domain/credentials/acting-team.ts'
 import type { Caller } from '../../domain/credentials/caller.ts'
 import { allSettled } from '../../lib/concurrency/all-settled.ts'
-import { tellBoundMet } from '../../lib/bound-met.ts'
+import { logLimitReached } from '../../lib/limit-reached.ts'
 import { callerGone, toAppError } from '../http/errors.ts'
 import { EVENT_STREAM } from '../http/sse.ts'
 import { authenticateRequest } from './authenticate.ts'
@@ -245,7 +245,7 @@ async function withinRate<T>(
   try {
     return await spend()
   } catch (error) {
-    if (toAppError(error).status === 429) tellBoundMet(app, { bound: `${rate} a minute`, by: teamId })
+    if (toAppError(error).status === 429) logLimitReached(app, { bound: `${rate} a minute`, by: teamId })
     throw error
   }
 }

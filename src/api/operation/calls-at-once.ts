@@ -3,7 +3,7 @@
 
 import type { App } from '../../app.ts'
 import { rateLimited, unavailable } from '../../contract/errors.ts'
-import { tellBoundMet } from '../../lib/bound-met.ts'
+import { logLimitReached } from '../../lib/limit-reached.ts'
 import { createConcurrencyLimit } from '../../lib/concurrency/concurrency-limit.ts'
 
 export type CallKind = 'command' | 'stream' | 'call'
@@ -35,7 +35,7 @@ export function createCallsAtOnce(app: Pick<App, 'config' | 'log' | 'clock'>): C
     begin(kind, teamId) {
       const limit = limits[kind]
       if (limit.tryAcquire(teamId)) return () => limit.release(teamId)
-      tellBoundMet(app, { bound: `${words[kind]} at once`, by: teamId })
+      logLimitReached(app, { bound: `${words[kind]} at once`, by: teamId })
       if (limit.count(teamId) >= each[kind]) {
         const most = `The team has ${each[kind]} ${words[kind]} in progress, which is the limit`
         throw rateLimited(`${most}; try again when one of them has ended.`, RETRY_AFTER_S)

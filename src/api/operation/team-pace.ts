@@ -3,7 +3,7 @@
 // (decisions/limits.md). Time is the machine's own, since this protects the machine.
 
 import { rateLimited } from '../../contract/errors.ts'
-import { type BoundSource, tellBoundMet } from '../../lib/bound-met.ts'
+import { type LimitLog, logLimitReached } from '../../lib/limit-reached.ts'
 import { type Clock, SECOND, systemClock } from '../../lib/clock.ts'
 import { createTokenBuckets } from '../../lib/concurrency/token-buckets.ts'
 
@@ -34,7 +34,7 @@ export function costOfBody(bytes: number): number {
 }
 
 export function createTeamPace(
-  app: BoundSource & { config: { rates: { requests: number } } },
+  app: LimitLog & { config: { rates: { requests: number } } },
   machine: Pick<Clock, 'monotonicMs' | 'sleep'> = systemClock,
 ): TeamPace {
   const perSecond = Math.max(LEAST_A_SECOND, (CREDENTIALS * app.config.rates.requests) / 60)
@@ -54,7 +54,7 @@ export function createTeamPace(
       const waitMs = shares.waitMs(teamId, cost, nowMs)
       const isContended = isAnotherActive(teamId, nowMs)
       if (waitMs > 0 && !isContended) return shares.forgive(teamId)
-      if (waitMs > 0) tellBoundMet(app, { bound: 'calls a second beside other teams', by: teamId })
+      if (waitMs > 0) logLimitReached(app, { bound: 'calls a second beside other teams', by: teamId })
       if (waitMs > LONGEST_WAIT_MS) {
         const seconds = Math.ceil(waitMs / SECOND)
         throw rateLimited(

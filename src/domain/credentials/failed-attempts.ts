@@ -6,7 +6,7 @@ import { hash } from 'node:crypto'
 import { isIPv6 } from 'node:net'
 import { type AppError, rateLimited } from '../../contract/errors.ts'
 import { unmapped } from '../../lib/address-ranges.ts'
-import { tellBoundMet } from '../../lib/bound-met.ts'
+import { logLimitReached } from '../../lib/limit-reached.ts'
 import { type Clock, MINUTE, SECOND } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import { slidingWindow } from '../../lib/concurrency/sliding-window.ts'
@@ -35,7 +35,7 @@ export function createFailedAttempts({ clock, log }: { clock: Clock; log: Log })
   const refusalOf = (address: string, presented: string): AppError | null => {
     const waitMs = failures.waitMs(peerKey(address), clock.monotonicMs())
     if (waitMs <= 0 || known.has(fingerprint(presented))) return null
-    tellBoundMet({ clock, log }, { bound: 'failed credentials', by: peerKey(address) })
+    logLimitReached({ clock, log }, { bound: 'failed credentials', by: peerKey(address) })
     const retryAfterS = Math.ceil(waitMs / SECOND)
     const limit = `${FAILURES_PER_MINUTE} failed attempts a minute from one address`
     return rateLimited(`The limit is ${limit}. Try again in ${retryAfterS} s.`, retryAfterS)

@@ -6,7 +6,7 @@ import { validation } from '../../contract/errors.ts'
 import type { LogEvent, LogLine, LogPage, LogQuery } from '../../contract/logs.ts'
 import type { LogLine as EngineLine } from '../../engine/engine.ts'
 import { isEngineError } from '../../engine/errors.ts'
-import { tellBoundMet } from '../../lib/bound-met.ts'
+import { logLimitReached } from '../../lib/limit-reached.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { engineFailure, notPossibleNow } from './lifecycle/failures.ts'
@@ -79,7 +79,7 @@ async function storedLines(
 /** The engine reads for a few calls of a team at a time; the operator is told if many wait. */
 async function reading<T>(app: App, { teamId }: UnitRecord, read: () => Promise<T>): Promise<T> {
   const isOneOfFew = app.logReads.tryAcquire(teamId)
-  if (!isOneOfFew) tellBoundMet(app, { bound: 'readings of logs that wait', by: teamId })
+  if (!isOneOfFew) logLimitReached(app, { bound: 'readings of logs that wait', by: teamId })
   try {
     return await read()
   } finally {

@@ -13,7 +13,7 @@ import {
 import type { SecureContext, TLSSocket } from 'node:tls'
 import { canonicalHostName } from '../../lib/egress/entry.ts'
 import { type Door, turnsOf } from '../door.ts'
-import { noteBrokeredEnd } from '../noting.ts'
+import { noteBrokeredEnd } from '../egress-log.ts'
 import { bodyOf, misdirected, type Refused } from '../refused.ts'
 import { work } from '../shares.ts'
 import { through } from '../through.ts'

@@ -4,7 +4,7 @@ import { type ClientRequest, type IncomingMessage, request as httpRequest } from
 import { canonicalHostName } from '../../lib/egress/entry.ts'
 import { isAllowed, notAllowed } from '../decide.ts'
 import type { Door } from '../door.ts'
-import { noteBrokered } from '../noting.ts'
+import { noteBrokered } from '../egress-log.ts'
 import { misdirected, type Refused } from '../refused.ts'
 import { pairs, passedHeaders } from '../request-headers.ts'
 import { isUpgrade } from '../upgrade.ts'

@@ -6,7 +6,7 @@ import { connect, createSecureContext, type SecureContext, type TLSSocket } from
 import { decide, notAllowed } from '../decide.ts'
 import { dialName } from '../dial.ts'
 import type { Door } from '../door.ts'
-import { noteFailed, noteRefused } from '../noting.ts'
+import { noteFailed, noteRefused } from '../egress-log.ts'
 import { type Refused, unreachable } from '../refused.ts'
 
 /** As ALPN names them, the preferred one first. */

@@ -1,7 +1,7 @@
 // Limits the connections, in total and per peer, and handles errors on each.
 
 import type { Socket } from 'node:net'
-import { tellBoundMet } from '../../lib/bound-met.ts'
+import { logLimitReached } from '../../lib/limit-reached.ts'
 import { type Clock, SECOND } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import { peerAddress, peerOf } from '../peer.ts'
@@ -35,7 +35,7 @@ export function createConnectionLimiter({
       const peer = peerOf(peerAddress(socket))
       if (!share.tryAcquire(peer)) {
         const by = share.count(peer) >= limits.connectionsPerPeer ? peer : null
-        tellBoundMet({ log, clock }, { bound: 'connections to the gateway', by })
+        logLimitReached({ log, clock }, { bound: 'connections to the gateway', by })
         socket.destroy()
         return
       }

@@ -1,7 +1,7 @@
 // The steps of every visit, in HTTP or another protocol: find its endpoint, check that it may use it, wake the unit
 // if needed, and try to pass the visit on, again while the unit is not ready.
 
-import { tellBoundMet } from '../../lib/bound-met.ts'
+import { logLimitReached } from '../../lib/limit-reached.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import { createSingleFlight, type SingleFlight } from '../../lib/concurrency/single-flight.ts'
@@ -166,7 +166,7 @@ async function wake(
   const awake = waker.findLease(route)
   if (awake) return { kind: 'running', route: awake }
   if (!waiting.tryAcquire(route.unitId)) {
-    tellBoundMet(context, { bound: 'visits that wait for one unit', by: route.unitId })
+    logLimitReached(context, { bound: 'visits that wait for one unit', by: route.unitId })
     return { kind: 'too-many' }
   }
   session.enter('waking')

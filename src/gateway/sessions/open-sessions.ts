@@ -3,7 +3,7 @@
 // within a second however the news arrives, and use is reported in one place.
 
 import type { Clock } from '../../lib/clock.ts'
-import { tellBoundMet } from '../../lib/bound-met.ts'
+import { logLimitReached } from '../../lib/limit-reached.ts'
 import type { Log } from '../../lib/log.ts'
 import { createConcurrencyLimit } from '../../lib/concurrency/concurrency-limit.ts'
 import type { Activity, Route, Routes } from '../routing/route.ts'
@@ -158,7 +158,7 @@ export function createOpenSessions(options: OpenSessionsOptions): OpenSessions {
     begin(peer) {
       if (!peers.tryAcquire(peer)) {
         const by = peers.count(peer) >= limits.visitsPerPeer ? peer : null
-        tellBoundMet({ log, clock }, { bound: 'visits at once', by })
+        logLimitReached({ log, clock }, { bound: 'visits at once', by })
         return null
       }
       const session = new Session(peer, now)
@@ -168,7 +168,7 @@ export function createOpenSessions(options: OpenSessionsOptions): OpenSessions {
     enterUnit(session, route) {
       const isIn = units.has(session) || shares.tryAcquire(route.unitId)
       if (isIn) units.set(session, route.unitId)
-      else tellBoundMet({ log, clock }, { bound: 'visits to one unit', by: route.unitId })
+      else logLimitReached({ log, clock }, { bound: 'visits to one unit', by: route.unitId })
       return isIn
     },
     end(session) {

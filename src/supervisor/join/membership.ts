@@ -18,7 +18,7 @@ import { addressSchema } from './protocol.ts'
 
 export type Membership = {
   name: string
-  /** Where it has joined. */
+  /** The address at which it joined. */
   door: Address
   /** Where the server answers this machine's gateway; null if it does not. */
   link: Address | null

@@ -4,7 +4,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createTestDomain, eventually, makeUnit, type TestDomain } from '../../../../test/support/domain.ts'
 import type { Unit } from '../../../contract/unit.ts'
-import { BOUND_MET } from '../../../lib/bound-met.ts'
+import { LIMIT_REACHED } from '../../../lib/limit-reached.ts'
 import type { Caller } from '../../credentials/caller.ts'
 import { execInUnit } from '../exec.ts'
 import { getUnit } from '../get.ts'
@@ -129,7 +129,7 @@ describe('while memory is short', () => {
     expect(await domain.app.db.selectFrom('units').select('id').execute()).toEqual([])
     expect(await domain.app.db.selectFrom('stacks').select('id').execute()).toEqual([])
     const told = { bound: 'memory of the host', by: caller.teamId, times: 1 }
-    expect(warn).toHaveBeenCalledWith(told, BOUND_MET)
+    expect(warn).toHaveBeenCalledWith(told, LIMIT_REACHED)
     warn.mockRestore()
   })
 

@@ -6,7 +6,7 @@
 
 import type { App } from '../../../app.ts'
 import { type AppError, unavailable } from '../../../contract/errors.ts'
-import { tellBoundMet } from '../../../lib/bound-met.ts'
+import { logLimitReached } from '../../../lib/limit-reached.ts'
 import { SECOND } from '../../../lib/clock.ts'
 import { AdmissionRejected } from '../../../lib/concurrency/admission-queue.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
@@ -54,7 +54,7 @@ async function throwUnavailable(app: App, teamId: string, work: () => Promise<vo
 }
 
 function tooMany(app: App, teamId: string, retryAfterMs: number): AppError {
-  tellBoundMet(app, { bound: 'starts that wait', by: teamId })
+  logLimitReached(app, { bound: 'starts that wait', by: teamId })
   const seconds = Math.max(1, Math.ceil(retryAfterMs / SECOND))
   return unavailable(`Too many units wait to be started; try again in ${seconds} s.`, seconds)
 }
@@ -63,7 +63,7 @@ function tooMany(app: App, teamId: string, retryAfterMs: number): AppError {
 const MEMORY_BACK_S = 10
 
 function noMemory(app: App, teamId: string): AppError {
-  tellBoundMet(app, { bound: 'memory of the host', by: teamId })
+  logLimitReached(app, { bound: 'memory of the host', by: teamId })
   const text = 'The host has no memory to spare for another unit'
   return unavailable(`${text}; try again in ${MEMORY_BACK_S} s, or put other units to sleep.`, MEMORY_BACK_S)
 }

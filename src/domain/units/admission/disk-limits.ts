@@ -5,7 +5,7 @@ import type { Kysely } from 'kysely'
 import type { App } from '../../../app.ts'
 import { quotaExceeded } from '../../../contract/errors.ts'
 import { type Size, sizes } from '../../../contract/policy.ts'
-import { tellBoundMet } from '../../../lib/bound-met.ts'
+import { logLimitReached } from '../../../lib/limit-reached.ts'
 import type { Database } from '../../../store/db.ts'
 import { sumDiskGb } from '../../../store/active-units.ts'
 import type { Plan } from '../../../store/teams.ts'
@@ -32,7 +32,7 @@ export function checkDisk(
   const asked = wanted.reduce((sum, { size, volume }) => sum + sizeDiskGb[size] + (volume?.gb ?? 0), 0)
   const max = diskGbOf[plan]
   if (used + asked <= max) return
-  tellBoundMet(app, { bound: 'disk of the plan', by: teamId })
+  logLimitReached(app, { bound: 'disk of the plan', by: teamId })
   throw quotaExceeded(
     `The plan allows ${max} GB for the disks and volumes of the team's units together. They are ${used} GB, stopped and sleeping units included, and this would add ${asked} GB. Destroy units, or ask for smaller ones.`,
     { field: 'disk', usedGb: used, maxGb: max, askedGb: asked },
@@ -47,7 +47,7 @@ export function checkVolumes(
 ): void {
   const largest = Math.max(0, ...wanted.map(({ volume }) => volume?.gb ?? 0))
   if (largest <= teamDiskGb) return
-  tellBoundMet(app, { bound: 'disk of one team on this host', by: teamId })
+  logLimitReached(app, { bound: 'disk of one team on this host', by: teamId })
   throw quotaExceeded(
     `The units of a team may fill ${teamDiskGb} GB on this host, and a volume of ${largest} GB would never fit; ask for at most ${teamDiskGb} GB.`,
     { field: 'volume', maxGb: teamDiskGb, askedGb: largest },

@@ -45,7 +45,7 @@ export async function recoverHost(app: App, host: FleetHost): Promise<void> {
     there.filter((id) => !ids.has(id)),
   )
   await Promise.all(unknown.map((id) => logged(app, id, putMachineAside(app, host, id))))
-  // What could not be put aside is not removed either: the job tries again.
+  // A machine that could not be put aside stays where it is: the job tries again.
   const left = new Set((await host.engine.list()).map(({ id }) => id))
   const report = await host.engine.recover([...ids, ...unknown.filter((id) => left.has(id))])
   app.log.info({ ...report, host: host.name }, 'recovered')

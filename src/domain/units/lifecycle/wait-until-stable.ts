@@ -4,7 +4,7 @@
 import type { App } from '../../../app.ts'
 import { unavailable } from '../../../contract/errors.ts'
 import { isTransitional } from '../../../contract/states.ts'
-import { tellBoundMet } from '../../../lib/bound-met.ts'
+import { logLimitReached } from '../../../lib/limit-reached.ts'
 import { SECOND } from '../../../lib/clock.ts'
 import { completesWithin } from '../../../lib/concurrency/completes-within.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
@@ -69,7 +69,7 @@ export async function withWaiterLimit<T>(
 ): Promise<T> {
   const { waiters } = app.activity
   if (waiters.of(id) >= MAX_WAITERS) {
-    tellBoundMet(app, { bound: 'calls that wait for one unit', by: teamId })
+    logLimitReached(app, { bound: 'calls that wait for one unit', by: teamId })
     throw unavailable(`Too many calls wait for this unit; try again in ${RETRY_AFTER_S} s.`, RETRY_AFTER_S)
   }
   const endWait = waiters.begin(id)

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { createTestClock } from '../../../../test/support/clock.ts'
-import { BOUND_MET } from '../../../lib/bound-met.ts'
+import { LIMIT_REACHED } from '../../../lib/limit-reached.ts'
 import { type Log, silentLog } from '../../../lib/log.ts'
 import type { Image } from '../../engine.ts'
 import { isEngineError } from '../../errors.ts'
@@ -69,7 +69,7 @@ it('a team runs three pulls at once and does not delay the pull of another team'
   await settle()
   expect(begun).toContain('good')
   expect(warnings).toContainEqual({ bound: 'image pulls at once', by: 'team_a', times: 1 })
-  expect(BOUND_MET).toBe('a bound was met')
+  expect(LIMIT_REACHED).toBe('a bound was met')
 })
 
 it('slow pulls make room for more concurrent pulls, up to 24 in total', async () => {

@@ -4,7 +4,7 @@
 
 import { type Clock, MINUTE } from '../../../lib/clock.ts'
 import { createFairQueue, type Entry } from '../../../lib/concurrency/fair-queue.ts'
-import { tellBoundMet } from '../../../lib/bound-met.ts'
+import { logLimitReached } from '../../../lib/limit-reached.ts'
 import type { Log } from '../../../lib/log.ts'
 import type { Image, PullWaiter } from '../../engine.ts'
 import { EngineError } from '../../errors.ts'
@@ -139,7 +139,7 @@ export function createPullQueue({
     if (turn.admitted !== null || turn.tickets.has(team)) return
     const ticket = { owner: team, weight: 1, flight }
     if (queue.join(ticket)) turn.tickets.set(team, ticket)
-    else tellBoundMet({ log, clock }, { bound: 'image pulls that wait', by: teamOrNull(team) })
+    else logLimitReached({ log, clock }, { bound: 'image pulls that wait', by: teamOrNull(team) })
   }
 
   /** Called once no one of the team waits for the pull. */
@@ -173,7 +173,7 @@ export function createPullQueue({
       }
     }
     for (const owner of queue.atTheirBound()) {
-      tellBoundMet({ log, clock }, { bound: 'image pulls at once', by: teamOrNull(owner) })
+      logLimitReached({ log, clock }, { bound: 'image pulls at once', by: teamOrNull(owner) })
     }
   }
 

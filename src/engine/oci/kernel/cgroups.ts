@@ -25,7 +25,7 @@ const TEAM = /^team-\d+$/
 export const WORK = 'work'
 /** Beside it: those of them that write what machines print at full speed. */
 export const LOGS = 'logs'
-/** What a team's group holds that is no run. */
+/** The groups in a team's group that are not those of its runs. */
 export const workGroups: readonly string[] = [WORK, LOGS]
 
 /** Each pause is a millisecond longer: a second in total. */

@@ -4,7 +4,7 @@ import { afterAll, beforeEach, expect, it } from 'vitest'
 import { createPaths } from '../paths.ts'
 import {
   beginMachine,
-  heedMark,
+  applyRunningMark,
   loadRecords,
   type MachineRecord,
   markRunning,
@@ -30,7 +30,7 @@ afterAll(async () => await rm(directory, { recursive: true }))
 async function found(state: MachineRecord['state']): Promise<MachineRecord | undefined> {
   await saveRecord(paths, { ...newRecord(spec, '10.0.0.2'), generation: 3, state })
   const { records } = await loadRecords(paths.machines)
-  for (const record of records) heedMark(paths.run(record.spec.id, record.generation), record)
+  for (const record of records) applyRunningMark(paths.run(record.spec.id, record.generation), record)
   return records[0]
 }
 

@@ -85,8 +85,8 @@ export function markRunning({ running }: RunPaths, monitor: MachineRecord['monit
   renameSync(`${running}.new`, running)
 }
 
-/** Of a record from the disk. */
-export function heedMark({ running }: RunPaths, record: MachineRecord): void {
+/** A record read from the disk that says `starting` is `running` if its run left that mark. */
+export function applyRunningMark({ running }: RunPaths, record: MachineRecord): void {
   if (record.state !== 'starting' || !existsSync(running)) return
   const monitor = JSON.parse(readFileSync(running, 'utf8')) as MachineRecord['monitor']
   Object.assign(record, { state: 'running', monitor })

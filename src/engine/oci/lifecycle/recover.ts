@@ -19,7 +19,7 @@ import { discardCheckpoint, discardIncompleteCheckpoints } from '../checkpoint/c
 import { isMonitorAlive } from '../runtime/monitor.ts'
 import { adoptDrains } from '../exec/left-behind.ts'
 import { adoptProcesses } from '../processes/adopt.ts'
-import { heedMark, loadRecords, type MachineRecord, saveRecord } from './record.ts'
+import { applyRunningMark, loadRecords, type MachineRecord, saveRecord } from './record.ts'
 import { readSecrets } from './secrets.ts'
 import { cleanUpMachine, cleanUpRun, retry } from './clean-up-run.ts'
 import { endStartup } from './startup.ts'
@@ -39,7 +39,7 @@ export async function adoptMachines(host: EngineContext): Promise<void> {
     if (record.egress !== null) record.egress.secrets = await readSecrets(host.paths, record.spec.id)
     host.machines.set(record.spec.id, newMachine(record, null))
     nameFirstRun(host.paths, record)
-    heedMark(host.paths.run(record.spec.id, record.generation), record)
+    applyRunningMark(host.paths.run(record.spec.id, record.generation), record)
   }
   for (const id of damaged) host.damaged.add(id)
   if (damaged.length > 0)

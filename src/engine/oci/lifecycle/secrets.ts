@@ -6,9 +6,9 @@ import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import type { BrokeredSecret, MachineEgress } from '../../egress.ts'
 import type { Paths } from '../paths.ts'
 
-type Told = { spec: { id: string }; egress: MachineEgress | null }
+type MachineWithSecrets = { spec: { id: string }; egress: MachineEgress | null }
 
-export async function keepSecrets(paths: Paths, { spec: { id }, egress }: Told): Promise<void> {
+export async function keepSecrets(paths: Paths, { spec: { id }, egress }: MachineWithSecrets): Promise<void> {
   const path = paths.secretsOf(id)
   if (egress === null || egress.secrets.length === 0) return forgetSecrets(paths, id)
   await mkdir(paths.secrets, { recursive: true, mode: 0o700 })

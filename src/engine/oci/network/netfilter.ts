@@ -102,7 +102,7 @@ export function openNetfilter(): Netfilter {
         const before = seen
         await changing.sendOnThread(requestChanges(table, changes))
         readVerdict(changing.receive())
-        // Where another one was seen meanwhile, this may be it.
+        // If a change was seen while ours was under way, it may have been ours: it is not counted again.
         look(seen === before ? 1 : 0)
         return true
       } catch {

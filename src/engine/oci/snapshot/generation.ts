@@ -1,5 +1,5 @@
-// The number of forks between a machine and its first ancestor, in a file next to the helper, which all machines
-// share. That one says 0; a fork has its own file mounted over it.
+// The number of forks between a machine and its first ancestor, in a file beside the helper. All machines share a file that
+// says 0; a fork has its own file mounted over it.
 
 import { rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

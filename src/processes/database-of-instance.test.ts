@@ -2,7 +2,7 @@ import type { Kysely } from 'kysely'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createTestDomain, makeUnit, type TestDomain } from '../../test/support/domain.ts'
 import type { Database } from '../store/db.ts'
-import { refuseStrangeDatabase } from './familiar-database.ts'
+import { refuseDatabaseOfOthers } from './database-of-instance.ts'
 
 let domain: TestDomain
 let db: Kysely<Database>
@@ -14,7 +14,7 @@ afterEach(async () => await domain.close())
 
 const begin = async (more: { machines?: string[]; databaseUrl?: string; accepted?: string } = {}) => {
   const { machines = [], databaseUrl = null, accepted = null } = more
-  await refuseStrangeDatabase(db, { instanceId: 'abcd', machines, dataDir: '/data', databaseUrl, accepted })
+  await refuseDatabaseOfOthers(db, { instanceId: 'abcd', machines, dataDir: '/data', databaseUrl, accepted })
 }
 
 describe('a database that does not know the instance', () => {

@@ -2,7 +2,7 @@ import { Writable } from 'node:stream'
 import { pino } from 'pino'
 import { expect, it } from 'vitest'
 import { createTestClock } from '../../test/support/clock.ts'
-import { tellBoundMet } from './bound-met.ts'
+import { logLimitReached } from './limit-reached.ts'
 import { MINUTE } from './clock.ts'
 
 function listen() {
@@ -17,10 +17,10 @@ function listen() {
 
 it('a reached limit is logged once a minute per owner, with the number of times', () => {
   const { lines, clock, app } = listen()
-  for (let time = 0; time < 1000; time += 1) tellBoundMet(app, { bound: 'disk', by: 'team_a' })
-  tellBoundMet(app, { bound: 'disk', by: 'team_b' })
+  for (let time = 0; time < 1000; time += 1) logLimitReached(app, { bound: 'disk', by: 'team_a' })
+  logLimitReached(app, { bound: 'disk', by: 'team_b' })
   clock.advance(MINUTE)
-  tellBoundMet(app, { bound: 'disk', by: 'team_a' })
+  logLimitReached(app, { bound: 'disk', by: 'team_a' })
   expect(lines.map(({ bound, by, times }) => [bound, by, times])).toEqual([
     ['disk', 'team_a', 1],
     ['disk', 'team_b', 1],
@@ -32,7 +32,7 @@ it('reached limits cause at most a hundred log lines a minute for any number of 
   const { lines, clock, app } = listen()
   const crowd = (from: number) => {
     for (let peer = from; peer < from + 5000; peer += 1)
-      tellBoundMet(app, { bound: 'visits', by: `peer ${peer}` })
+      logLimitReached(app, { bound: 'visits', by: `peer ${peer}` })
   }
   crowd(0)
   expect(lines).toHaveLength(100)

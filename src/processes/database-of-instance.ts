@@ -7,7 +7,7 @@ import type { Database } from '../store/db.ts'
 import { hasMet, meetInstance } from '../store/instances.ts'
 import { findKnownIds } from '../store/units.ts'
 
-type Newcomer = {
+type StartingInstance = {
   instanceId: string
   /** Ids of the machines and disks in the data directory. */
   machines: string[]
@@ -19,16 +19,19 @@ type Newcomer = {
 }
 
 /** Throws a sentence if the instance has machines and the database does not know it. */
-export async function refuseStrangeDatabase(db: Kysely<Database>, newcomer: Newcomer): Promise<void> {
-  const { instanceId, machines, accepted } = newcomer
+export async function refuseDatabaseOfOthers(
+  db: Kysely<Database>,
+  instance: StartingInstance,
+): Promise<void> {
+  const { instanceId, machines, accepted } = instance
   if (await hasMet(db, { instanceId })) return
   // A database from before instances were recorded knows the machines themselves.
   const isKnown = machines.length === 0 || (await findKnownIds(db, machines)).size > 0
-  if (!isKnown && accepted !== instanceId) throw new Error(refusal(newcomer))
+  if (!isKnown && accepted !== instanceId) throw new Error(refusal(instance))
   await meetInstance(db, { instanceId })
 }
 
-function refusal({ instanceId, machines, dataDir, databaseUrl }: Newcomer): string {
+function refusal({ instanceId, machines, dataDir, databaseUrl }: StartingInstance): string {
   const [database, mend] =
     databaseUrl === null
       ? [`The database in ${dataDir}/postgres`, `put back the ${dataDir}/postgres that belongs to it`]
