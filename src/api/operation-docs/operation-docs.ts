@@ -4,6 +4,7 @@ import { accountDocs } from './accounts.ts'
 import type { OperationDoc } from './doc.ts'
 import { egressDocs } from './egress.ts'
 import { fileDocs } from './files.ts'
+import { metricsDocs } from './metrics.ts'
 import { processDocs } from './processes.ts'
 import { secretDocs } from './secrets.ts'
 import { terminalDocs } from './terminal.ts'
@@ -11,6 +12,7 @@ import { unitDocs } from './units.ts'
 
 export const operationDocs: Record<string, OperationDoc> = {
   ...unitDocs,
+  ...metricsDocs,
   ...egressDocs,
   ...fileDocs,
   ...processDocs,

@@ -5,13 +5,13 @@ import { type Context, unitOf } from '../context.ts'
 import { paint, write } from '../output.ts'
 
 /** As many as one answer of the service has. */
-const MOST_LINES = 500
+const MAX_LINES = 500
 
 export async function logs(context: Context): Promise<number> {
   const { args, isJson, signal } = context
   const unit = await unitOf(context, args.args[0] ?? '')
   const asked = args.text('lines') ?? args.text('tail') ?? '100'
-  const limit = asked === 'all' ? MOST_LINES : wholeNumber(asked, 'number of lines')
+  const limit = asked === 'all' ? MAX_LINES : wholeNumber(asked, 'number of lines')
   const since = timeSince(args.text('since'))
   const lines = unit.logs({ follow: args.flag('follow'), limit, since, signal })
   for await (const line of lines) {
