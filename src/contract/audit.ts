@@ -49,6 +49,7 @@ export const auditQuerySchema = strict({
   target: text(100).optional().describe('Only calls about the unit, stack, key or other object of this id.'),
   since: moment.optional().describe('Only calls that arrived then or later.'),
   until: moment.optional().describe('Only calls that arrived before then.'),
+  changes: queryFlag.describe('Only calls of actions that change something.'),
   failed: queryFlag.describe('Only calls that were answered with an error.'),
 })
 export type AuditQuery = z.infer<typeof auditQuerySchema>

@@ -162,6 +162,8 @@ export type AuditFilter = {
   since: Date | null
   until: Date | null
   failed: boolean
+  /** Only these; null: all. */
+  actions: readonly string[] | null
   /** Only rows older than the one with this id. */
   before: string | null
   limit: number
@@ -171,19 +173,32 @@ export type AuditRecord = Selectable<AuditTable>
 
 /** Newest first, by the beginning of the calls. */
 export async function listAuditOfTeam(db: Kysely<Database>, filter: AuditFilter): Promise<AuditRecord[]> {
-  const { teamId, credentialId, agentName, action, target, since, until, failed, before, limit } = filter
+  const { teamId, credentialId, agentName, action, target, since, until, failed, actions, before, limit } =
+    filter
   const ends = [before, until && firstIdSince('audit', until)].filter((id) => id !== null)
+  const end = ends.toSorted()[0] ?? null
+  // Alone, it is the newest of each action: reads are most of a log, and would all be walked over.
+  const isAlone = [credentialId, agentName, action, target].every((each) => each === null) && !failed
+  const newestOf = (names: readonly string[]) => sql<string>`(
+    select newest.id from unnest(${names}::text[]) as wanted (action)
+    cross join lateral (
+      select id from audit where team_id = ${teamId} and audit.action = wanted.action
+        and (${end}::text is null or id < ${end}) order by id desc limit ${limit}
+    ) newest
+  )`
   return await db
     .selectFrom('audit')
     .selectAll()
     .where('team_id', '=', teamId)
+    .$if(actions !== null, (query) => query.where('action', 'in', actions ?? []))
+    .$if(actions !== null && isAlone, (query) => query.where('id', 'in', newestOf(actions ?? [])))
     .$if(credentialId !== null, (query) => query.where('credential_id', '=', credentialId ?? ''))
     .$if(agentName !== null, (query) => query.where('agent_name', '=', agentName ?? ''))
     .$if(action !== null, (query) => query.where('action', '=', action ?? ''))
     .$if(target !== null, (query) => query.where('target', '=', target ?? ''))
     .$if(failed, (query) => query.where('status', '>=', 400))
     .$if(since !== null, (query) => query.where('id', '>=', firstIdSince('audit', since ?? new Date(0))))
-    .$if(ends.length > 0, (query) => query.where('id', '<', ends.sort()[0] ?? ''))
+    .$if(end !== null, (query) => query.where('id', '<', end ?? ''))
     .orderBy('id', 'desc')
     .limit(limit)
     .execute()

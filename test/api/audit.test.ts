@@ -342,6 +342,13 @@ describe('the filters of GET /v1/audit', () => {
     expect(await actions('failed=true')).toEqual(['unit.list'])
     expect(await actions(`failed=true&target=${unit.id}`)).toEqual([])
     expect(await actions('failed=false&action=unit.list')).toEqual(['unit.list'])
+    expect(await actions('changes=true')).toEqual(['unit.create'])
+    expect(await actions(`changes=true&target=${unit.id}`)).toEqual(['unit.create'])
+    expect(await actions('changes=true&failed=true')).toEqual([])
+    await as('POST', `/v1/units/${unit.id}/stop`)
+    const change = await list('changes=true&limit=1')
+    expect(change.events.map(({ action }) => action)).toEqual(['unit.stop'])
+    expect(await actions(`changes=true&limit=1&cursor=${change.next}`)).toEqual(['unit.create'])
     const first = await list('action=unit.get&limit=1')
     expect(await actions(`action=unit.get&limit=1&cursor=${first.next}`)).toEqual(['unit.get'])
     const [newest] = events

@@ -6,6 +6,7 @@ import { openApiDocument } from '../../src/api/openapi.ts'
 import type { Route } from '../../src/api/route.ts'
 import { e2bMethods } from '../../src/api/e2b/endpoint.ts'
 import { mcpMethods, mcpPaths } from '../../src/api/mcp/endpoint.ts'
+import { changeActions } from '../../src/contract/audit-actions.ts'
 import { routes } from '../../src/api/routes.ts'
 import { createServer } from '../../src/api/http/server.ts'
 import { SECOND } from '../../src/lib/clock.ts'
@@ -98,6 +99,15 @@ test('no two routes have the same method and path, or the same operation id', ()
     Object.values(path).map(({ operationId }) => operationId),
   )
   expect(new Set(ids).size).toBe(ids.length)
+})
+
+test('every action that changes something is one of the changes of the audit log, but for trials and what is heard', () => {
+  const trials = ['unit.egress.check', 'agent.dryRun', 'payment.hear']
+  const changes = new Set(routes.filter(({ kind }) => kind === 'change').map(({ action }) => action))
+  changes.add('unit.terminal')
+  expect([...changes].filter((action) => !trials.includes(action)).toSorted()).toEqual(
+    changeActions.toSorted(),
+  )
 })
 
 test('the routes without authentication are those of a reviewed list', () => {

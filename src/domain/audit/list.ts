@@ -2,6 +2,7 @@
 
 import type { App } from '../../app.ts'
 import type { AuditEvent, AuditList, AuditQuery } from '../../contract/audit.ts'
+import { changeActions } from '../../contract/audit-actions.ts'
 import { parseCursor } from '../../contract/cursor.ts'
 import { encodeCursor } from '../../lib/cursor.ts'
 import { toCents } from '../../lib/money.ts'
@@ -18,6 +19,7 @@ export async function listAudit(app: App, { teamId }: Caller, query: AuditQuery)
     since: query.since === undefined ? null : new Date(query.since),
     until: query.until === undefined ? null : new Date(query.until),
     failed: query.failed,
+    actions: query.changes ? changeActions : null,
     before: parseCursor(query.cursor, 'audit'),
     // One more row than asked for, to know whether there is a next page.
     limit: query.limit + 1,
