@@ -33,7 +33,7 @@ it('a cap that is reached says so, and its units go on once it is raised', async
   )
   const { page, context, faults } = await dashboard.open(team, '/t')
   await page.getByRole('link', { name: 'worker' }).click()
-  await page.getByRole('heading', { name: 'About it' }).waitFor()
+  await page.getByRole('heading', { name: 'Details' }).waitFor()
   service.clock.advance(HOUR)
   await page.getByText('its agent has spent its cap of today').first().waitFor()
   await page.getByRole('link', { name: 'Spend' }).click()
@@ -83,7 +83,7 @@ it('a database is made from its recipe, forked, and compared with its copy in tw
 
 async function openTerminal(page: Page, unit: string): Promise<void> {
   await page.goto(unit)
-  await page.getByRole('link', { name: 'Terminal' }).click()
+  await page.getByRole('navigation', { name: 'This unit' }).getByRole('link', { name: 'Terminal' }).click()
   await page.getByText('Connected.', { exact: true }).waitFor()
   await page.locator('.xterm-rows').getByText('$').last().waitFor()
 }
@@ -192,7 +192,7 @@ it('a cost below a hundredth of a cent is said in words, with its digits in the 
   const cost = page.getByRole('row', { name: /web/ }).getByText('< €0.0001')
   expect(await cost.getAttribute('title')).toMatch(/^€0\.0000\d+$/)
   await page.goto(`${page.url()}/${unit.id}`)
-  await page.getByText('small · less than €0.0001 so far').waitFor()
+  await page.getByText('less than €0.0001', { exact: true }).first().waitFor()
   await context.close()
 }, 120_000)
 
@@ -222,7 +222,7 @@ it('without a network it says since when, keeps what is shown, and goes on by it
   const { page, context } = await dashboard.open(team, '/t')
   await page.getByText('live', { exact: true }).waitFor()
   await page.getByRole('link', { name: 'web' }).click()
-  await page.getByRole('heading', { name: 'About it' }).waitFor()
+  await page.getByRole('heading', { name: 'Details' }).waitFor()
   await context.setOffline(true)
   await page.getByText(/^Not live since/).waitFor()
   await page.getByRole('link', { name: 'Settings' }).click()
@@ -230,7 +230,7 @@ it('without a network it says since when, keeps what is shown, and goes on by it
   await context.setOffline(false)
   await page.getByText(/^Not live since/).waitFor({ state: 'detached' })
   await page.getByRole('button', { name: 'Try again' }).click()
-  await page.getByRole('heading', { name: 'Destroy it' }).waitFor()
+  await page.getByRole('heading', { name: 'Destroy this unit' }).waitFor()
   expect(page.url()).toContain(unit.id)
   await context.close()
 }, 120_000)

@@ -65,7 +65,7 @@ it('dialogs and menus open by a key, keep the focus, close by Escape and give it
   const teams = page.getByRole('button', { name: /^Team/ })
   await teams.focus()
   await opensAndCloses(page, teams, 'Enter', page.getByRole('menu'))
-  await page.goto(`${page.url()}/${unit.id}`)
+  await page.goto(`${page.url()}/${unit.id}/settings`)
   const destroy = page.getByRole('button', { name: 'Destroy…' })
   await destroy.focus()
   await opensAndCloses(page, destroy, 'Enter', page.getByRole('alertdialog'))

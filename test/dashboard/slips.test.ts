@@ -61,7 +61,8 @@ it('stopping asks first, from the button, the menu, the palette and for several 
     await dialog.waitFor({ state: 'detached' })
     expect((await list())[0]?.state).toBe('running')
   }
-  await page.getByRole('button', { name: 'Stop…' }).click()
+  await page.getByRole('button', { name: 'More actions' }).click()
+  await page.getByRole('menuitem', { name: 'Stop…' }).click()
   await isAsked()
   await page.keyboard.press('Control+k')
   await page.getByRole('combobox', { name: /^Search units/ }).waitFor()
@@ -76,7 +77,8 @@ it('stopping asks first, from the button, the menu, the palette and for several 
   await page.getByRole('toolbar').getByRole('button', { name: 'Stop…' }).click()
   await isAsked()
   await page.goto(`${base}/units/${unit.id}`)
-  await page.getByRole('button', { name: 'Stop…' }).click()
+  await page.getByRole('button', { name: 'More actions' }).click()
+  await page.getByRole('menuitem', { name: 'Stop…' }).click()
   await dialog.getByRole('button', { name: 'Stop it' }).click()
   await page.getByText('stopped', { exact: true }).waitFor()
   expect(faults).toEqual([])
@@ -85,7 +87,7 @@ it('stopping asks first, from the button, the menu, the palette and for several 
 
 it('a new address asks first, since it ends the present one', async () => {
   const { page, context, base, list, unit } = await openUnit()
-  await page.goto(`${base}/units/${unit.id}/settings`)
+  await page.goto(`${base}/units/${unit.id}/egress`)
   await page.getByRole('button', { name: 'Publish', exact: true }).click()
   await page.getByRole('button', { name: 'New address…' }).click()
   const url = (await list())[0]?.endpoints[0]?.url
@@ -99,6 +101,7 @@ it('a new address asks first, since it ends the present one', async () => {
 
 it('the palette stays closed over a question, and opens beside a message', async () => {
   const { page, context, faults } = await openUnit()
+  await page.getByRole('link', { name: 'Settings' }).click()
   await page.getByRole('button', { name: 'Destroy…' }).click()
   const question = page.getByRole('alertdialog')
   await question.waitFor()
@@ -170,9 +173,10 @@ it('a form that is not right yet shows no null in its code', async () => {
   const { page, context, base } = await openUnit()
   await page.goto(`${base}/units/new`)
   await page.getByLabel('Ports').fill('80, web, 99999')
+  await page.getByText('Advanced', { exact: true }).click()
   await page.getByLabel('Volume in GB').fill('some')
-  for (const each of ['curl', 'CLI', 'TypeScript', 'Python']) {
-    await page.getByRole('radio', { name: each }).check()
+  for (const each of ['curl', 'CLI', 'TypeScript', 'Python', 'MCP']) {
+    await page.getByRole('radio', { name: each, exact: true }).check()
     const code = await page.getByRole('region', { name: `the call in ${each}` }).innerText()
     expect(code).toContain('80')
     expect(code).not.toMatch(/null|NaN|None/)

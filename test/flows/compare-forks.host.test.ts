@@ -68,7 +68,7 @@ it.runIf(isDeep)(
 
 async function openTerminal(tab: Page, unit: string) {
   await tab.goto(unit)
-  await tab.getByRole('link', { name: 'Terminal' }).click()
+  await tab.getByRole('navigation', { name: 'This unit' }).getByRole('link', { name: 'Terminal' }).click()
   await tab.getByText('Connected.', { exact: true }).waitFor()
   const type = async (line: string) => {
     await tab.bringToFront()

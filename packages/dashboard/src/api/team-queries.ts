@@ -14,7 +14,33 @@ export type AuditAsked = {
   since?: string | undefined
   until?: string | undefined
   failed?: boolean | undefined
+  changes?: boolean | undefined
 }
+
+const MINUTE_MS = 60_000
+
+/** A sample is taken each minute, and is no event. */
+export const historyQuery = (team: string, id: string, range: Contract.MetricsHistory['range']) =>
+  queryOptions({
+    queryKey: [team, 'history', id, range],
+    queryFn: async ({ signal }) =>
+      await berthOf(team).request<Contract.MetricsHistory>(
+        'GET',
+        `/v1/units/${encodeURIComponent(id)}/metrics/history`,
+        { query: { range }, signal },
+      ),
+    refetchInterval: MINUTE_MS,
+    staleTime: MINUTE_MS / 2,
+  })
+
+export const recentQuery = (team: string) =>
+  queryOptions({
+    queryKey: [team, 'recent'],
+    queryFn: async ({ signal }) =>
+      await berthOf(team).request<Contract.RecentMetrics>('GET', '/v1/metrics/recent', { signal }),
+    refetchInterval: 5 * MINUTE_MS,
+    staleTime: MINUTE_MS,
+  })
 
 export const agentsQuery = (team: string) =>
   queryOptions({

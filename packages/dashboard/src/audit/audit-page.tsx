@@ -1,4 +1,4 @@
-// Who did what: every call that was made for the team, as it comes.
+// Who did what, as it comes: changes as sentences, and on request every call.
 
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
@@ -12,6 +12,7 @@ import { Button } from '../ui/button.tsx'
 import { download } from '../ui/download.ts'
 import { inputClass, Select } from '../ui/field.tsx'
 import { PageHead } from '../ui/page-parts.tsx'
+import { Segments } from '../ui/segments.tsx'
 import { tell, tellError } from '../ui/toast.tsx'
 import { AuditRows } from './audit-rows.tsx'
 import { type AuditSearch, cleanSearch, readAuditSearch } from './search.ts'
@@ -22,16 +23,17 @@ const MAX_EXPORTED = 10_000
 
 export function AuditPage() {
   const team = useTeam()
-  const asked = readAuditSearch(useSearch({ strict: false }))
+  const { all, ...filter } = readAuditSearch(useSearch({ strict: false }))
+  const asked: AuditAsked = { ...filter, changes: all ? undefined : true }
   const go = useNavigate()
   const agents = useQuery(agentsQuery(team.id))
-  const filter = useRef<HTMLInputElement>(null)
+  const action = useRef<HTMLInputElement>(null)
   const [isExporting, setExporting] = useState(false)
   const set = (search: { [Name in keyof AuditSearch]: AuditSearch[Name] | undefined }) =>
     void go({
       to: '/t/$team/audit',
       params: { team: team.slug },
-      search: cleanSearch({ ...asked, ...search }),
+      search: cleanSearch({ ...filter, all, ...search }),
       replace: true,
     })
   const exportAll = async () => {
@@ -50,18 +52,24 @@ export function AuditPage() {
       setExporting(false)
     }
   }
-  useKeys('Audit', [
-    { keys: '/', label: 'Filter by action', run: () => filter.current?.focus() },
+  useKeys('Activity', [
+    { keys: '/', label: 'Filter by action', run: () => action.current?.focus() },
     { keys: 'e', label: 'Export', run: () => void exportAll() },
   ])
   return (
     <>
-      <PageHead title="Audit" note="Every call, newest first.">
+      <PageHead title="Activity" note="Newest first.">
         <Button busy={isExporting} hint="e" onClick={() => void exportAll()}>
           Export
         </Button>
       </PageHead>
       <form className={styles.filters} aria-label="Filter" onSubmit={(event) => event.preventDefault()}>
+        <Segments
+          label="Calls shown"
+          value={all ? 'All calls' : 'Changes'}
+          options={['Changes', 'All calls']}
+          onChange={(kind) => set({ all: kind === 'All calls' || undefined })}
+        />
         <Select
           aria-label="Agent"
           value={asked.agent ?? ''}
@@ -72,7 +80,7 @@ export function AuditPage() {
           onChange={(agent) => set({ agent: agent || undefined })}
         />
         <input
-          ref={filter}
+          ref={action}
           className={`${inputClass} ${styles.word}`}
           aria-label="Action"
           placeholder="Action, such as unit.create"
@@ -87,7 +95,7 @@ export function AuditPage() {
           onChange={(event) => set({ target: event.target.value.trim() || undefined })}
         />
         <label className={styles.when}>
-          from
+          From
           <input
             type="datetime-local"
             className={inputClass}
@@ -96,7 +104,7 @@ export function AuditPage() {
           />
         </label>
         <label className={styles.when}>
-          to
+          To
           <input
             type="datetime-local"
             className={inputClass}
@@ -110,7 +118,7 @@ export function AuditPage() {
             checked={asked.failed === true}
             onChange={(event) => set({ failed: event.target.checked || undefined })}
           />
-          refused only
+          Refused only
         </label>
       </form>
       <div className={styles.page}>

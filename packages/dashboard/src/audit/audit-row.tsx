@@ -1,9 +1,11 @@
-// One call. Everything in it was sent by a caller: it is shown as text, in the direction it is written in.
+// One call as a sentence. Everything in it was sent by a caller: it is shown as text, in the direction it is written in.
 
 import type { Contract } from '@berth/sdk'
-import { useId, useState } from 'react'
-import { Code } from '../ui/copy.tsx'
+import { Copied, Code } from '../ui/copy.tsx'
 import { Money } from '../ui/format.tsx'
+import { KeyValue } from '../ui/page-parts.tsx'
+import { Sentence } from './change-list.tsx'
+import { refusalOf } from './sentence.ts'
 import styles from './audit.module.css'
 
 const clock = new Intl.DateTimeFormat(undefined, {
@@ -15,47 +17,78 @@ const clock = new Intl.DateTimeFormat(undefined, {
   hourCycle: 'h23',
 })
 
-export function AuditRow({ event }: { event: Contract.AuditEvent }) {
-  const [isOpen, setOpen] = useState(false)
-  const id = useId()
-  const { at, credential, action, target, status, errorCode, durationMs, costDeltaCents } = event
-  // The caller hung up, as every page does that is left: nobody was refused.
-  const isRefused = status === null || (status >= 400 && status !== 499)
+export function AuditRow({
+  event,
+  nameOf,
+  here,
+  isOpen,
+  isBeside,
+  onOpen,
+}: {
+  event: Contract.AuditEvent
+  nameOf: (id: string) => string | undefined
+  here?: string | undefined
+  isOpen: boolean
+  /** Its details are shown beside the list. */
+  isBeside: boolean
+  onOpen: () => void
+}) {
+  const id = `call-${event.id}`
   return (
     <li className={styles.row}>
-      <button
-        type="button"
-        className={styles.line}
-        aria-expanded={isOpen}
-        aria-controls={id}
-        onClick={() => setOpen(!isOpen)}
-      >
-        <time dateTime={at} className={styles.at}>
-          {clock.format(new Date(at))}
+      <div className={`${styles.line} ${isOpen ? styles.open : ''}`}>
+        <time dateTime={event.at} className={styles.at}>
+          {clock.format(new Date(event.at))}
         </time>
-        <span className={styles.who}>
-          <bdi>{whoOf(event)}</bdi>
+        <span className={styles.said}>
+          <Sentence event={event} nameOf={nameOf} here={here} />
         </span>
-        <code className={styles.action}>{action}</code>
-        <span className={styles.target}>
-          <bdi>{target ?? credential.kind}</bdi>
-        </span>
-        <span className={isRefused ? styles.refused : styles.fine}>
-          {status ?? 'no answer'} {status === 499 ? 'closed' : errorCode}
-        </span>
-        <span className={styles.took}>{durationMs === null ? '' : `${Math.round(durationMs)} ms`}</span>
         <span className={styles.cost}>
-          {costDeltaCents === 0 ? '' : <Money cents={costDeltaCents} short />}
+          {event.costDeltaCents === 0 ? '' : <Money cents={event.costDeltaCents} short />}
         </span>
-      </button>
-      <div id={id} hidden={!isOpen}>
-        {isOpen && <Code text={JSON.stringify(event, null, 2)} label={`the call ${event.id}`} />}
+        <button
+          type="button"
+          className={styles.more}
+          aria-expanded={isOpen}
+          aria-controls={isOpen ? id : undefined}
+          aria-label={`Details of ${event.action}, ${clock.format(new Date(event.at))}`}
+          onClick={onOpen}
+        >
+          Details
+        </button>
       </div>
+      {isOpen && !isBeside && (
+        <div id={id} className={styles.inline}>
+          <CallDetails event={event} />
+        </div>
+      )}
     </li>
   )
 }
 
-function whoOf({ credential, agentName, agentVersion }: Contract.AuditEvent): string {
+export function CallDetails({ event }: { event: Contract.AuditEvent }) {
+  const { action, target, credential, agentName, agentVersion, via, status, durationMs, requestId } = event
   const program = agentName === null ? '' : `${agentName} ${agentVersion ?? ''}`.trim()
-  return program === '' || program === credential.name ? credential.name : `${credential.name} · ${program}`
+  const result = refusalOf(event) ?? (status === 499 ? 'the caller hung up' : 'done')
+  const rows: [string, React.ReactNode][] = [
+    ['Action', <code key="action">{action}</code>],
+    ['Target', target === null ? '' : <Copied key="target" text={target} label="Copy the target" />],
+    [
+      'Who',
+      <bdi key="who">
+        {credential.name} ({credential.kind})
+      </bdi>,
+    ],
+    ['Program', program === '' ? '' : <bdi key="program">{program}</bdi>],
+    ['Through', via],
+    ['Result', `${result}${status === null ? '' : `, ${status}`}`],
+    ['Took', durationMs === null ? '' : `${Math.round(durationMs)} ms`],
+    ['Request', <Copied key="request" text={requestId} label="Copy the request ID" />],
+  ]
+  return (
+    <div className={styles.details}>
+      <KeyValue rows={rows.filter(([, value]) => value !== '')} />
+      <Code text={JSON.stringify(event, null, 2)} label={`the call ${event.id}`} />
+    </div>
+  )
 }

@@ -1,13 +1,16 @@
-// Calls of the team's agents and people, newest first. A row opens to the whole of what is kept of the call.
+// Calls of the team's agents and people as sentences, newest first. The details of one are shown beside the list, on narrow
+// screens below its row.
 
 import type { Contract } from '@berth/sdk'
-import { useInfiniteQuery } from '@tanstack/react-query'
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { useMemo, useState, useSyncExternalStore } from 'react'
 import { explain } from '../api/explain.ts'
+import { unitsQuery } from '../api/queries.ts'
 import { type AuditAsked, auditPage } from '../api/team-queries.ts'
 import { useTeam } from '../shell/team-context.ts'
 import { Button } from '../ui/button.tsx'
 import { Failure, Skeleton } from '../ui/page-parts.tsx'
-import { AuditRow } from './audit-row.tsx'
+import { AuditRow, CallDetails } from './audit-row.tsx'
 import { useNews } from './use-news.ts'
 import styles from './audit.module.css'
 
@@ -22,29 +25,57 @@ export function useAudit(asked: AuditAsked) {
   })
 }
 
-export function AuditRows({ asked }: { asked: AuditAsked }) {
+const wide = matchMedia('(min-width: 1100px)')
+const watchWidth = (watcher: () => void) => {
+  wide.addEventListener('change', watcher)
+  return () => wide.removeEventListener('change', watcher)
+}
+
+/** `here`: the unit whose page this is. */
+export function AuditRows({ asked, here }: { asked: AuditAsked; here?: string }) {
+  const team = useTeam()
   const { data, error, refetch, fetchNextPage, hasNextPage, isFetchingNextPage } = useAudit(asked)
+  const { data: known } = useQuery(unitsQuery(team.id))
+  const names = useMemo(() => new Map(known?.units.map(({ id, name }) => [id, name])), [known])
+  const [shown, show] = useState<string | null>(null)
+  const isBeside = useSyncExternalStore(watchWidth, () => wide.matches)
   const events = data?.pages.flatMap((page) => page.events) ?? []
   useNews(() => void refetch())
   if (error !== null && data === undefined)
     return <Failure {...explain(error)} onRetry={() => void refetch()} />
   if (data === undefined) return <Skeleton />
-  if (events.length === 0) return <p className={styles.none}>No call is like this.</p>
+  if (events.length === 0) return <p className={styles.none}>Nothing found.</p>
+  const open = events.find(({ id }) => id === shown)
   return (
-    <>
-      {error !== null && <Failure {...explain(error)} onRetry={() => void refetch()} />}
-      <ol className={styles.rows} aria-label="Calls">
-        {events.map((event) => (
-          <AuditRow key={event.id} event={event} />
-        ))}
-      </ol>
-      {hasNextPage && (
-        <p className={styles.older}>
-          <Button busy={isFetchingNextPage} onClick={() => void fetchNextPage()}>
-            Older calls
-          </Button>
-        </p>
+    <div className={open && isBeside ? styles.halves : ''}>
+      <div>
+        {error !== null && <Failure {...explain(error)} onRetry={() => void refetch()} />}
+        <ol className={styles.rows} aria-label="Calls">
+          {events.map((event) => (
+            <AuditRow
+              key={event.id}
+              event={event}
+              nameOf={(id) => names.get(id)}
+              here={here}
+              isOpen={event.id === shown}
+              isBeside={isBeside}
+              onOpen={() => show(event.id === shown ? null : event.id)}
+            />
+          ))}
+        </ol>
+        {hasNextPage && (
+          <p className={styles.older}>
+            <Button busy={isFetchingNextPage} onClick={() => void fetchNextPage()}>
+              Show older
+            </Button>
+          </p>
+        )}
+      </div>
+      {open && isBeside && (
+        <aside id={`call-${open.id}`} className={styles.side} aria-label="Details of the call">
+          <CallDetails event={open} />
+        </aside>
       )}
-    </>
+    </div>
   )
 }

@@ -7,6 +7,8 @@ export type AuditSearch = {
   since?: string
   until?: string
   failed?: boolean
+  /** Also calls that change nothing. */
+  all?: boolean
 }
 
 export function readAuditSearch(search: Record<string, unknown>): AuditSearch {
@@ -25,6 +27,7 @@ export function readAuditSearch(search: Record<string, unknown>): AuditSearch {
     since: moment('since'),
     until: moment('until'),
     failed: search['failed'] === true || search['failed'] === 'true' || undefined,
+    all: search['all'] === true || search['all'] === 'true' || undefined,
   })
 }
 

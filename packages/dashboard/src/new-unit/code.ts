@@ -1,9 +1,16 @@
 // The create of a unit in each language, quoted as that language quotes, so that it can be pasted unchanged.
 
 import type { Contract } from '@berth/sdk'
-import { curlCreate, shellLines, shellQuote, typescriptProgram } from '../ui/code-snippets.ts'
+import {
+  curlCreate,
+  pythonValue,
+  shellLines,
+  shellQuote,
+  toolCall,
+  typescriptProgram,
+} from '../ui/code-snippets.ts'
 
-export const languages = ['curl', 'CLI', 'TypeScript', 'Python'] as const
+export const languages = ['curl', 'CLI', 'TypeScript', 'Python', 'MCP'] as const
 export type Language = (typeof languages)[number]
 
 export function codeOf(language: Language, url: string, body: Contract.CreateFromSpec): string {
@@ -22,11 +29,16 @@ export function codeOf(language: Language, url: string, body: Contract.CreateFro
       return typescriptProgram(
         `const unit = await berth.units.create(${JSON.stringify({ image, ...options }, null, 2)})`,
       )
+    case 'MCP':
+      // The tool publishes the one port of a unit, and knows no containers inside.
+      return exposePort === undefined && own.nested === undefined
+        ? toolCall('create_unit', { image, ...own, ...rest })
+        : '# The tool create_unit has no argument for this:\n# use another language.'
     case 'Python': {
       const { exposePort: port, ...others } = options
       const named = { ...others, ...(port === undefined ? {} : { expose_port: port }) }
-      const given = Object.entries(named).map(([name, value]) => `    ${name}=${python(value)},\n`)
-      return `from berth import Berth\n\nberth = Berth()\nunit = berth.units.create(\n    ${python(image)},\n${given.join('')})`
+      const given = Object.entries(named).map(([name, value]) => `    ${name}=${pythonValue(value)},\n`)
+      return `from berth import Berth\n\nberth = Berth()\nunit = berth.units.create(\n    ${pythonValue(image)},\n${given.join('')})`
     }
   }
 }
@@ -56,15 +68,4 @@ function commandOf({ spec, stack, expose }: Contract.CreateFromSpec): string | n
   ]
   const command = cmd === undefined ? [] : [`-- ${cmd.map(shellQuote).join(' ')}`]
   return shellLines(['berth run', ...flags, [shellQuote(image), ...command].join(' ')])
-}
-
-/** JSON, but for its three words, is Python. */
-function python(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(python).join(', ')}]`
-  if (typeof value === 'object' && value !== null)
-    return `{${Object.entries(value)
-      .map(([name, each]) => `${JSON.stringify(name)}: ${python(each)}`)
-      .join(', ')}}`
-  if (value === null) return 'None'
-  return typeof value === 'boolean' ? (value ? 'True' : 'False') : JSON.stringify(value)
 }

@@ -1,4 +1,4 @@
-// The fields of a new unit. A refusal of the service appears at its field; a limit links to the page that changes it.
+// The fields of a new unit: the few that most people need, and the rest under Advanced. A refusal of the service appears at its field; a limit links to the page that changes it.
 
 import { type ReactNode, useState } from 'react'
 import { explain } from '../api/explain.ts'
@@ -7,7 +7,8 @@ import { useHere } from '../shell/team-context.ts'
 import { Button } from '../ui/button.tsx'
 import { Field, inputClass, Select } from '../ui/field.tsx'
 import { Refused } from '../unit/refused.tsx'
-import { type Asked, type Fields, sizes } from './spec.ts'
+import { ImageTiles } from './image-tiles.tsx'
+import { type Asked, type Fields, type Size, sizes } from './spec.ts'
 import styles from './new-unit.module.css'
 
 type TextField = { [Name in keyof Fields]: Fields[Name] extends string ? Name : never }[keyof Fields]
@@ -27,6 +28,16 @@ const paths: Partial<Record<keyof Fields, string>> = {
   expose: 'expose',
 }
 
+/** Under Advanced. */
+const advanced = ['size', 'command', 'sleep', 'env', 'volumeGb', 'volumeAt', 'nested', 'stack'] as const
+
+const sizeLabels = {
+  nano: 'nano: 256 MB',
+  small: 'small: 512 MB',
+  medium: 'medium: 2 GB',
+  large: 'large: 4 GB',
+} as const satisfies Record<Size, string>
+
 export function SpecForm({
   fields,
   faults,
@@ -44,12 +55,14 @@ export function SpecForm({
 }) {
   const { me } = useHere()
   const [isTried, setTried] = useState(false)
+  const [isOpen, setOpen] = useState(false)
   const refused = error === null ? [] : explain(error).fields
   const faultOf = (name: keyof Fields) => {
     const path = paths[name]
     const said = refused.find((each) => each.path === path || each.path.startsWith(`${path}.`))?.message
     return (isTried ? faults[name] : undefined) ?? said
   }
+  const isFaultInside = advanced.some((name) => faultOf(name) !== undefined)
   const set = (change: Partial<Fields>) => onChange({ ...fields, ...change })
   const text = (name: TextField, label: string, note?: ReactNode, placeholder?: string) => (
     <Field label={label} note={note} error={faultOf(name)}>
@@ -77,21 +90,11 @@ export function SpecForm({
       }}
     >
       {refused.length === 0 && <Refused error={error} />}
-      {text('image', 'Image', 'From any registry, such as docker.io/library/nginx:1, or one of berth.local.')}
-      {text('name', 'Name', 'Empty: that of the image.')}
-      <Field label="Size" error={faultOf('size')}>
-        {(props) => (
-          <Select
-            id={props.id}
-            value={fields.size}
-            options={sizes.map((each) => ({ value: each, label: each }))}
-            onChange={(size) => set({ size })}
-          />
-        )}
-      </Field>
-      {text('command', 'Command', 'Run by a shell. Empty: that of the image.')}
-      {text('ports', 'Ports', 'On which it listens, such as 80, 8080.')}
-      <Field label="Publish it" note="The first of its ports." error={faultOf('expose')}>
+      <ImageTiles image={fields.image} onChoose={(image) => set({ image })} />
+      {text('image', 'Image', 'Any image of a registry, such as docker.io/library/nginx:1.')}
+      {text('name', 'Name', 'Optional. The name of the image by default.')}
+      {text('ports', 'Ports', 'What the program listens on, such as 80, 8080.')}
+      <Field label="Publish it" note="The first port, at a URL." error={faultOf('expose')}>
         {(props) => (
           <Select
             id={props.id}
@@ -105,43 +108,63 @@ export function SpecForm({
           />
         )}
       </Field>
-      {text(
-        'sleep',
-        'Sleeps after',
-        me.maxSleep === 'never'
-          ? 'Idle time, such as 30m, 2h, or never.'
-          : `Idle time, at most ${me.maxSleep}.`,
-        '30m',
-      )}
-      <PairsEditor
-        label="Environment"
-        note="A secret of the unit without a value is made, and told once. One of the team never enters the unit: Berth puts it into requests to its hosts."
-        kind="env"
-        pairs={fields.env}
-        error={faultOf('env')}
-        onChange={(env) => set({ env })}
-      />
-      {text('volumeGb', 'Volume in GB', 'Empty: none. A volume outlives restarts.')}
-      {fields.volumeGb.trim() !== '' && text('volumeAt', 'Volume at')}
-      <Field
-        label="Containers inside"
-        note="For docker, compose and buildah. Needs the isolation class gvisor."
-        error={faultOf('nested')}
+      <details
+        className={styles.advanced}
+        open={isOpen || isFaultInside}
+        onToggle={(event) => setOpen(event.currentTarget.open)}
       >
-        {(props) => (
-          <Select
-            id={props.id}
-            value={fields.nested ? 'yes' : 'no'}
-            options={[
-              { value: 'no', label: 'none' },
-              { value: 'yes', label: 'allowed' },
-            ]}
-            onChange={(nested) => set({ nested: nested === 'yes' })}
+        <summary>Advanced</summary>
+        <div className={styles.more}>
+          <Field label="Size" error={faultOf('size')}>
+            {(props) => (
+              <Select
+                id={props.id}
+                value={fields.size}
+                options={sizes.map((each) => ({ value: each, label: sizeLabels[each] }))}
+                onChange={(size) => set({ size })}
+              />
+            )}
+          </Field>
+          {text('command', 'Command', 'Runs in a shell. The command of the image by default.')}
+          {text(
+            'sleep',
+            'Sleeps after',
+            me.maxSleep === 'never'
+              ? 'Idle time, such as 30m, 2h or never.'
+              : `Idle time, at most ${me.maxSleep}.`,
+            '30m',
+          )}
+          <PairsEditor
+            label="Environment"
+            note="A secret without a value is generated and shown once. A team secret never enters the unit: Berth puts it into requests to its hosts."
+            kind="env"
+            pairs={fields.env}
+            error={faultOf('env')}
+            onChange={(env) => set({ env })}
           />
-        )}
-      </Field>
-      {text('stack', 'Stack', 'Empty: that of the team. Units of one stack know each other by name.')}
-      <div>
+          {text('volumeGb', 'Volume in GB', 'Optional. A volume is kept when the unit restarts.')}
+          {fields.volumeGb.trim() !== '' && text('volumeAt', 'Volume at')}
+          <Field
+            label="Containers inside"
+            note="For docker, compose and buildah. Needs the isolation class gvisor."
+            error={faultOf('nested')}
+          >
+            {(props) => (
+              <Select
+                id={props.id}
+                value={fields.nested ? 'yes' : 'no'}
+                options={[
+                  { value: 'no', label: 'none' },
+                  { value: 'yes', label: 'allowed' },
+                ]}
+                onChange={(nested) => set({ nested: nested === 'yes' })}
+              />
+            )}
+          </Field>
+          {text('stack', 'Stack', 'Optional. Units of one stack reach each other by name.')}
+        </div>
+      </details>
+      <div className={styles.submit}>
         <Button type="submit" kind="main" busy={isBusy}>
           Create
         </Button>

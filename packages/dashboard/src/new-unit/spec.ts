@@ -25,7 +25,7 @@ export const sizes = ['nano', 'small', 'medium', 'large'] as const satisfies rea
 
 export const emptyFields: Fields = {
   name: '',
-  image: 'berth.local/debian:12',
+  image: 'berth.local/python:3.11',
   stack: '',
   size: 'small',
   ports: '',
@@ -44,16 +44,16 @@ export type Asked = { body: Contract.CreateFromSpec; faults: Partial<Record<keyo
 export function askedOf(fields: Fields): Asked {
   const text = (name: 'name' | 'image' | 'stack' | 'sleep' | 'command') => fields[name].trim()
   const faults: Asked['faults'] = {}
-  if (text('image') === '') faults.image = 'It has to be given.'
+  if (text('image') === '') faults.image = 'Choose an image.'
   if (text('name') !== '' && !/^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(text('name')))
-    faults.name = 'Small letters, digits and hyphens.'
+    faults.name = 'Use lower-case letters, digits and hyphens.'
   // What is no number has no place in the call, which is also shown as code.
   const typed = fields.ports.split(/[\s,]+/).filter(Boolean)
   const ports = typed.filter((port) => /^[1-9]\d{0,4}$/.test(port) && Number(port) < 65_536)
   if (ports.length < typed.length) faults.ports = 'Numbers up to 65535.'
-  else if (fields.expose !== 'no' && ports.length === 0) faults.ports = 'Which port shall be published?'
+  else if (fields.expose !== 'no' && ports.length === 0) faults.ports = 'Which port should be published?'
   if (text('sleep') !== '' && !/^(?:never|[1-9][0-9]{0,4}[mhd])$/.test(text('sleep')))
-    faults.sleep = 'A number with m, h or d, or never.'
+    faults.sleep = 'Use a number with m, h or d, or never.'
   const isVolume = /^[1-9]\d{0,2}$/.test(fields.volumeGb.trim())
   if (fields.volumeGb.trim() !== '' && !isVolume) faults.volumeGb = 'A number of GB.'
   const unchosen = envFault(fields.env)

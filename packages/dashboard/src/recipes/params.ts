@@ -1,7 +1,14 @@
 // The parameters of a recipe as fields of a form, and the values that are made of the fields.
 
 import type { Contract } from '@berth/sdk'
-import { curlCreate, shellLines, shellQuote, typescriptProgram } from '../ui/code-snippets.ts'
+import {
+  curlCreate,
+  pythonValue,
+  shellLines,
+  shellQuote,
+  toolCall,
+  typescriptProgram,
+} from '../ui/code-snippets.ts'
 
 type Parameter = Contract.RecipeParameter
 
@@ -97,7 +104,7 @@ export function paramsOf(parameters: readonly Parameter[], values: Values): Para
 
 const compact = (json: string | null) => (json === null ? null : JSON.stringify(JSON.parse(json)))
 
-export const languages = ['curl', 'CLI', 'TypeScript'] as const
+export const languages = ['curl', 'CLI', 'TypeScript', 'Python', 'MCP'] as const
 export type Language = (typeof languages)[number]
 
 /** The create of a recipe in each language. Values need no quoting but by JSON and single quotes. */
@@ -107,6 +114,12 @@ export function codeOf(language: Language, url: string, body: Contract.CreateFro
   switch (language) {
     case 'curl':
       return curlCreate(url, body)
+    case 'Python': {
+      const given = Object.entries(rest).map(([name, value]) => `    ${name}=${pythonValue(value)},\n`)
+      return `from berth import Berth\n\nberth = Berth()\nmade = berth.recipes.run(\n    ${pythonValue(recipe)},\n${given.join('')})`
+    }
+    case 'MCP':
+      return toolCall('create_from_recipe', { recipe, ...rest })
     case 'CLI':
       return shellLines([`berth recipe run ${shellQuote(recipe)}`, ...flagsOf(rest)])
     case 'TypeScript':

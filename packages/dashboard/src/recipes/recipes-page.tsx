@@ -6,6 +6,7 @@ import { explain } from '../api/explain.ts'
 import { recipesQuery } from '../api/team-queries.ts'
 import { useTeam } from '../shell/team-context.ts'
 import { Empty, Failure, PageHead, Skeleton } from '../ui/page-parts.tsx'
+import { Mark } from '../ui/mark.tsx'
 import { readRecipesSearch } from './search.ts'
 import styles from './recipes.module.css'
 
@@ -52,6 +53,7 @@ export function RecipesPage() {
             <ul className={styles.cards}>
               {shown.map((recipe) => (
                 <li key={recipe.name} className={styles.card}>
+                  <Mark name={recipe.name} />
                   <h2>
                     <Link
                       to="/t/$team/recipes/$name"

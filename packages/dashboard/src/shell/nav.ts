@@ -24,7 +24,7 @@ export const nav: readonly NavItem[] = [
   { label: 'Recipes', to: '/t/$team/recipes', key: 'r', icon: LayoutGrid },
   { label: 'Agents', to: '/t/$team/agents', key: 'a', icon: Bot },
   { label: 'Spend', to: '/t/$team/spend', key: 'm', icon: ChartColumn },
-  { label: 'Audit', to: '/t/$team/audit', key: 'l', icon: ScrollText },
+  { label: 'Activity', to: '/t/$team/audit', key: 'l', icon: ScrollText },
   { label: 'Team', to: '/t/$team/team', key: 't', icon: Users },
   { label: 'Help', to: '/t/$team/help', key: 'h', icon: CircleQuestionMark },
 ]

@@ -2,12 +2,12 @@
 
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
-import Anchor from 'lucide-react/icons/anchor'
 import ChevronDown from 'lucide-react/icons/chevron-down'
 import Search from 'lucide-react/icons/search'
 import { moneyQuery } from '../api/queries.ts'
 import { euros } from '../../../../src/lib/money.ts'
 import { Money } from '../ui/format.tsx'
+import { Logo } from '../ui/logo.tsx'
 import { Menu } from '../ui/menu.tsx'
 import { useKeys } from './keys.ts'
 import { nav } from './nav.ts'
@@ -51,7 +51,7 @@ export function Sidebar() {
             },
           ]}
         >
-          <Anchor aria-hidden="true" />
+          <Logo />
           <span className={styles.teamName}>{team.name}</span>
           <ChevronDown aria-hidden="true" />
         </Menu>

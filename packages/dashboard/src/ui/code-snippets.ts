@@ -13,3 +13,18 @@ export const typescriptProgram = (line: string) =>
 
 /** A shell command over several lines. */
 export const shellLines = (words: readonly string[]) => words.join(' \\\n  ')
+
+/** A call of a tool, as a program sends it to `/mcp`. */
+export const toolCall = (name: string, args: unknown) =>
+  JSON.stringify({ method: 'tools/call', params: { name, arguments: args } }, null, 2)
+
+/** JSON, but for its three words, is Python. */
+export function pythonValue(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(pythonValue).join(', ')}]`
+  if (typeof value === 'object' && value !== null)
+    return `{${Object.entries(value)
+      .map(([name, each]) => `${JSON.stringify(name)}: ${pythonValue(each)}`)
+      .join(', ')}}`
+  if (value === null) return 'None'
+  return typeof value === 'boolean' ? (value ? 'True' : 'False') : JSON.stringify(value)
+}

@@ -37,6 +37,11 @@ const clock = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' })
 /** The hour of the day. */
 export const timeOfDay = (at: string) => clock.format(new Date(at))
 
+const day = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric' })
+
+/** `Nov 28`. */
+export const dayOf = (at: string) => day.format(new Date(at))
+
 // One timer for every time that is shown.
 let now = Date.now()
 const watchers = new Set<() => void>()

@@ -13,6 +13,7 @@ import { Time } from '../ui/format.tsx'
 import { Card, Failure, Skeleton } from '../ui/page-parts.tsx'
 import { tell } from '../ui/toast.tsx'
 import { EgressForm } from './egress-form.tsx'
+import { PublishForm } from './publish-form.tsx'
 import { Refused } from './refused.tsx'
 import { type RefusedName, refusedNames } from './refused-names.ts'
 import { useUnit } from './unit-context.ts'
@@ -30,9 +31,14 @@ export function EgressTab() {
   const { lines, status, again } = useEgressLog({ team: team.id, unit })
   return (
     <div className={styles.settings}>
-      <Card title="What it may reach">
-        <EgressForm key={unit.egress.version} unit={unit} />
-      </Card>
+      <div className={styles.column}>
+        <Card title="What it may reach">
+          <EgressForm key={unit.egress.version} unit={unit} />
+        </Card>
+        <Card title="Publish a port">
+          <PublishForm unit={unit} />
+        </Card>
+      </div>
       <Card title="What it was refused">
         <RefusedNames unit={unit} names={refusedNames(lines, unit.egress.allow)} />
       </Card>

@@ -57,7 +57,7 @@ export type Plotted = { atMs: number; value: number | null }
 /** Lines from left to right, one for each stretch without a gap, in a box of `width` by `height`. */
 export function linesOf(
   points: readonly Plotted[],
-  { fromMs, toMs, top }: { fromMs: number; toMs: number; top: number },
+  { fromMs, toMs, top, gapMs = GAP_MS }: { fromMs: number; toMs: number; top: number; gapMs?: number },
   { width, height }: { width: number; height: number },
 ): [x: number, y: number][][] {
   const lines: [number, number][][] = []
@@ -69,7 +69,7 @@ export function linesOf(
     }
     const x = ((atMs - fromMs) / (toMs - fromMs)) * width
     const y = height - Math.min(1, value / top) * height
-    if (atMs - lastMs < GAP_MS) lines.at(-1)?.push([x, y])
+    if (atMs - lastMs < gapMs) lines.at(-1)?.push([x, y])
     else lines.push([[x, y]])
     lastMs = atMs
   }

@@ -1,4 +1,4 @@
-// Lines over the last five minutes. With the arrow keys or the mouse a sample is read in words, in all plots at once.
+// Lines over time, by default the last five minutes. With the arrow keys or the mouse a sample is read in words, in all plots at once.
 
 import { linesOf, type Plotted } from './metric-points.ts'
 import styles from './metrics.module.css'
@@ -16,6 +16,7 @@ export function Plot({
   at,
   said,
   onRead,
+  span,
 }: {
   label: string
   series: readonly Series[]
@@ -27,13 +28,17 @@ export function Plot({
   said: string
   /** Null: the newest again. */
   onRead: (index: number | null) => void
+  /** Default: five minutes up to the newest point. `gapMs`: points farther apart are not joined. */
+  span?: { fromMs: number; toMs: number; gapMs: number }
 }) {
   const points = series[0]?.points ?? []
-  const toMs = points.at(-1)?.atMs ?? 0
-  const range = { fromMs: toMs - SPAN_MS, toMs, top }
-  const markX = (((points[at]?.atMs ?? toMs) - range.fromMs) / SPAN_MS) * BOX.width
+  const newestMs = points.at(-1)?.atMs ?? 0
+  const range = { ...(span ?? { fromMs: newestMs - SPAN_MS, toMs: newestMs }), top }
+  const rangeMs = range.toMs - range.fromMs
+  const markX = (((points[at]?.atMs ?? range.toMs) - range.fromMs) / rangeMs) * BOX.width
   const readNear = (share: number) => {
-    const wanted = range.fromMs + share * SPAN_MS
+    if (points.length === 0) return
+    const wanted = range.fromMs + share * rangeMs
     const far = points.map(({ atMs }) => Math.abs(atMs - wanted))
     onRead(far.indexOf(Math.min(...far)))
   }
@@ -47,7 +52,7 @@ export function Plot({
         aria-label={label}
         aria-valuemin={1}
         aria-valuemax={Math.max(1, points.length)}
-        aria-valuenow={at + 1}
+        aria-valuenow={Math.max(1, at + 1)}
         aria-valuetext={said}
         onPointerMove={({ currentTarget, clientX }) => {
           const { left, width } = currentTarget.getBoundingClientRect()

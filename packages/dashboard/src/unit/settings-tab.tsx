@@ -1,4 +1,4 @@
-// What can be changed of a unit: how long it idles, where it is published, and its end. The rest is as it was made.
+// What can be changed of a unit: how long it idles, and its end. The rest is as it was made.
 
 import type { Contract } from '@berth/sdk'
 import { useNavigate } from '@tanstack/react-router'
@@ -8,7 +8,6 @@ import { useTeam } from '../shell/team-context.ts'
 import { Button } from '../ui/button.tsx'
 import { Card, KeyValue } from '../ui/page-parts.tsx'
 import { DestroyUnits } from '../units/destroy-units.tsx'
-import { PublishForm } from './publish-form.tsx'
 import { SleepForm } from './sleep-form.tsx'
 import { useUnit } from './unit-context.ts'
 import styles from './unit.module.css'
@@ -23,17 +22,14 @@ export function SettingsTab() {
       <Card title="Sleep">
         <SleepForm key={unit.sleep} unit={unit} />
       </Card>
-      <Card title="Publish a port">
-        <PublishForm unit={unit} />
-      </Card>
-      <Card title="As it was made">
+      <Card title="Configuration">
         <KeyValue rows={madeOf(unit)} />
         <p className={styles.after}>
-          Name, image, size, environment and ports stay as they are. A unit of other settings is a new one.
+          Name, image, size, environment and ports cannot be changed. Create a new unit for other settings.
         </p>
       </Card>
-      <Card title="Destroy it">
-        <p className={styles.quiet}>Its disk and volume are lost, and its addresses end.</p>
+      <Card title="Destroy this unit">
+        <p className={styles.quiet}>Its disk and volume are deleted, and its URLs stop working.</p>
         <div className={styles.after}>
           <Button kind="danger" why={whyNot(unit, 'destroy')} onClick={() => setDoomed([unit])}>
             Destroy…
@@ -61,8 +57,8 @@ function madeOf({
 }: Contract.Unit): [string, string][] {
   return [
     ['Size', size],
-    ['Command', cmd === null ? 'that of the image' : JSON.stringify(cmd)],
-    ['Entrypoint', entrypoint === null ? 'that of the image' : JSON.stringify(entrypoint)],
+    ['Command', cmd === null ? 'from the image' : JSON.stringify(cmd)],
+    ['Entrypoint', entrypoint === null ? 'from the image' : JSON.stringify(entrypoint)],
     ['Volume', volume === null ? 'none' : `${volume.gb} GB at ${volume.mount}`],
     ['Health check', healthcheck === null ? 'none' : JSON.stringify(healthcheck.cmd)],
     ['Runs with', runtime ?? 'not known yet'],

@@ -10,10 +10,8 @@ const tabs = [
   { label: 'Overview', to: '/t/$team/units/$id' },
   { label: 'Terminal', to: '/t/$team/units/$id/terminal' },
   { label: 'Logs', to: '/t/$team/units/$id/logs' },
-  { label: 'Metrics', to: '/t/$team/units/$id/metrics' },
-  { label: 'Egress', to: '/t/$team/units/$id/egress' },
   { label: 'Files', to: '/t/$team/units/$id/files' },
-  { label: 'Forks', to: '/t/$team/units/$id/forks' },
+  { label: 'Network', to: '/t/$team/units/$id/egress' },
   { label: 'Activity', to: '/t/$team/units/$id/activity' },
   { label: 'Settings', to: '/t/$team/units/$id/settings' },
 ] as const

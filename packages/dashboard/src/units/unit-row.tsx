@@ -5,6 +5,7 @@ import Ellipsis from 'lucide-react/icons/ellipsis'
 import { memo } from 'react'
 import { Money, Time } from '../ui/format.tsx'
 import { type MenuHandle, MenuTrigger } from '../ui/menu.tsx'
+import { Sparkline } from '../ui/sparkline.tsx'
 import { State } from '../ui/state.tsx'
 import { reasonOf } from './sentence.ts'
 import { stackOf } from './select.ts'
@@ -18,6 +19,7 @@ export const UnitRow = memo(function UnitRow({
   top,
   isHere,
   isChosen,
+  cpu,
   minute,
   menu,
   onOpen,
@@ -29,6 +31,8 @@ export const UnitRow = memo(function UnitRow({
   top: number
   isHere: boolean
   isChosen: boolean
+  /** Processor time of the last day by the hour, once it is known. */
+  cpu: readonly (number | null)[] | undefined
   /** Changes when times are to be written again. */
   minute: number
   menu: MenuHandle<Unit>
@@ -71,6 +75,15 @@ export const UnitRow = memo(function UnitRow({
           {unit.name}
         </a>
         {unit.state === 'error' && <span className={styles.wrong}>{unit.error}</span>}
+        <span className={styles.second}>
+          {unit.size} · {unit.image}
+          {unit.sleepsAt !== null && (
+            <>
+              {' '}
+              · sleeps <Time at={unit.sleepsAt} />
+            </>
+          )}
+        </span>
       </span>
       <span role="cell" className={styles.stack}>
         {stackOf(unit)}
@@ -80,6 +93,9 @@ export const UnitRow = memo(function UnitRow({
       </span>
       <span role="cell" className={styles.size}>
         {unit.size}
+      </span>
+      <span role="cell" className={styles.day}>
+        {cpu && <Sparkline values={cpu} label="Processor in the last day" />}
       </span>
       <span role="cell" className={styles.sleeps}>
         {unit.sleepsAt === null ? '–' : <Time at={unit.sleepsAt} />}

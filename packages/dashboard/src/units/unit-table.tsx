@@ -1,9 +1,11 @@
 // Rows of units. The head scrolls with the rows, so that the columns stay aligned; one menu serves all rows.
 
 import type { Contract } from '@berth/sdk'
+import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { type KeyboardEvent, useRef, useState } from 'react'
+import { type KeyboardEvent, useEffect, useMemo, useRef, useState } from 'react'
+import { recentQuery } from '../api/team-queries.ts'
 import { useKeys } from '../shell/keys.ts'
 import { useTeam } from '../shell/team-context.ts'
 import { useNow } from '../ui/format.tsx'
@@ -16,7 +18,10 @@ import styles from './unit-table.module.css'
 type Unit = Contract.Unit
 
 const menu = createMenu<Unit>()
-const ROW_PX = matchMedia('(pointer: coarse)').matches ? 44 : 36
+/** As in the style sheet; on a phone a row has two lines. */
+const rowPx = () =>
+  matchMedia('(max-width: 800px)').matches ? 60 : matchMedia('(pointer: coarse)').matches ? 44 : 36
+const narrow = matchMedia('(max-width: 800px)')
 
 export function UnitTable({
   units,
@@ -40,11 +45,18 @@ export function UnitTable({
   const rows = useVirtualizer({
     count: units.length,
     getScrollElement: () => scroller.current,
-    estimateSize: () => ROW_PX,
+    estimateSize: rowPx,
     overscan: 12,
     scrollMargin: 32,
     getItemKey: (index) => units[index]?.id ?? index,
   })
+  useEffect(() => {
+    const measure = () => rows.measure()
+    narrow.addEventListener('change', measure)
+    return () => narrow.removeEventListener('change', measure)
+  }, [rows])
+  const { data: recent } = useQuery(recentQuery(team.id))
+  const cpuOf = useMemo(() => new Map(recent?.units.map(({ id, cpuMs }) => [id, cpuMs])), [recent])
   const here = units[Math.min(at, units.length - 1)]
   const open = (unit: Unit) =>
     void navigate({ to: '/t/$team/units/$id', params: { team: team.slug, id: unit.id } })
@@ -99,6 +111,9 @@ export function UnitTable({
           <span role="columnheader" className={styles.size}>
             Size
           </span>
+          <span role="columnheader" className={styles.day}>
+            Last day
+          </span>
           <span role="columnheader" className={styles.sleeps}>
             Sleeps
           </span>
@@ -124,6 +139,7 @@ export function UnitTable({
                   top={item.start - 32}
                   isHere={item.index === Math.min(at, units.length - 1)}
                   isChosen={chosen.has(unit.id)}
+                  cpu={cpuOf.get(unit.id)}
                   minute={Math.floor(now / 10_000)}
                   menu={menu}
                   onOpen={open}

@@ -1,0 +1,76 @@
+// Changes as sentences, newest first: who, what, and where nothing came of it, why. A click opens the whole call.
+
+import type { Contract } from '@berth/sdk'
+import { Link } from '@tanstack/react-router'
+import { useTeam } from '../shell/team-context.ts'
+import { Time } from '../ui/format.tsx'
+import { refusalOf, sayCall, whoOf } from './sentence.ts'
+import styles from './audit.module.css'
+
+/** The sentence of one call. `here`: the unit whose page this is, which is not named again. */
+export function Sentence({
+  event,
+  nameOf,
+  here,
+}: {
+  event: Contract.AuditEvent
+  nameOf: (id: string) => string | undefined
+  here?: string | undefined
+}) {
+  const { verb, detail } = sayCall(event)
+  const { target } = event
+  const refusal = refusalOf(event)
+  const name = target === null ? undefined : nameOf(target)
+  return (
+    <>
+      <bdi className={styles.person}>{whoOf(event)}</bdi> {refusal !== null && 'tried: '}
+      {verb} {target === null ? null : target === here ? 'this unit' : <Target id={target} name={name} />}
+      {detail !== undefined && (
+        <>
+          {' '}
+          <code className={styles.detail}>
+            <bdi>{detail}</bdi>
+          </code>
+        </>
+      )}
+      {refusal !== null && <span className={styles.refused}> {refusal}</span>}
+    </>
+  )
+}
+
+function Target({ id, name }: { id: string; name: string | undefined }) {
+  const { slug } = useTeam()
+  if (name === undefined) return <span className={styles.id}>{id}</span>
+  return (
+    <Link to="/t/$team/units/$id" params={{ team: slug, id }}>
+      <bdi>{name}</bdi>
+    </Link>
+  )
+}
+
+/** A few, without details. */
+export function ChangeList({
+  events,
+  nameOf,
+  here,
+}: {
+  events: readonly Contract.AuditEvent[]
+  nameOf: (id: string) => string | undefined
+  here?: string
+}) {
+  return (
+    <ol className={styles.changes} aria-label="Changes">
+      {events.map((event) => (
+        <li key={event.id}>
+          <span className={styles.dot} aria-hidden="true" />
+          <span className={styles.said}>
+            <Sentence event={event} nameOf={nameOf} here={here} />
+          </span>
+          <span className={styles.ago}>
+            <Time at={event.at} />
+          </span>
+        </li>
+      ))}
+    </ol>
+  )
+}
