@@ -3,6 +3,7 @@
 
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import { harbour, logo } from './harbour.ts'
 
 /** The stylesheet of all pages: one file, which a browser fetches once for each version. */
 export const stylesheet = ['tokens.css', 'pages.css']
@@ -26,9 +27,6 @@ export const pageHeaders = {
   'referrer-policy': 'strict-origin',
 }
 
-const anchor =
-  '<svg viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round" aria-hidden="true"><circle cx="12" cy="5" r="2.5"/><path d="M12 7.5V21M7.5 11.5h9M4 14c.5 4 3.5 7 8 7s7.5-3 8-7"/></svg>'
-
 /**
  * Returns a whole page around trusted markup; escape everything else with `escapeHtml` first. `goTo` is a URL that
  * the browser opens by itself; `wide` is for pages with more than a question.
@@ -41,7 +39,7 @@ export function htmlPage(
   return `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width">${goTo === null ? '' : `<meta http-equiv="refresh" content="0; url=${escapeHtml(goTo)}">`}<meta name="color-scheme" content="light dark"><title>${escapeHtml(title)}</title><link rel="stylesheet" href="${stylesheetUrl}"></head>
-<body${wide ? ' class="wide"' : ''}><header class="brand">${anchor}Berth</header>
+<body${wide ? ' class="wide"' : ''}>${wide ? '' : harbour}<header class="brand">${logo}Berth</header>
 <main><h1>${escapeHtml(title)}</h1>
 ${markup}
 </main></body></html>
