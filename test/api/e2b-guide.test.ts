@@ -8,8 +8,19 @@ type Row = { methods: string[]; state: string }
 
 /** Of the library's own use, by its types. */
 const internal = new Set([
-  ...['createSandbox', 'forkSandbox', 'connectSandbox', 'resolveOpts', 'resolveApiOpts', 'fileUrl', 'start'],
-  ...['runGit', 'runShell', 'getRemoteUrl', 'resolveRemoteName', 'withRemoteCredentials', 'hasUpstream'],
+  'createSandbox',
+  'forkSandbox',
+  'connectSandbox',
+  'resolveOpts',
+  'resolveApiOpts',
+  'fileUrl',
+  'start',
+  'runGit',
+  'runShell',
+  'getRemoteUrl',
+  'resolveRemoteName',
+  'withRemoteCredentials',
+  'hasUpstream',
 ])
 /** Other names of `pause` and `getInfo`. */
 const synonyms = new Set(['betaPause', 'getFullInfo'])
