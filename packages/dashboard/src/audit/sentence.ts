@@ -86,8 +86,6 @@ export function sayCall({ action, input }: Event): Said {
     : said
 }
 
-export const isChange = ({ action }: Event) => action in says
-
 /** The agent or the person, with the program that it calls with. */
 export function whoOf({ credential, agentName }: Event): string {
   return agentName === null || agentName === credential.name
