@@ -103,6 +103,7 @@ async function stampOfSources(): Promise<string> {
     'scripts/build-dashboard.ts',
     'scripts/dashboard-budget.ts',
     'packages/dashboard/index.html',
+    'src/contract/audit-actions.ts',
     'src/contract/states.ts',
     'src/contract/limits.ts',
   ]
