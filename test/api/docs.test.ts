@@ -46,7 +46,7 @@ describe('the documentation pages', () => {
   })
 
   it('have no broken links', () => {
-    const others = ['/v1/openapi.json', '/llms.txt', '/docs/search']
+    const others = ['/', '/v1/openapi.json', '/llms.txt', '/docs/search']
     const broken: string[] = []
     for (const { address, links } of pages.values()) {
       for (const link of links) {
@@ -74,9 +74,11 @@ describe('the documentation pages', () => {
     }
   })
 
-  it('have no script, no inline style and nothing from another host', () => {
+  it('have one script of their own, no inline style and nothing from another host', () => {
     for (const { address, html } of pages.values()) {
-      expect(html, address).not.toMatch(/<script|<style| style="| on\w+="|<iframe|<img/)
+      expect(html.replace('<script src="/docs/copy.js" defer></script>', ''), address).not.toMatch(
+        /<script|<style| style="| on\w+="|<iframe|<img/,
+      )
       expect(
         [...html.matchAll(/<link[^>]* href="([^"]+)"/g)].every(([, href = '']) => href.startsWith('/docs/')),
       ).toBe(true)
@@ -120,6 +122,7 @@ describe('the documentation over HTTP', () => {
 
   it.each([
     ['/docs/docs.css', 'text/css', '--accent'],
+    ['/docs/copy.js', 'text/javascript', 'clipboard'],
     ['/docs/index.md', 'text/markdown', '# Berth'],
     ['/docs/concepts/sleep.md', 'text/markdown', '# Sleep'],
     ['/docs/api/unit.md', 'text/markdown', 'POST /v1/units'],
@@ -163,8 +166,18 @@ describe('the documentation search', () => {
     expect(found).toContain(`href="${address}`)
   })
 
+  it.each([
+    ['install cli', '/docs/install'],
+    ['certificate', '/docs/certificates'],
+    ['web app', '/docs/guides/first-web-app'],
+    ['not_listening', '/docs/troubleshooting'],
+  ])('finds the guide first for %j', async (query, address) => {
+    const [, first] = /<ol class="found"><li><a href="([^"#]+)/.exec(await search(query)) ?? []
+    expect(first).toBe(address)
+  })
+
   it('says when it finds nothing, and escapes the query', async () => {
-    expect(await search('"><script>alert(1)</script>')).not.toContain('<script')
+    expect(await search('"><script>alert(1)</script>')).not.toContain('<script>')
     expect(await search('xyzzy plugh')).toContain('Nothing has all of these words: xyzzy plugh')
     expect(await search('')).toContain('Write what you look for above.')
     expect(await search('a '.repeat(1000))).toContain('<h1>Search</h1>')

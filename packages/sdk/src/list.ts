@@ -10,7 +10,10 @@ export type Page<T> = {
 
 export type List<T> = AsyncIterable<T> & {
   /** `await` of a list is all of its items. */
-  then: PromiseLike<T[]>['then']
+  then: <Read = T[], Failed = never>(
+    onRead?: ((items: T[]) => Read | PromiseLike<Read>) | null,
+    onFailed?: ((reason: unknown) => Failed | PromiseLike<Failed>) | null,
+  ) => Promise<Read | Failed>
   page: (cursor?: string | null) => Promise<Page<T>>
   all: () => Promise<T[]>
 }

@@ -17,6 +17,8 @@ const sections = {
   Start: [
     ['', 'Berth', 'docs/README.md'],
     ['quick-start', 'Quick start'],
+    ['install', 'Install'],
+    ['guides/first-web-app', 'First web app'],
     ['connect', 'Connect an agent', 'docs/mcp.md'],
     ['comparison', 'Beside others'],
   ],
@@ -43,6 +45,7 @@ const sections = {
     ['files', 'Files'],
     ['endpoints', 'Clients of databases'],
     ['oauth', 'Sign in programs'],
+    ['troubleshooting', 'Troubleshooting'],
   ],
   'Look up': [
     ['api', 'REST API'],
@@ -60,6 +63,8 @@ const sections = {
   ],
   Operate: [
     ['operating', 'Operating'],
+    ['certificates', 'Certificates and domains'],
+    ['upgrade', 'Upgrade'],
     ['settings', 'Settings'],
     ['performance', 'Performance'],
     ['engine-directories', 'Directories of the engine'],
@@ -88,10 +93,16 @@ const written = new Set(['api', 'tools', 'recipes'])
 
 const project = new URL('../../../', import.meta.url)
 
-export type Section = { title: string; fillsAddress: boolean; pages: Listed[] }
+/** For whom a section is. A page shows the sections of its own readers, and leads to those of the others. */
+export type Readers = 'users' | 'operators' | 'contributors'
+
+const readersOf: Record<string, Readers> = { Operate: 'operators', Contribute: 'contributors' }
+
+export type Section = { title: string; readers: Readers; fillsAddress: boolean; pages: Listed[] }
 
 export const contents: readonly Section[] = Object.entries(sections).map(([title, pages]) => ({
   title,
+  readers: readersOf[title] ?? 'users',
   fillsAddress: !ownAddresses.includes(title),
   pages: pages
     .map(([path, name, file = `docs/${path}.md`]: Entry) => ({ path, title: name, file }))
@@ -99,6 +110,13 @@ export const contents: readonly Section[] = Object.entries(sections).map(([title
 }))
 
 export const listed: readonly Listed[] = contents.flatMap(({ pages }) => pages)
+
+/** For whom a page is. Those that are not listed are about how Berth is made, or belong to a listed one of users. */
+export function readersOfPage(path: string | null): Readers {
+  if (path === null) return 'users'
+  if (/^(?:decisions|architecture)\//.test(path)) return 'contributors'
+  return contents.find(({ pages }) => pages.some((page) => page.path === path))?.readers ?? 'users'
+}
 
 /** The address of a page for a browser. */
 export function addressOf(path: string): string {

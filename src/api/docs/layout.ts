@@ -1,7 +1,8 @@
-// The HTML around a page of the documentation: navigation, search, contents of the page. None of it needs scripts.
+// The HTML around a page of the documentation: navigation, search, contents of the page. None of it needs scripts; one
+// adds buttons that copy.
 
 import { escapeHtml } from '../web/html.ts'
-import { addressOf, contents, listed, markdownAddressOf } from './contents.ts'
+import { addressOf, contents, listed, markdownAddressOf, type Readers, readersOfPage } from './contents.ts'
 import type { Heading } from './markdown.ts'
 import { type Found, MAX_QUERY_LENGTH } from './search.ts'
 
@@ -11,6 +12,7 @@ export const docsHeaders = {
   'content-security-policy': [
     "default-src 'none'",
     "style-src 'self'",
+    "script-src 'self'",
     "form-action 'self'",
     "base-uri 'none'",
     "frame-ancestors 'none'",
@@ -35,11 +37,12 @@ export function layout({ path, title, html, headings, query = '' }: Shown): stri
     path === null ? '' : `<link rel="alternate" type="text/markdown" href="${markdownAddressOf(path)}">`
   return `<!doctype html>
 <html lang="en">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${escapeHtml(whole)}</title>${markdown}<link rel="stylesheet" href="/docs/docs.css"></head>
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${escapeHtml(whole)}</title>${markdown}<link rel="stylesheet" href="/docs/docs.css"><script src="/docs/copy.js" defer></script></head>
 <body>
 <a class="skip" href="#main">Skip to the text</a>
 <header><a class="brand" href="/docs">Berth <span>docs</span></a>
 <form role="search" action="/docs/search"><input type="search" name="q" value="${escapeHtml(query)}" aria-label="Search the documentation" placeholder="Search" maxlength="${MAX_QUERY_LENGTH}"><button>Search</button></form>
+<a class="to-dashboard" href="/">Dashboard</a>
 <a class="to-contents" href="#contents">Contents</a></header>
 <div class="columns">
 <main id="main" tabindex="-1"><article>
@@ -52,14 +55,28 @@ ${onThisPage(headings)}<nav id="contents" aria-label="Documentation">${navigatio
 }
 
 function navigation(path: string | null): string {
-  return contents
+  const readers = readersOfPage(path)
+  const others = contents.filter((section) => section.readers !== readers)
+  const doors = [...new Map(others.map((section) => [section.readers, section])).values()]
+    .map(({ readers: whose, pages: [first] }) =>
+      first ? `<li>${linkTo(first.path, doorTitles[whose], false)}</li>` : '',
+    )
+    .join('')
+  const own = contents
+    .filter((section) => section.readers === readers)
     .map(({ title, pages }) => {
       const links = pages
         .map((page) => `<li>${linkTo(page.path, page.title, isWithin(path, page.path))}</li>`)
         .join('')
       return `<h2>${title}</h2><ul>${links}</ul>`
     })
-    .join('\n')
+  return [...own, `<h2>More</h2><ul>${doors}</ul>`].join('\n')
+}
+
+const doorTitles: Record<Readers, string> = {
+  users: 'Using Berth',
+  operators: 'Operating a Berth',
+  contributors: 'Contributing',
 }
 
 const linkTo = (path: string, title: string, isCurrent: boolean) =>

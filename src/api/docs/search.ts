@@ -1,6 +1,8 @@
 // Full-text search of the documentation. It runs on the server, so that the browser needs no script and loads no
 // index: the whole text is a few hundred kilobytes.
 
+import { readersOfPage } from './contents.ts'
+
 export type Searchable = { path: string; title: string; heading: string; anchor: string; text: string }
 
 export type Found = { path: string; anchor: string; title: string; heading: string; excerpt: string }
@@ -58,8 +60,13 @@ function scoreOf(
     if (inTitle + inHeading + inText === 0) return 0
     score += inTitle + inHeading + inText
   }
-  // Why it is so is asked less often than how it is.
-  return passage.path.startsWith('decisions/') ? score / 4 : score
+  return score * weightOf(passage.path)
+}
+
+/** How to do something is asked more often than how Berth is run, and that more often than how it is made. */
+function weightOf(path: string): number {
+  if (/^(?:guides\/|quick-start|install|troubleshooting|certificates|upgrade)/.test(path)) return 2
+  return { users: 1, operators: 0.6, contributors: 0.2 }[readersOfPage(path)]
 }
 
 function excerptOf(text: string, lower: string, words: readonly string[]): string {

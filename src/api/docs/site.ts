@@ -41,6 +41,7 @@ export async function openSite(publicUrl: string): Promise<Site> {
     async (name) => await readFile(new URL(name, import.meta.url), 'utf8'),
   )
   const stylesheet = (await Promise.all(styles)).join('\n')
+  const copyScript = await readFile(new URL('./copy.js', import.meta.url), 'utf8')
   const rendered = new Map<string, Rendered>()
   const render = (path: string, { file, markdown }: Source): Rendered => {
     const kept = rendered.get(path) ?? renderMarkdown(markdown, (href) => linkFrom(file, href))
@@ -54,6 +55,7 @@ export async function openSite(publicUrl: string): Promise<Site> {
       if (address === '/llms.txt') return text('text/plain', llmsIndex(publicUrl, sources))
       if (address === '/llms-full.txt') return text('text/plain', llmsWhole(publicUrl, sources))
       if (address === '/docs/docs.css') return text('text/css', stylesheet)
+      if (address === '/docs/copy.js') return text('text/javascript', copyScript)
       if (address === '/docs/search') {
         const asked = (query.get('q') ?? '').trim()
         index ??= readIndex(sources)
