@@ -27,7 +27,7 @@ const withValue = new Set([
 
 /** A package of ours is served by a Berth, a file of the checkout, or what the reader has put into a variable. */
 const isFile = (word: string) =>
-  /^(?:[./~$]|[A-Z_-]+\/|(?:http:\/\/127\.0\.0\.1:7070|\{base_url\})\/packages\/)/.test(word)
+  /^(?:[./~$]|[A-Z_-]+\/|(?:http:\/\/127\.0\.0\.1:7070|\$?\{(?:base_)?url\})\/packages\/)/.test(word)
 
 /** Without version and extras: `mcp-remote@1.2`, `berth[terminal]>=1`. */
 const nameOf = (word: string) => /^(@[^/]+\/)?[^@[=<>~!;]*/.exec(word)?.[0] ?? ''
