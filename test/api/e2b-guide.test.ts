@@ -1,29 +1,20 @@
 // The guide's table of methods against the official library itself, and against the tests.
 
 import { glob, readFile } from 'node:fs/promises'
-import { Git, Sandbox } from 'e2b'
+import { Git, Sandbox, TemplateBase } from 'e2b'
 import { expect, it } from 'vitest'
 
 type Row = { methods: string[]; state: string }
 
 /** Of the library's own use, by its types. */
-const internal = new Set([
-  'createSandbox',
-  'forkSandbox',
-  'connectSandbox',
-  'resolveOpts',
-  'resolveApiOpts',
-  'fileUrl',
-  'start',
-  'runGit',
-  'runShell',
-  'getRemoteUrl',
-  'resolveRemoteName',
-  'withRemoteCredentials',
-  'hasUpstream',
-])
-/** Other names of `pause` and `getInfo`. */
-const synonyms = new Set(['betaPause', 'getFullInfo'])
+const internal = new Set(
+  (
+    'createSandbox forkSandbox connectSandbox resolveOpts resolveApiOpts fileUrl start ' +
+    'runGit runShell getRemoteUrl resolveRemoteName withRemoteCredentials hasUpstream'
+  ).split(' '),
+)
+/** Other names of `pause` and `getInfo`, and what the library does alone. */
+const others = new Set(['betaPause', 'getFullInfo', 'toJSON', 'toDockerfile'])
 
 /** Without a connection: nothing is called. */
 const options: unknown = { sandboxId: 'none', envdVersion: '1.0.0', apiKey: 'none' }
@@ -33,7 +24,7 @@ function methodsOf(name: string, owner: object): string[] {
   const found = Object.entries(Object.getOwnPropertyDescriptors(owner))
     .filter(([each, { value }]) => typeof value === 'function' && each !== 'constructor')
     .map(([each]) => each)
-  return found.filter((each) => !internal.has(each) && !synonyms.has(each)).map((each) => `${name}.${each}`)
+  return found.filter((each) => !internal.has(each) && !others.has(each)).map((each) => `${name}.${each}`)
 }
 
 function methodsOfLibrary(): string[] {
@@ -45,6 +36,7 @@ function methodsOfLibrary(): string[] {
     ...methodsOf('files', Object.getPrototypeOf(sandbox.files) as object),
     ...methodsOf('pty', Object.getPrototypeOf(sandbox.pty) as object),
     ...methodsOf('git', Git.prototype),
+    ...methodsOf('Template', TemplateBase),
   ]
 }
 

@@ -120,6 +120,20 @@ describe.each(['gvisor', 'runc'])('with %s, the files of a sandbox', (isolation)
     await expect(files.watchDir('nothing', () => {})).rejects.toThrow(FileNotFoundError)
   })
 
+  it('are ten thousand in one folder: each is told as it comes, and all are listed', async () => {
+    const { files, commands } = sandbox
+    await files.makeDir('many')
+    const seen = new Set<string>()
+    const watching = await files.watchDir(
+      'many',
+      ({ type, name }) => void (type === 'create' && seen.add(name)),
+    )
+    await commands.run('cd many && seq -f f%g 10000 | xargs touch', { timeoutMs: 300_000 })
+    await expect.poll(() => seen.size, { timeout: 60_000 }).toBe(10_000)
+    await watching.stop()
+    expect(await files.list('many', { requestTimeoutMs: 300_000 })).toHaveLength(10_000)
+  })
+
   it('can be those of root', async () => {
     await sandbox.files.write('/root/kept', 'kept', { user: 'root' })
     expect(await sandbox.files.read('/root/kept', { user: 'root' })).toBe('kept')

@@ -66,7 +66,7 @@ async function serveControl(arrived: Arrived, path: string, query: URLSearchPara
   const { status, body, headers } = await orRefused(arrived, sender, async () => {
     const found = findControlRoute(request.method ?? '', path)
     if (found === null) throw notFound('call', `${request.method} ${path}`)
-    return await found.route.serve({ ...arrived, sender, query }, found.sandboxId)
+    return await found.route.serve({ ...arrived, sender, query }, found.id, found.buildId)
   })
   if (body !== null) return sendJson(response, status, body, headers)
   response.writeHead(status, { 'cache-control': 'no-store', ...headers }).end()

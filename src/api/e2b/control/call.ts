@@ -14,9 +14,9 @@ export type ControlAnswer = { status: number; body: unknown; headers?: Record<st
 
 export type ControlRoute = {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE'
-  /** With the sandbox's id in place of `{id}`. */
+  /** With `{id}` in place of what it is about, and `{build}` of one of its builds. */
   path: string
-  serve: (call: ControlCall, sandboxId: string) => Promise<ControlAnswer>
+  serve: (call: ControlCall, id: string, buildId: string) => Promise<ControlAnswer>
 }
 
 /** Of all bodies here: metadata and the environment are the largest parts. */

@@ -83,7 +83,7 @@ function theOnly([unit]: Unit[]): Unit {
 }
 
 /** The first unit of an image waits for it. A client expects a sandbox that runs, or waits no longer itself. */
-async function untilMade({ app, sender, signal }: ControlCall, made: Unit): Promise<Unit> {
+export async function untilMade({ app, sender, signal }: ControlCall, made: Unit): Promise<Unit> {
   let unit = made
   while (unit.state === 'creating' || unit.state === 'starting') {
     signal.throwIfAborted()

@@ -1,6 +1,7 @@
 // The control plane: which call is which operation.
 
 import { notSupported } from '../errors.ts'
+import { findAlias, readBuild, requestBuild, startBuild } from './builds.ts'
 import type { ControlRoute } from './call.ts'
 import { createSandbox } from './create.ts'
 import {
@@ -43,39 +44,48 @@ export const controlRoutes: readonly ControlRoute[] = [
   { method: 'GET', path: '/v2/sandboxes/{id}/logs', serve: readLogs },
   { method: 'POST', path: '/sandboxes/{id}/snapshots', serve: createSnapshot },
   { method: 'GET', path: '/snapshots', serve: listSnapshots },
-  { method: 'DELETE', path: '/templates/{id}', serve: deleteSnapshot },
   { method: 'GET', path: '/templates', serve: notYet('A list of templates') },
-  { method: 'POST', path: '/v3/templates', serve: notYet('A template of your own') },
+  { method: 'POST', path: '/v3/templates', serve: requestBuild },
+  { method: 'POST', path: '/v2/templates/{id}/builds/{build}', serve: startBuild },
+  { method: 'GET', path: '/templates/{id}/builds/{build}/status', serve: readBuild },
+  { method: 'GET', path: '/templates/aliases/{id}', serve: findAlias },
+  { method: 'GET', path: '/templates/{id}/files/{build}', serve: notYet('A step that copies files') },
+  { method: 'POST', path: '/templates/tags', serve: notYet('A tag beside the first') },
+  { method: 'DELETE', path: '/templates/tags', serve: notYet('A tag beside the first') },
+  { method: 'GET', path: '/templates/{id}/tags', serve: notYet('A list of tags') },
+  { method: 'DELETE', path: '/templates/{id}', serve: deleteSnapshot },
   { method: 'GET', path: '/volumes', serve: notYet('A volume') },
   { method: 'POST', path: '/volumes', serve: notYet('A volume') },
   { method: 'GET', path: '/secrets', serve: notYet('A secret') },
   { method: 'POST', path: '/secrets', serve: notYet('A secret') },
 ]
 
-export type FoundControl = { route: ControlRoute; sandboxId: string }
+export type FoundControl = { route: ControlRoute; id: string; buildId: string }
+
+const patterns = controlRoutes.map((route) => ({
+  route,
+  pattern: new RegExp(`^${route.path.replaceAll(/\{(\w+)\}/g, '(?<$1>[^/]+)')}$`),
+}))
 
 export function findControlRoute(method: string, path: string): FoundControl | null {
-  for (const route of controlRoutes) {
+  for (const { route, pattern } of patterns) {
     if (route.method !== method) continue
-    const [before = '', after] = route.path.split('{id}')
-    if (after === undefined) {
-      if (path === route.path) return { route, sandboxId: '' }
-      continue
-    }
-    const id =
-      path.startsWith(before) && path.endsWith(after)
-        ? decoded(path.slice(before.length, path.length - after.length))
-        : ''
-    if (/^[\w.:/-]{1,200}$/.test(id)) return { route, sandboxId: id }
+    const parts = pattern.exec(path)
+    if (parts === null) continue
+    const { id = null, build = null } = parts.groups ?? {}
+    const [named, builds] = [decoded(id), decoded(build)]
+    if (named !== null && builds !== null) return { route, id: named, buildId: builds }
   }
   return null
 }
 
-/** One part of a path; empty if it is more than one, or none. */
-function decoded(part: string): string {
+/** Null for what names nothing; empty where there is no such part. */
+function decoded(part: string | null): string | null {
+  if (part === null) return ''
   try {
-    return part.includes('/') ? '' : decodeURIComponent(part)
+    const text = decodeURIComponent(part)
+    return /^[\w.:/-]{1,200}$/.test(text) ? text : null
   } catch {
-    return ''
+    return null
   }
 }

@@ -16,14 +16,14 @@ import { asBusy, type ControlAnswer, type ControlCall, perform, readJson } from 
 import { findSandbox, isGone, isPaused, SNAPSHOT_OF } from './sandbox.ts'
 
 /** The stack of all snapshots of a team. */
-const SNAPSHOT_STACK = 'sandbox-snapshots'
+export const SNAPSHOT_STACK = 'sandbox-snapshots'
 
 const NAME = 'snapshotName'
 const TAG = 'snapshotTag'
 const DEFAULT_TAG = 'default'
 
 /** A name, perhaps with the project before it and a tag behind it. */
-const REFERENCE = /^(?:[\w.-]+\/)?([a-z0-9][\w.-]{0,127})(?::([\w.-]{1,64}))?$/i
+export const REFERENCE = /^(?:[\w.-]+\/)?([a-z0-9][\w.-]{0,127})(?::([\w.-]{1,64}))?$/i
 
 const createSchema = z.object({
   name: z.string().regex(REFERENCE, 'must be a name such as my-snapshot or my-snapshot:v1').nullish(),
@@ -85,7 +85,7 @@ export async function listSnapshots(call: ControlCall): Promise<ControlAnswer> {
     .then((list) => list as UnitList)
     .catch(noneWithoutStack)
   const headers: Record<string, string> = next === null ? {} : { 'x-next-token': next }
-  return { status: 200, body: units.filter((unit) => !isGone(unit)).map(toSnapshot), headers }
+  return { status: 200, body: units.filter(isSnapshot).map(toSnapshot), headers }
 }
 
 /** Of a name: every one that has it. */
@@ -106,13 +106,13 @@ async function findSnapshots({ app, sender: { caller } }: ControlCall, reference
   const unitId = unitIdOf(reference.replace(`:${DEFAULT_TAG}`, ''))
   if (unitId !== null) {
     const unit = await getUnit(app, caller, unitId).catch(() => null)
-    return unit === null || !Object.hasOwn(unit.metadata, SNAPSHOT_OF) || isGone(unit) ? [] : [unit]
+    return unit !== null && isSnapshot(unit) ? [unit] : []
   }
   if (!REFERENCE.test(reference)) return []
   const metadata = new URLSearchParams(labelsOf(reference)).toString()
   const query = parse(unitListQuerySchema, { stack: SNAPSHOT_STACK, metadata })
   const { units } = await listUnits(app, caller, query).catch(noneWithoutStack)
-  return units.filter((unit) => !isGone(unit))
+  return units.filter(isSnapshot)
 }
 
 /** The stack is made with the first one. */
@@ -122,7 +122,8 @@ function noneWithoutStack(error: unknown): UnitList {
   return { units: [], next: null }
 }
 
-function labelsOf(reference: string | null | undefined): Record<string, string> {
+/** The labels of a snapshot of this name; none without one. */
+export function labelsOf(reference: string | null | undefined): Record<string, string> {
   const [, name, tag = DEFAULT_TAG] = REFERENCE.exec(reference ?? '') ?? []
   return name === undefined ? {} : { [NAME]: name, [TAG]: tag }
 }
@@ -134,7 +135,18 @@ function asLabels(reference: string | undefined): Record<string, string> {
   return labels
 }
 
+/** The name with its tag. */
+export function nameOf(reference: string): string {
+  const { [NAME]: name = '', [TAG]: tag = '' } = labelsOf(reference)
+  return `${name}:${tag}`
+}
+
 function toSnapshot({ id, metadata }: Unit): { snapshotID: string; names: string[] } {
   const { [NAME]: name, [TAG]: tag } = metadata
   return { snapshotID: sandboxIdOf(id), names: name === undefined ? [] : [`${name}:${tag}`] }
+}
+
+/** What is still being built is none yet. */
+function isSnapshot(unit: Unit): boolean {
+  return Object.hasOwn(unit.metadata, SNAPSHOT_OF) && !isGone(unit)
 }

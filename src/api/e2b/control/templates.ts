@@ -6,10 +6,13 @@ import { builtInRegistry, imagePattern } from '../../../contract/image-reference
 const BUILT_IN = new RegExp(`^${builtInRegistry.replace('.', '\\.')}/([a-z0-9-]+):`)
 /** Of a client that names none. */
 export const DEFAULT_TEMPLATE = 'base'
+/** As the clients name the image of it. */
+const BASE_IMAGE = 'e2bdev/base'
 const NAME = /^[a-z0-9][a-z0-9-]*$/
 
 /** Throws `not_found` for what can be no image. */
 export function imageOf(template: string): string {
+  if (template === BASE_IMAGE) return imageOf(DEFAULT_TEMPLATE)
   if (NAME.test(template)) return `${builtInRegistry}/${template}:latest`
   if (!imagePattern.test(template)) throw notFound('template', template)
   return template

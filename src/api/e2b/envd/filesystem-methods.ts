@@ -7,6 +7,7 @@ import { validation } from '../../../contract/errors.ts'
 import type { DirectoryList, DirectoryMade } from '../../../contract/files.ts'
 import { limits } from '../../../contract/limits.ts'
 import { parse } from '../../../contract/parse.ts'
+import { listDirectory } from '../../../domain/units/directories.ts'
 import { toAppError } from '../../http/errors.ts'
 import { operate, checkRuns, type SandboxCall } from '../sandbox-call.ts'
 import { entriesOf, entryAt } from './entries.ts'
@@ -116,20 +117,18 @@ async function listDir(
   const levels = Math.max(1, depth)
   if (levels > limits.directoryDepth)
     throw validation([{ path: 'depth', message: `must be at most ${limits.directoryDepth}` }])
-  const entries: DirectoryList['entries'] = []
-  let after: string | null = null
-  do {
-    const query = { path, depth: String(levels), ...(after === null ? {} : { after }) }
-    const page = (await operate(call, 'GET /v1/units/{id}/directory', { query })) as DirectoryList
-    entries.push(...page.entries)
-    after = page.next
-    if (page.truncated && after === null)
-      throw new ConnectError(
-        `${path} has more than ${limits.directoryEntries} entries`,
-        Code.ResourceExhausted,
-      )
-  } while (after !== null)
-  return await entriesOf(call, path, entries)
+  const { app, sender, unitId } = call
+  const asking = { path, depth: levels, limit: limits.directoryEntries }
+  const lists: DirectoryList[] = []
+  // At once: for each page of the API, the whole directory is looked through.
+  const look = async () => void lists.push(await listDirectory(app, sender.caller, unitId, asking))
+  const record = { path, depth: levels }
+  await operate(call, ownRoute({ action: 'unit.directory.list', kind: 'read', record }, look), {})
+  const [list] = lists
+  if (!list) throw new TypeError('an operation was answered and not done')
+  if (list.truncated)
+    throw new ConnectError(`${path} has more than ${limits.directoryEntries} entries`, Code.ResourceExhausted)
+  return await entriesOf(call, path, list.entries)
 }
 
 /** What is not there needs no removal. */

@@ -5,7 +5,7 @@ import { noBody } from '../../http/body.ts'
 import { defineRoute, idParams, noQuery, type Route } from '../../route.ts'
 
 type Own = {
-  action: 'process.input' | 'process.resize' | 'process.attach' | 'unit.file.changes'
+  action: 'process.input' | 'process.resize' | 'process.attach' | 'unit.directory.list' | 'unit.file.changes'
   kind: 'read' | 'change'
   record: Record<string, unknown>
 }
@@ -26,7 +26,7 @@ export function ownRoute({ action, kind, record }: Own, act: () => Promise<void>
     status: 200,
     response: z.null(),
     events: {},
-    errors: [404],
+    errors: [402, 404, 409, 502],
     target: ({ params }) => params.id,
     record: () => record,
     handle: async () => {

@@ -60,6 +60,7 @@ export const builtIns: BuiltIn[] = [
       'ca-certificates',
       'curl',
       'git',
+      'iproute2',
       'nodejs',
       'npm',
       'passwd',

@@ -1,0 +1,180 @@
+// What a build of a template does, one step after the other, as operations of the API.
+
+import { randomBytes } from 'node:crypto'
+import { posix } from 'node:path'
+import { providerError } from '../../../contract/errors.ts'
+import type { ExecResult } from '../../../contract/exec.ts'
+import type { ForkResult } from '../../../contract/fork.ts'
+import { limits } from '../../../contract/limits.ts'
+import type { RunResult } from '../../../contract/run-result.ts'
+import type { Unit } from '../../../contract/unit.ts'
+import { MINUTE, SECOND } from '../../../lib/clock.ts'
+import { logError } from '../../http/errors.ts'
+import { type Build, type Recipe, tell } from './build.ts'
+import { type ControlCall, perform } from './call.ts'
+import { untilMade } from './create.ts'
+import { SNAPSHOT_OF } from './sandbox.ts'
+import { findSnapshot, labelsOf, SNAPSHOT_STACK } from './snapshots.ts'
+import { imageOf } from './templates.ts'
+
+/** A unit of a build that broke off ends after this. */
+const BUILD_ENDS = '2h'
+const STEP_MS = limits.execTimeoutMs.max
+const READY_WITHIN_MS = 10 * MINUTE
+const READY_EVERY_MS = SECOND
+/** How long a start command runs before the snapshot where nothing says when it is ready. */
+const UNTIL_READY = 'sleep 20'
+
+/** The user of commands in sandboxes, which images from elsewhere lack. */
+const PROVISION = `id user >/dev/null 2>&1 || useradd -m -s /bin/bash user 2>/dev/null || adduser -D user 2>/dev/null || true`
+const SHELL = 'if command -v bash >/dev/null; then exec bash -l -c "$1"; else exec sh -l -c "$1"; fi'
+
+type Place = { user: string; cwd: string; env: Record<string, string> }
+
+/** Resolves once the template is there. Throws why it could not be built, and leaves no unit then. */
+export async function runBuild(call: ControlCall, build: Build, recipe: Recipe): Promise<void> {
+  const unit = await begin(call, build, recipe)
+  const params = { id: unit.id }
+  try {
+    await runIn(call, unit, { cmd: ['/bin/sh', '-c', PROVISION], user: 'root' })
+    const place: Place = { user: 'user', cwd: '/', env: {} }
+    await enter(call, unit, place, '/home/user')
+    for (const [at, step] of recipe.steps.entries()) {
+      tell(build, 'info', `[${at + 1}/${recipe.steps.length}] ${step.type} ${step.args.join(' ')}`)
+      await runStep(call, build, { unit, place, step }).catch((error: unknown) => {
+        build.failure ??= { message: error instanceof Error ? error.message : '', step: String(at + 1) }
+        throw error
+      })
+    }
+    await startCommand(call, build, { unit, place, recipe })
+    await perform(call, {
+      route: 'POST /v1/units/{id}/sleep',
+      input: { params, body: { sleep: 'never', now: true } },
+    })
+    const metadata = { [SNAPSHOT_OF]: 'template', ...labelsOf(build.name) }
+    await removeOlder(call, build)
+    await perform(call, {
+      route: 'PATCH /v1/units/{id}',
+      input: { params, body: { metadata, timeToLive: 'never' } },
+    })
+  } catch (error) {
+    await perform(call, { route: 'DELETE /v1/units/{id}', input: { params } }).catch((failed: unknown) =>
+      logError(call.app.log, failed, call.requestId),
+    )
+    throw error
+  }
+}
+
+async function begin(
+  call: ControlCall,
+  build: Build,
+  { fromImage, fromTemplate, steps }: Recipe,
+): Promise<Unit> {
+  const common = { name: `template-${randomBytes(8).toString('hex')}`, sleep: 'never', metadata: {} }
+  const end = { timeToLive: BUILD_ENDS, atEnd: 'destroy' }
+  const base = fromTemplate ?? fromImage ?? 'base'
+  const snapshot =
+    fromTemplate === null || fromTemplate === undefined ? null : await findSnapshot(call, fromTemplate)
+  tell(build, 'info', `FROM ${base}`)
+  if (snapshot !== null) {
+    const body = { ...common, ...end, stack: SNAPSHOT_STACK }
+    const fork = { route: 'POST /v1/units/{id}/fork', input: { params: { id: snapshot.id }, body } }
+    const [copy] = ((await perform(call, fork)) as ForkResult).units
+    if (!copy) throw new TypeError('a fork made no unit')
+    const start = { route: 'POST /v1/units/{id}/start', input: { params: { id: copy.id } } }
+    return (await perform(call, start)) as Unit
+  }
+  const env = Object.assign(
+    {},
+    ...steps.filter(({ type }) => type === 'ENV').map(({ args }) => pairsOf(args)),
+  ) as object
+  const spec = { ...common, ...end, image: imageOf(base), size: build.size, env }
+  const body = { stack: SNAPSHOT_STACK, spec, waitTimeoutMs: limits.waitTimeoutMs.max }
+  const [made] = ((await perform(call, { route: 'POST /v1/units', input: { body } })) as RunResult).units
+  if (!made) throw new TypeError('a create made no unit')
+  const unit = await untilMade(call, made)
+  if (unit.state === 'error') throw providerError(unit.error ?? 'The template could not be built.')
+  return unit
+}
+
+type Stepping = { unit: Unit; place: Place; step: Recipe['steps'][number] }
+
+async function runStep(call: ControlCall, build: Build, { unit, place, step }: Stepping): Promise<void> {
+  const [first = '', second = ''] = step.args
+  if (step.type === 'USER') place.user = first
+  else if (step.type === 'WORKDIR') await enter(call, unit, place, first)
+  else if (step.type === 'ENV') Object.assign(place.env, pairsOf(step.args))
+  else {
+    const result = await runIn(call, unit, {
+      ...place,
+      cmd: ['/bin/sh', '-c', SHELL, 'run', first],
+      user: second === '' ? place.user : second,
+    })
+    tell(build, 'info', result.stdout)
+    tell(build, result.exitCode === 0 ? 'info' : 'error', result.stderr)
+    if (result.timedOut) throw providerError('The command took longer than an hour.')
+    if (result.exitCode !== 0)
+      throw providerError(
+        `The command failed with exit code ${result.exitCode}: ${result.stderr.slice(-1000)}`,
+      )
+  }
+}
+
+/** A folder that is not there is made, and belongs to the user. */
+async function enter(call: ControlCall, unit: Unit, place: Place, folder: string): Promise<void> {
+  const cwd = posix.resolve(place.cwd, folder)
+  const make = 'test -d "$1" || { mkdir -p "$1" && chown "$2" "$1"; }'
+  const { exitCode, stderr } = await runIn(call, unit, {
+    cmd: ['/bin/sh', '-c', make, 'enter', cwd, place.user],
+    user: 'root',
+  })
+  if (exitCode !== 0) throw providerError(`${cwd} cannot be the working directory: ${stderr.slice(-500)}`)
+  place.cwd = cwd
+}
+
+/** It goes on in sandboxes of the template where a copy keeps the memory. */
+async function startCommand(
+  call: ControlCall,
+  build: Build,
+  { unit, place, recipe: { startCmd, readyCmd } }: { unit: Unit; place: Place; recipe: Recipe },
+): Promise<void> {
+  const cmdOf = (command: string) => ['/bin/sh', '-c', SHELL, 'run', command]
+  if (startCmd) {
+    tell(build, 'info', `START ${startCmd}`)
+    const body = { ...place, cmd: cmdOf(startCmd) }
+    await perform(call, { route: 'POST /v1/units/{id}/processes', input: { params: { id: unit.id }, body } })
+  }
+  const ready = readyCmd ? readyCmd : startCmd ? UNTIL_READY : null
+  if (ready === null) return
+  const { clock } = call.app
+  const untilMs = clock.monotonicMs() + READY_WITHIN_MS
+  for (;;) {
+    const { exitCode } = await runIn(call, unit, { ...place, cmd: cmdOf(ready) })
+    if (exitCode === 0) return
+    if (clock.monotonicMs() > untilMs)
+      throw providerError('The ready command did not succeed within ten minutes.')
+    await clock.sleep(READY_EVERY_MS, call.stopping)
+  }
+}
+
+async function runIn(
+  call: ControlCall,
+  { id }: Unit,
+  body: { cmd: string[]; user: string; cwd?: string; env?: Record<string, string> },
+): Promise<ExecResult> {
+  const input = { params: { id }, body: { ...body, timeoutMs: STEP_MS } }
+  return (await perform(call, { route: 'POST /v1/units/{id}/exec', input })) as ExecResult
+}
+
+/** A name and tag lead to one template. */
+async function removeOlder(call: ControlCall, { name }: Build): Promise<void> {
+  const older = await findSnapshot(call, name)
+  if (older !== null)
+    await perform(call, { route: 'DELETE /v1/units/{id}', input: { params: { id: older.id } } })
+}
+
+function pairsOf(args: string[]): Record<string, string> {
+  const pairs: Record<string, string> = {}
+  for (let at = 0; at + 1 < args.length; at += 2) pairs[args[at] ?? ''] = args[at + 1] ?? ''
+  return pairs
+}
