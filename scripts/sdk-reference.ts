@@ -10,6 +10,7 @@ const sources = [
   ['units', 'Making and finding units'],
   ['unit', 'A unit'],
   ['command', 'Commands'],
+  ['code', 'Code'],
   ['processes', 'Background processes'],
   ['files', 'Files'],
   ['logs', 'Logs'],

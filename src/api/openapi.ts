@@ -72,6 +72,8 @@ export function openApiDocument(routes: readonly Route[]): Record<string, unknow
 /** What the routes of each noun are about; a test requires an entry for each noun. */
 export const nouns: Record<string, string> = {
   unit: 'Containers: make them, run commands in them, read and write their files, publish them, put them to sleep.',
+  context:
+    'Where code runs in a unit and keeps its variables: they are made, restarted, interrupted and deleted.',
   process:
     'Commands that run on after the call that started them has ended: their state, output, signals and end.',
   stack: 'Groups of units that share a private network and can be put to sleep, copied and deleted together.',
@@ -236,6 +238,7 @@ const parameterTexts: Record<string, string> = {
   name: 'The name of the recipe.',
   token: 'The token of the invitation, from its link.',
   processId: 'The id of the process.',
+  contextId: 'The id of the context.',
   pid: 'The number of the process in the unit.',
   userId: 'The id of the member.',
   inviteId: 'The id of the invitation.',

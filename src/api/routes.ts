@@ -20,6 +20,7 @@ import { secretRoutes } from './routes/secrets.ts'
 import { stackRoutes } from './routes/stacks.ts'
 import { supportRoutes } from './routes/support.ts'
 import { teamRoutes } from './routes/teams.ts'
+import { unitCodeRoutes } from './routes/unit-code.ts'
 import { unitDirectoryRoutes } from './routes/unit-directories.ts'
 import { unitFileRoutes } from './routes/unit-files.ts'
 import { unitEgressRoutes } from './routes/unit-egress.ts'
@@ -57,6 +58,7 @@ export const routes: readonly Route[] = [
   ...unitEgressLogRoutes,
   ...unitTerminalRoutes,
   ...processRoutes,
+  ...unitCodeRoutes,
   ...stackRoutes,
   ...forkRoutes,
   ...recipeRoutes,

@@ -66,6 +66,13 @@ export const limits = {
   execArgvItems: 1024,
   execArgvItemLength: 32768,
   execStdinLength: MB,
+  /** Code in a context: its text, all it prints, and all of its results. */
+  codeLength: MB,
+  codePrintedCharacters: 32 * MB,
+  codeResultBytes: 9 * MB,
+  codeContexts: 64,
+  /** A command is given longer, so that the code can be interrupted and its context begun again. */
+  codeTimeoutMs: 3_500_000,
   /** Processes in the answer of what runs in a unit. */
   processTable: 4096,
   processTagLength: 128,

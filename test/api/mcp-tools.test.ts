@@ -76,6 +76,11 @@ const withoutTool: Record<string, string> = {
   'PUT /v1/secrets/{name}': 'a value that an agent knows is no secret from it',
   'DELETE /v1/secrets/{name}': 'an agent uses secrets, and people keep them',
   'GET /v1/units/summary': 'list_units says what each unit costs and how it stands',
+  'POST /v1/units/{id}/code/contexts': 'run_code makes one for each language, and a unit is quickly copied',
+  'GET /v1/units/{id}/code/contexts': 'run_code says in which it ran',
+  'POST /v1/units/{id}/code/contexts/{contextId}/restart': 'code that ends its own process begins anew',
+  'POST /v1/units/{id}/code/contexts/{contextId}/interrupt': 'run_code interrupts at timeout_seconds',
+  'DELETE /v1/units/{id}/code/contexts/{contextId}': 'they end with the unit',
   'DELETE /v1/units/{id}/processes/{processId}': 'signal_process ends it, and what is over goes by itself',
 }
 

@@ -25,6 +25,7 @@ import {
   makeUnit,
   type TestMember,
 } from '../support/make.ts'
+import { answerCode } from '../support/code.ts'
 import { type CallOptions, type Service, startService } from '../support/service.ts'
 import { type FakeStripe, signedEvent, startStripe } from '../support/stripe.ts'
 
@@ -38,6 +39,12 @@ PATCH  /v1/units/{id}                                       200    200    200   
 DELETE /v1/units/{id}                                       200    200    200    200   200    401
 POST   /v1/units/{id}/exec                                  200    200    200    200   200    401
 GET    /v1/units/{id}/exec                                  400    400    400    400   400    401
+POST   /v1/units/{id}/code                                  200    200    200    200   200    401
+POST   /v1/units/{id}/code/contexts                         200    200    200    200   200    401
+GET    /v1/units/{id}/code/contexts                         200    200    200    200   200    401
+POST   /v1/units/{id}/code/contexts/{contextId}/restart     200    200    200    200   200    401
+POST   /v1/units/{id}/code/contexts/{contextId}/interrupt   200    200    200    200   200    401
+DELETE /v1/units/{id}/code/contexts/{contextId}             200    200    200    200   200    401
 POST   /v1/units/{id}/processes                             201    201    201    201   201    401
 GET    /v1/units/{id}/process-table                         200    200    200    200   200    401
 POST   /v1/units/{id}/process-table/{pid}/signal            200    200    200    200   200    401
@@ -119,6 +126,8 @@ POST   /v1/webhooks/stripe                                  200    200    200   
 const bodies: Record<string, (world: World) => unknown> = {
   'POST /v1/units': () => ({ spec: { name: unique(), image: 'node:22' } }),
   'POST /v1/units/{id}/exec': () => ({ cmd: ['true'] }),
+  'POST /v1/units/{id}/code': () => ({ code: '1' }),
+  'POST /v1/units/{id}/code/contexts': () => ({}),
   'POST /v1/units/{id}/processes': () => ({ cmd: ['true'] }),
   'POST /v1/units/{id}/processes/{processId}/signal': () => ({ signal: 'TERM' }),
   'POST /v1/units/{id}/process-table/{pid}/signal': () => ({ signal: 'HUP' }),
@@ -154,6 +163,7 @@ const things: Record<
 > = {
   units: {
     id: async (world) => (await newUnit(world)).id,
+    contextId: async () => 'ctx_1',
     processId: async ({ key }, { id = '' }) => await makeProcess(service, { key }, id),
     pid: async () => '1',
   },
@@ -218,6 +228,7 @@ let stripe: FakeStripe
 beforeAll(async () => {
   stripe = await startStripe()
   service = await startService({ supportEmail: 'support@operator.test', payments: stripe.settings })
+  answerCode(service)
 })
 afterAll(async () => {
   await service.close()

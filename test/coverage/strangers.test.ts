@@ -27,6 +27,7 @@ import {
   makeUnit,
   type TestTeam,
 } from '../support/make.ts'
+import { answerCode } from '../support/code.ts'
 import { type CallOptions, type Service, startService } from '../support/service.ts'
 import { partOf } from '../support/part-of.ts'
 import { makeVictim, rowsOfTeam, type Victim } from '../support/victim.ts'
@@ -38,6 +39,7 @@ let callers: Record<string, CallOptions>
 
 beforeAll(async () => {
   service = await startService({ loops: false })
+  answerCode(service)
   victim = await makeVictim(service)
   stranger = await makeStranger()
   callers = await makeCallers()

@@ -13,6 +13,7 @@ import {
   makeUnit,
   type TestTeam,
 } from '../support/make.ts'
+import { answerCode } from '../support/code.ts'
 import { callTool } from '../support/tool-calls.ts'
 import { type Service, startService } from '../support/service.ts'
 import { makeVictim, rowsOfTeam, type Victim } from '../support/victim.ts'
@@ -42,6 +43,7 @@ const lines: Record<string, Line[]> = {
   list_recipes: [onNothing(), onNothing(() => ({ recipe: 'redis' }))],
   list_units: [onNothing(), onStack()],
   get_unit: [onUnit()],
+  run_code: [onUnit({ code: '1' })],
   run_command: [onUnit({ argv: ['true'] })],
   read_process: [onUnit(), onProcess()],
   signal_process: [onProcess({ signal: 'TERM' })],
@@ -77,6 +79,7 @@ let stranger: TestTeam & { token: string; cookie: string }
 
 beforeAll(async () => {
   service = await startService({ loops: false, supportEmail: 'support@operator.test' })
+  answerCode(service)
   victim = await makeVictim(service)
   client = await insertConnectedClient(service, victim)
   ended = await makeEndedTokens(service, victim)

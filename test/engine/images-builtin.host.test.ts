@@ -150,10 +150,11 @@ describe('the definitions of built-in images', () => {
     expect(await definitionDigest({ ...first, cmd: ['other'] })).not.toBe(await definitionDigest(first))
   })
 
-  test('are the nine images named in the design, one for clients of E2B and one with docker', () => {
+  test('are the nine images named in the design, one for clients of E2B, one for code and one with docker', () => {
     expect(builtIns.map(({ name, version }) => `${name}:${version}`)).toEqual([
       'debian:12',
       'base:12',
+      'code:1',
       'python:3.11',
       'docker:20.10',
       'node:18',

@@ -172,6 +172,70 @@ export type AuditList = {
   next: string | null
 }
 
+export type CodeContext = {
+  id: string
+  unitId: string
+  language: 'python' | 'javascript' | 'typescript' | 'bash' | 'r'
+  cwd: string
+  /** `lost`: the unit was started again without its memory. A restart begins it anew. */
+  state: 'starting' | 'idle' | 'busy' | 'lost'
+  createdAt: string
+}
+
+export type CodeContextCreate = {
+  language?: 'python' | 'javascript' | 'typescript' | 'bash' | 'r' | undefined
+  /** Default: `/home/user`. */
+  cwd?: string | undefined
+  /** Added to the unit's environment, and overrides it. */
+  env?: { [name: string]: string } | undefined
+}
+
+export type CodeContextList = {
+  /** Oldest first. */
+  contexts: CodeContext[]
+}
+
+export type CodeFailure = {
+  /** Such as `ZeroDivisionError`. `KernelDied`: the context was begun anew, without its variables. */
+  name: string
+  value: string
+  traceback: string[]
+} | null
+
+export type CodeResult = {
+  context: string
+  language: 'python' | 'javascript' | 'typescript' | 'bash' | 'r'
+  /** How often the context has run code; null if it was begun anew. */
+  executionCount: number | null
+  timedOut: boolean
+  /** Whether there was more output, or were more results, than an answer has. */
+  truncated: boolean
+  stdout: string
+  stderr: string
+  /** In the order in which they came. */
+  results: CodeValue[]
+  error: CodeFailure
+}
+
+export type CodeRun = {
+  code: string
+  /** Default: that of the context; without one, `python`. Each language has a context of its own. */
+  language?: 'python' | 'javascript' | 'typescript' | 'bash' | 'r' | undefined
+  /** The id of a context. Default: one that the first run in the language makes. */
+  context?: string | undefined
+  /** For this run alone; in Python only. */
+  env?: { [name: string]: string } | undefined
+  /** The code is interrupted then. A context that does not stop is begun anew. */
+  timeoutMs?: number | undefined
+}
+
+export type CodeValue = {
+  /** The same value in several forms, by MIME type: text as it is, images in base64, JSON as data. HTML is what the code made: show it in a frame without rights only. */
+  data: { [name: string]: unknown }
+  /** Whether it is the value of the last line, and not shown in between. */
+  main: boolean
+}
+
 export type CreateFromRecipe = {
   /** The name of a recipe, as in `GET /v1/recipes`. */
   recipe: string

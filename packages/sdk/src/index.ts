@@ -1,6 +1,7 @@
 // Berth from TypeScript: container units for AI agents. README.md has the first steps.
 
 export { Berth, type AuditFilter, type TeamEvent, type UsageOptions } from './berth.ts'
+export { type Code, type CodeImage, CodeOutcome, type RunCodeOptions } from './code.ts'
 export { Command, type ExecOptions, type Exit, OutputPiece, type SpawnOptions } from './command.ts'
 export type * as Contract from './contract.ts'
 export { errorCodes, type ErrorCode, type ExecResult, type LogLine, type Policy } from './contract.ts'

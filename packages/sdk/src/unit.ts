@@ -3,6 +3,7 @@
 // `await using` in programs that are compiled for older versions of the language.
 /// <reference lib="esnext.disposable" preserve="true" />
 
+import { type Code, codeOf } from './code.ts'
 import { type Command, execute, type ExecOptions, type SpawnOptions, startCommand } from './command.ts'
 import type {
   Expose,
@@ -68,6 +69,8 @@ export class Unit implements AsyncDisposable {
   readonly costLine: string | null
   readonly copied: Making['copied']
   readonly files: Files
+  /** For units of the image berth.local/code:1. */
+  readonly code: Code
   readonly processes: Processes
   readonly #transport: Transport
   readonly #path: string
@@ -80,6 +83,7 @@ export class Unit implements AsyncDisposable {
     this.costLine = making.costLine ?? null
     this.copied = making.copied ?? null
     this.files = filesOf(transport, info.id)
+    this.code = codeOf(transport, info.id)
     this.processes = processesOf(transport, info.id)
   }
 

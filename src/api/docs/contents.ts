@@ -32,6 +32,7 @@ const sections = {
     ['concepts/money', 'Money'],
   ],
   Do: [
+    ['guides/code', 'Run code and get its values'],
     ['guides/agent-sandbox', 'A sandbox for an agent'],
     ['guides/sleeping-database', 'A database that sleeps'],
     ['guides/e2b', 'Programs for E2B'],

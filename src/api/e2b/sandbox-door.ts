@@ -2,6 +2,7 @@
 
 import { AppError, notFound } from '../../contract/errors.ts'
 import { bodyBytesOf } from '../http/body.ts'
+import { CODE_PORT, serveCode, TRAFFIC_TOKEN } from './code/serve.ts'
 import { serviceOf } from './envd/describe.ts'
 import { processMethods } from './envd/process-methods.ts'
 import { processService } from './envd/process-service.ts'
@@ -22,6 +23,7 @@ export type SandboxDoor = {
 
 /** The port at which clients expect all of this; other ports are those of the sandbox's own servers. */
 const DOOR_PORT = '49983'
+const ports = [DOOR_PORT, CODE_PORT]
 
 export function createSandboxDoor(): SandboxDoor {
   const users = createSandboxUsers()
@@ -33,8 +35,12 @@ export function createSandboxDoor(): SandboxDoor {
   return {
     serve: async (arrived, path, query) => {
       const { app, request, operations } = arrived
-      const sandboxId = sandboxIdOf(arrived)
+      const { sandboxId, port } = placeOf(arrived)
       const method = request.method ?? ''
+      if (port === CODE_PORT) {
+        const call = await openSandboxCall(arrived, sandboxId, headerOf(arrived, TRAFFIC_TOKEN))
+        return await orRefused(call, call.sender, async () => await serveCode(call, path))
+      }
       const signer = path === '/files' ? await signerOf(app, { sandboxId, method, query }) : null
       const call = await openSandboxCall(arrived, sandboxId, signer)
       if (rpc.has(path)) {
@@ -67,13 +73,13 @@ async function serveRest(
   throw notFound('call', `${request.method} ${path}`)
 }
 
-function sandboxIdOf(arrived: Arrived): string {
+function placeOf(arrived: Arrived): { sandboxId: string; port: string } {
   const id = headerOf(arrived, 'e2b-sandbox-id')
   const port = headerOf(arrived, 'e2b-sandbox-port') ?? DOOR_PORT
   if (id === null) throw new AppError('validation', 400, 'Name the sandbox in the header E2b-Sandbox-Id.')
   if (!/^[1-9]\d{0,4}$/.test(port) || Number(port) > 65_535)
     throw new AppError('validation', 400, 'The header E2b-Sandbox-Port must be a port from 1 to 65535.')
-  if (port !== DOOR_PORT)
+  if (!ports.includes(port))
     throw new SandboxGone(id.slice(0, 64), `Port ${port} of a sandbox is served at its own host name only`)
-  return id
+  return { sandboxId: id, port }
 }

@@ -1,6 +1,7 @@
 // The texts and examples of each operation in the OpenAPI document, by `operationId`.
 
 import { accountDocs } from './accounts.ts'
+import { codeDocs } from './code.ts'
 import type { OperationDoc } from './doc.ts'
 import { egressDocs } from './egress.ts'
 import { fileDocs } from './files.ts'
@@ -16,6 +17,7 @@ export const operationDocs: Record<string, OperationDoc> = {
   ...egressDocs,
   ...fileDocs,
   ...processDocs,
+  ...codeDocs,
   ...terminalDocs,
   ...accountDocs,
   ...secretDocs,

@@ -15,8 +15,8 @@ import type { ProxyResult } from './proxy-result.ts'
 const CONTROL_LABEL = 'api'
 const CONTROL_PREFIX = '/e2b'
 const SANDBOX_PREFIX = '/e2b/sandbox'
-/** The port at which clients expect the services of a sandbox. */
-const SERVICES_PORT = 49_983
+/** The ports at which clients expect the services of a sandbox, and its code interpreter. */
+const servicePorts = [49_983, 49_999]
 const ID_HEADER = 'e2b-sandbox-id'
 const PORT_HEADER = 'e2b-sandbox-port'
 /** Clients ask again soon: they poll for a server that is about to listen. */
@@ -48,8 +48,8 @@ export async function serveDoorHost(
   if (door === undefined) return { kind: 'unknown' }
   if (host.kind === 'control') return await toServer(exchange, session, door.socketPath, CONTROL_PREFIX, [])
   const sandboxId = host.unitId.slice('unit_'.length)
-  if (host.port === SERVICES_PORT) {
-    const named = [ID_HEADER, sandboxId, PORT_HEADER, String(SERVICES_PORT)]
+  if (servicePorts.includes(host.port)) {
+    const named = [ID_HEADER, sandboxId, PORT_HEADER, String(host.port)]
     return await toServer(exchange, session, door.socketPath, SANDBOX_PREFIX, named)
   }
   return await toPort({ ...context, door }, exchange, session, { ...host, sandboxId }, pass)

@@ -2,6 +2,7 @@
 
 from . import errors as errors
 from ._async.client import AsyncBerth
+from ._async.code import AsyncCode
 from ._async.command import AsyncCommand
 from ._async.lists import AsyncPages
 from ._async.processes import AsyncProcess
@@ -9,9 +10,11 @@ from ._async.recipes import AsyncRecipeRun
 from ._async.stacks import AsyncStack
 from ._async.terminal import AsyncTerminal
 from ._async.unit import AsyncForked, AsyncUnit
+from ._code import CodeImage, CodeOutcome
 from ._pieces import Change, Exit, Output, OutputPiece, Page, TeamEvent
 from ._settings import version as __version__
 from ._sync.client import Berth
+from ._sync.code import Code
 from ._sync.command import Command
 from ._sync.lists import Pages
 from ._sync.processes import Process
@@ -32,6 +35,7 @@ from .errors import (
 
 __all__ = [
     "AsyncBerth",
+    "AsyncCode",
     "AsyncCommand",
     "AsyncForked",
     "AsyncPages",
@@ -43,6 +47,9 @@ __all__ = [
     "Berth",
     "BerthError",
     "Change",
+    "Code",
+    "CodeImage",
+    "CodeOutcome",
     "Command",
     "CommandFailedError",
     "ConnectionFailedError",

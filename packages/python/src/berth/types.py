@@ -197,6 +197,73 @@ class AuditList(TypedDict):
     next: str | None
 
 
+class CodeContext(TypedDict):
+    id: str
+    unitId: str
+    language: Literal["python", "javascript", "typescript", "bash", "r"]
+    cwd: str
+    #: `lost`: the unit was started again without its memory. A restart begins it anew.
+    state: Literal["starting", "idle", "busy", "lost"]
+    createdAt: str
+
+
+class CodeContextCreate(TypedDict, total=False):
+    language: Literal["python", "javascript", "typescript", "bash", "r"]
+    #: Default: `/home/user`.
+    cwd: str
+    #: Added to the unit's environment, and overrides it.
+    env: Dict[str, str]
+
+
+class CodeContextList(TypedDict):
+    #: Oldest first.
+    contexts: List[CodeContext]
+
+
+class CodeFailure(TypedDict):
+    #: Such as `ZeroDivisionError`. `KernelDied`: the context was begun anew, without its variables.
+    name: str
+    value: str
+    traceback: List[str]
+
+
+class CodeResult(TypedDict):
+    context: str
+    language: Literal["python", "javascript", "typescript", "bash", "r"]
+    #: How often the context has run code; null if it was begun anew.
+    executionCount: int | None
+    timedOut: bool
+    #: Whether there was more output, or were more results, than an answer has.
+    truncated: bool
+    stdout: str
+    stderr: str
+    #: In the order in which they came.
+    results: List[CodeValue]
+    error: CodeFailure
+
+
+class _CodeRunRequired(TypedDict):
+    code: str
+
+
+class CodeRun(_CodeRunRequired, total=False):
+    #: Default: that of the context; without one, `python`. Each language has a context of its own.
+    language: Literal["python", "javascript", "typescript", "bash", "r"]
+    #: The id of a context. Default: one that the first run in the language makes.
+    context: str
+    #: For this run alone; in Python only.
+    env: Dict[str, str]
+    #: The code is interrupted then. A context that does not stop is begun anew.
+    timeoutMs: int
+
+
+class CodeValue(TypedDict):
+    #: The same value in several forms, by MIME type: text as it is, images in base64, JSON as data. HTML is what the code made: show it in a frame without rights only.
+    data: Dict[str, Any]
+    #: Whether it is the value of the last line, and not shown in between.
+    main: bool
+
+
 class CreateFromRecipeEgress(TypedDict, total=False):
     """What every unit that the recipe creates may reach. Default: what the credential and its team allow."""
 

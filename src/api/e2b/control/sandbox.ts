@@ -9,7 +9,7 @@ import { getUnit } from '../../../domain/units/get.ts'
 import { machineSizes } from '../../../domain/units/model/machine.ts'
 import { toAppError } from '../../http/errors.ts'
 import { sandboxIdOf, unitIdOf } from '../sandbox-id.ts'
-import { templateOf } from './templates.ts'
+import { CODE_TEMPLATE, templateOf } from './templates.ts'
 
 /** Clients choose what they ask for by this: the newest version whose calls are all answered here. */
 export const ENVD_VERSION = '0.6.4'
@@ -45,13 +45,15 @@ function nullIfHidden(error: unknown): null {
 
 /** What a client needs to use a sandbox. */
 export function toAccess(app: App, { credentialId }: Caller, unit: Unit) {
+  const token = unitTokenOf(app, { unitId: unit.id, credentialId })
   return {
     sandboxID: sandboxIdOf(unit.id),
     templateID: templateOf(unit.image),
     clientID: sandboxIdOf(unit.id).slice(0, 8),
     envdVersion: ENVD_VERSION,
-    envdAccessToken: unitTokenOf(app, { unitId: unit.id, credentialId }),
-    trafficAccessToken: null,
+    envdAccessToken: token,
+    // Clients of the code interpreter have no other credential for its contexts.
+    trafficAccessToken: templateOf(unit.image) === CODE_TEMPLATE ? token : null,
     domain: null,
     alias: templateOf(unit.image),
   }

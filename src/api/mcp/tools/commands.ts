@@ -22,18 +22,15 @@ const runCommand = defineTool({
   name: 'run_command',
   title: 'Run a command',
   description:
-    'Run a command in a unit and get its exit code and output. Wakes a sleeping unit. Long output keeps its beginning and end. It is killed at timeout_seconds; longer work goes in the background.',
+    'Run a command in a unit; get its exit code and output, long output without its middle. It is killed at timeout_seconds.',
   input: strict({
     unit: unitArgument,
-    command: z.string().optional().describe('For sh -c. Or give argv.'),
-    argv: z.array(z.string()).optional().describe('Arguments as they are, without a shell.'),
-    stdin: z.string().optional().describe('What it reads.'),
-    cwd: text(limits.pathLength).optional().describe('Directory to run in.'),
+    command: z.string().optional().describe('For sh -c.'),
+    argv: z.array(z.string()).optional().describe('Or without a shell.'),
+    stdin: z.string().optional(),
+    cwd: text(limits.pathLength).optional(),
     timeout_seconds: z.int().min(1).max(3600).default(50),
-    background: z
-      .boolean()
-      .default(false)
-      .describe('Answer at once; it goes on without timeout: read_process tells more.'),
+    background: z.boolean().default(false).describe('Answer at once; it goes on: see read_process.'),
     max_output: maxOutputArgument,
   }),
   hints: { ...hints.destroys, idempotentHint: false, openWorldHint: true },
@@ -101,12 +98,12 @@ const readLogs = defineTool({
   name: 'read_logs',
   title: 'Read logs',
   description:
-    "What the unit's own process printed, the newest lines. With egress, what it reached and was refused instead: for a host that a unit with egress rules does not find. Works in every state.",
+    "The newest lines that the unit's own process printed. With egress, what it reached and was refused instead: for a host that it does not find.",
   input: strict({
     unit: unitArgument,
     lines: z.int().min(1).max(500).default(100),
-    since: text(200).optional().describe('"next" of the answer before, or an ISO time: only lines after it.'),
-    egress: z.boolean().default(false).describe('What it reached and was refused, and whom to ask.'),
+    since: text(200).optional().describe('"next" of the answer before, or an ISO time.'),
+    egress: z.boolean().default(false),
   }),
   hints: hints.reads,
   operation: ({ egress }) => (egress === true ? 'GET /v1/units/{id}/egress/log' : 'GET /v1/units/{id}/logs'),

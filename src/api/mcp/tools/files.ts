@@ -44,8 +44,7 @@ const writeFile = defineTool({
 const readFile = defineTool({
   name: 'read_file',
   title: 'Read a file',
-  description:
-    'Read a file of a unit, up to 1 MB: text by lines, pictures as pictures, other binaries as base64.',
+  description: 'Read a file of a unit, up to 1 MB: text by lines, pictures, other bytes as base64.',
   input: strict({
     unit: unitArgument,
     path: pathArgument,

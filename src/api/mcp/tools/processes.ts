@@ -17,12 +17,11 @@ const processArgument = text(64).describe('Its id.')
 const readProcess = defineTool({
   name: 'read_process',
   title: 'Look at background commands',
-  description:
-    'State, exit code and output of a command that run_command began in the background. Without process: all of the unit.',
+  description: 'State and output of a background command. Without process: all of the unit.',
   input: strict({
     unit: unitArgument,
     process: processArgument.optional(),
-    after: z.int().min(0).default(0).describe('"next" of the answer before: only output after it.'),
+    after: z.int().min(0).default(0).describe('"next" of the answer before.'),
     wait_seconds: z.int().min(0).max(300).default(0).describe('Wait for its end.'),
     max_output: maxOutputArgument,
   }),

@@ -19,7 +19,7 @@ const exposePort = defineTool({
   name: 'expose_port',
   title: 'Publish a port',
   description:
-    'Give a port of a unit a URL, or a database port an address with TLS. A unit has one URL: another port moves it and restarts the unit. rotate gives a new address and ends the old one.',
+    'Give a port of a unit a URL, or a database port an address with TLS. A unit has one URL: another port moves it and restarts the unit. rotate gives a new one.',
   input: strict({
     unit: unitArgument,
     port: z.int().min(1).max(65_535),
@@ -44,8 +44,7 @@ const exposePort = defineTool({
 const fork = defineTool({
   name: 'fork',
   title: 'Fork a unit or stack',
-  description:
-    'Copy a unit, or a whole stack, as it is now, with its disk and where possible its memory. The source goes on.',
+  description: 'Copy a unit, or a whole stack, as it is now, with its disk and where possible its memory.',
   input: strict({
     unit: unitArgument.optional(),
     stack: text(100).optional().describe('Or stack to copy.'),
@@ -94,8 +93,7 @@ const fork = defineTool({
 const setSleep = defineTool({
   name: 'set_sleep',
   title: 'Set when it sleeps',
-  description:
-    'How long a unit may idle before it sleeps. Asleep it keeps its disk and costs no compute; a command or visit wakes it.',
+  description: 'How long a unit may idle before it sleeps. A command or visit wakes it.',
   input: strict({
     unit: unitArgument,
     sleep: sleepArgument,
@@ -115,7 +113,7 @@ const setSleep = defineTool({
 const destroyStack = defineTool({
   name: 'destroy_stack',
   title: 'Destroy a stack',
-  description: 'Delete a stack and all its units with their disks for good. confirm must be its name.',
+  description: 'Delete a stack and all its units with their disks for good.',
   input: strict({
     stack: text(100).describe('Name or id.'),
     confirm: z.string().describe("The stack's name again."),

@@ -2,6 +2,7 @@
 
 import type { Tool } from '../tool.ts'
 import { accountTools } from './account.ts'
+import { codeTools } from './code.ts'
 import { commandTools } from './commands.ts'
 import { fileTools } from './files.ts'
 import { processTools } from './processes.ts'
@@ -12,6 +13,7 @@ import { unitTools } from './units.ts'
 export const tools: readonly Tool[] = [
   ...unitTools,
   ...recipeTools,
+  ...codeTools,
   ...commandTools,
   ...processTools,
   ...fileTools,

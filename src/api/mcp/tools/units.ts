@@ -42,7 +42,7 @@ const createUnit = defineTool({
   name: 'create_unit',
   title: 'Create a unit',
   description:
-    'Start a container (a unit) from an image, with a disk that survives stop and sleep. Begin with image "berth.local/debian:12", "berth.local/python:3.11" or "berth.local/node:18", or any public image. For a database or a ready-made runtime use create_from_recipe. Costs money while it runs. Needs cmd ["sleep","infinity"] where the image ends by itself.',
+    'Start a container (a unit) from an image, with a disk that survives stop and sleep. Begin with image "berth.local/code:1" for run_code, "berth.local/base:12" with Python and Node, or any public image. For a database use create_from_recipe. Needs cmd ["sleep","infinity"] where the image ends by itself.',
   input: strict({
     name: nameArgument.describe('a-z, 0-9 and -; unique in its stack.'),
     image: text(limits.imageLength.max),
@@ -110,7 +110,7 @@ export function runRecord({ units, outputs, costLine }: RunResult): Record<strin
 const listUnits = defineTool({
   name: 'list_units',
   title: 'List units',
-  description: 'Units of the team, newest first: name, state, image, URL, cost so far.',
+  description: 'Units of the team, newest first.',
   input: strict({
     stack: text(100).optional().describe('Name or id of a stack.'),
     all: z.boolean().default(false).describe('Also destroyed ones.'),
@@ -137,8 +137,7 @@ const listUnits = defineTool({
 const getUnit = defineTool({
   name: 'get_unit',
   title: 'Look at a unit',
-  description:
-    'All about one unit: state and why it stopped, last exit, addresses, ports, env (secrets by name), files, cost, when it sleeps.',
+  description: 'All about one unit: state, last exit, addresses, ports, env, files, cost, when it sleeps.',
   input: onUnit,
   output: unitRecordSchema,
   hints: hints.reads,
@@ -151,8 +150,7 @@ const getUnit = defineTool({
 const stopUnit = defineTool({
   name: 'stop_unit',
   title: 'Stop a unit',
-  description:
-    'Stop a unit and keep its disk. Only start_unit runs it again. To save money set_sleep is enough.',
+  description: 'Stop a unit and keep its disk. Only start_unit runs it again.',
   input: onUnit,
   hints: hints.destroys,
   operation: 'POST /v1/units/{id}/stop',
@@ -164,7 +162,7 @@ const stopUnit = defineTool({
 const startUnit = defineTool({
   name: 'start_unit',
   title: 'Start a unit',
-  description: 'Run a unit again that was stopped or has exited. A sleeping one needs no start.',
+  description: 'Run a unit again that was stopped or has exited.',
   input: onUnit,
   hints: hints.sets,
   operation: 'POST /v1/units/{id}/start',
@@ -176,7 +174,7 @@ const startUnit = defineTool({
 const destroyUnit = defineTool({
   name: 'destroy_unit',
   title: 'Destroy a unit',
-  description: 'Delete a unit and its disk for good. confirm must be its name.',
+  description: 'Delete a unit and its disk for good.',
   input: strict({ unit: unitArgument, confirm: z.string().describe("The unit's name again.") }),
   hints: hints.destroys,
   operation: 'DELETE /v1/units/{id}',

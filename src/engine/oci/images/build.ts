@@ -5,6 +5,7 @@ import { spawn } from 'node:child_process'
 import { mkdir, readFile, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
 import { killProcessGroup, SAFE_PATH } from '../../../lib/process.ts'
 import { writeInTree } from '../storage/unit-tree.ts'
 import {
@@ -12,8 +13,10 @@ import {
   builtInConfig,
   definitionDigest,
   entrypointPath,
+  readFiles,
   readScript,
   referenceOf,
+  sourceOf,
 } from './builtin.ts'
 import type { ImageLimits } from './image-limits.ts'
 import { hostAptOptions, hostSources, publicSources, SUITE } from './debian.ts'
@@ -140,11 +143,20 @@ function buildCommand(
     `--customize-hook=${PACK_LOCALE}`,
     // It is emptied before `prepare` instead of afterwards.
     ...(definition.keepsRun ? ['--skip=cleanup/run', `--customize-hook=${EMPTY_RUN}`] : []),
+    ...uploads(definition),
     ...(definition.prepare ? [`--customize-hook=chroot "$1" sh -c '${definition.prepare}'`] : []),
     SUITE,
     rootfs,
     ...sources,
   ]
+}
+
+/** What `prepare` may need is there before it. */
+function uploads({ files = {} }: BuiltIn): string[] {
+  return Object.entries(files).flatMap(([path, name]) => [
+    `--customize-hook=mkdir -p "$1${dirname(path)}"`,
+    `--customize-hook=upload ${fileURLToPath(sourceOf(name))} ${path}`,
+  ])
 }
 
 /** Returns null if it worked; otherwise what the operator should read. */
@@ -198,6 +210,7 @@ async function finish(
 ): Promise<void> {
   const script = await readScript(definition)
   if (script !== null) await writeInTree(rootfs, entrypointPath, script, 0o755)
+  for (const [path, text] of await readFiles(definition)) await writeInTree(rootfs, path, text, 0o755)
   // The host's proxies and mirrors are useless in a unit, and so are their names.
   await writeInTree(rootfs, '/etc/apt/sources.list', publicSources.join('\n') + '\n')
   const task = {

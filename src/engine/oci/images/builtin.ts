@@ -24,6 +24,8 @@ export type BuiltIn = {
   ports?: number[]
   /** A script under `builtin/`, run as the entrypoint: prepares the data directory and drops root. */
   script?: string
+  /** Other files under `builtin/`, by where they are in the image, before `prepare`. All are readable, and can be executed. */
+  files?: Record<string, string>
   /** The process gets this signal instead of SIGTERM. */
   stopSignal?: 'SIGINT' | 'SIGQUIT'
 }
@@ -49,6 +51,19 @@ const erlangModules = '/usr/lib/rabbitmq/plugins/modules/ebin'
 
 export const entrypointPath = '/usr/local/bin/berth-entrypoint'
 
+/** An agent's own user beside root. */
+const makeUser = 'useradd --create-home --uid 1000 --user-group --groups sudo --shell /bin/bash user'
+
+/** The unit is the environment: its packages belong to no one else. */
+const ownPackages = {
+  PIP_BREAK_SYSTEM_PACKAGES: '1',
+  PIP_ROOT_USER_ACTION: 'ignore',
+  PYTHONUNBUFFERED: '1',
+}
+
+/** Where the image for code has its programs. */
+const interpreter = '/usr/local/lib/berth-code'
+
 export const builtIns: BuiltIn[] = [
   { name: 'debian', version: '12', packages: ['ca-certificates', 'curl'], cmd: idle },
   {
@@ -70,20 +85,72 @@ export const builtIns: BuiltIn[] = [
       'python3-pip',
       'python3-venv',
     ],
-    prepare:
-      'useradd --create-home --uid 1000 --user-group --groups sudo --shell /bin/bash user && ' +
-      `ln -s ${entrypointPath} /usr/local/bin/sudo`,
-    // The unit is the environment: its packages belong to no one else.
-    env: { PIP_BREAK_SYSTEM_PACKAGES: '1', PIP_ROOT_USER_ACTION: 'ignore', PYTHONUNBUFFERED: '1' },
+    prepare: `${makeUser} && ln -s ${entrypointPath} /usr/local/bin/sudo`,
+    env: ownPackages,
     cmd: idle,
     script: 'base.sh',
+  },
+  {
+    // Runs code for the API, in kernels that are there before they are asked for (src/domain/units/code.ts).
+    name: 'code',
+    version: '1',
+    packages: [
+      'bash',
+      'ca-certificates',
+      'curl',
+      'esbuild',
+      'fonts-dejavu-core',
+      'fonts-liberation',
+      'git',
+      'netcat-openbsd',
+      'nodejs',
+      'npm',
+      'passwd',
+      'procps',
+      'python-is-python3',
+      'python3',
+      'python3-bs4',
+      'python3-ipykernel',
+      'python3-jupyter-client',
+      'python3-lxml',
+      'python3-matplotlib',
+      'python3-numpy',
+      'python3-openpyxl',
+      'python3-pandas',
+      'python3-pil',
+      'python3-pip',
+      'python3-requests',
+      'python3-scipy',
+      'python3-seaborn',
+      'python3-sklearn',
+      'python3-sympy',
+      'python3-tabulate',
+      'python3-venv',
+      'r-cran-irkernel',
+    ],
+    // The list of fonts takes seconds to make. It is not the home's, so that every user has it.
+    prepare:
+      `${makeUser} && install -d -m 1777 /var/cache/matplotlib && ` +
+      `ln -s ${interpreter}/base /usr/local/bin/sudo && python3 ${interpreter}/modules.py && ` +
+      'MPLCONFIGDIR=/var/cache/matplotlib python3 -c "import matplotlib.font_manager"',
+    env: { ...ownPackages, MPLCONFIGDIR: '/var/cache/matplotlib' },
+    cmd: idle,
+    script: 'code.sh',
+    files: {
+      [`${interpreter}/base`]: 'base.sh',
+      [`${interpreter}/ask`]: 'code/ask',
+      [`${interpreter}/modules.py`]: 'code/modules.py',
+      [`${interpreter}/server.py`]: 'code/server.py',
+      [`${interpreter}/python_kernels.py`]: 'code/python_kernels.py',
+      [`${interpreter}/node_kernel.mjs`]: 'code/node_kernel.mjs',
+      [`${interpreter}/bash_kernel.sh`]: 'code/bash_kernel.sh',
+    },
   },
   {
     name: 'python',
     version: '3.11',
     packages: ['ca-certificates', 'curl', 'python-is-python3', 'python3', 'python3-pip', 'python3-venv'],
-    // The unit is the environment: its packages belong to no one else.
-    env: { PIP_BREAK_SYSTEM_PACKAGES: '1', PIP_ROOT_USER_ACTION: 'ignore', PYTHONUNBUFFERED: '1' },
+    env: ownPackages,
     cmd: idle,
     script: 'python.sh',
   },
@@ -243,12 +310,33 @@ export function referenceOf({ name, version }: BuiltIn): string {
 /** The digest of how an image is made and run. A build is named by this and its packages. */
 export async function definitionDigest(definition: BuiltIn): Promise<string> {
   const script = await readScript(definition)
-  const made = JSON.stringify({ RECIPE, arch: process.arch, definition, script })
+  const files = await readFiles(definition)
+  // Of an image without such files as it always was: it is not made again.
+  const added = files.length === 0 ? {} : { files }
+  const made = JSON.stringify({ RECIPE, arch: process.arch, definition, script, ...added })
   return `sha256:${createHash('sha256').update(made).digest('hex')}`
 }
 
 export async function readScript({ script }: BuiltIn): Promise<string | null> {
-  return script === undefined ? null : await readFile(new URL(`./builtin/${script}`, import.meta.url), 'utf8')
+  return script === undefined ? null : await readSource(script)
+}
+
+/** Each with its path in the image. */
+export async function readFiles({ files = {} }: BuiltIn): Promise<[path: string, text: string][]> {
+  return await Promise.all(
+    Object.entries(files).map(
+      async ([path, name]): Promise<[string, string]> => [path, await readSource(name)],
+    ),
+  )
+}
+
+async function readSource(name: string): Promise<string> {
+  return await readFile(sourceOf(name), 'utf8')
+}
+
+/** A file under `builtin/`. */
+export function sourceOf(name: string): URL {
+  return new URL(`./builtin/${name}`, import.meta.url)
 }
 
 const signalNumbers = { SIGINT: 2, SIGQUIT: 3 }

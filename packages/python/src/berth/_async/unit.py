@@ -10,6 +10,7 @@ from .._calls import DEFAULT_WAIT, Call, new_key, wait_of, without_none
 from .._shell import Word, shell_line
 from .._waiting import async_sleep
 from ..errors import ExecResult, InternalError, NotFoundError, NotReadyError, ProviderError
+from .code import AsyncCode
 from .command import AsyncCommand, exec_call, execute, start_command
 from .files import AsyncFiles
 from .logs import egress_log_page, follow_egress_log, follow_log, log_page
@@ -45,6 +46,8 @@ class AsyncUnit:
         #: Of a fork: `memory`, `disk` or `config`, whichever came along.
         self.copied = copied
         self.files = AsyncFiles(transport, info["id"])
+        #: For units of the image berth.local/code:1.
+        self.code = AsyncCode(transport, info["id"])
         self.processes = AsyncProcesses(transport, info["id"])
 
     def __repr__(self) -> str:

@@ -11,6 +11,7 @@ from .._calls import DEFAULT_WAIT, Call, new_key, wait_of, without_none
 from .._shell import Word, shell_line
 from .._waiting import sleep
 from ..errors import ExecResult, InternalError, NotFoundError, NotReadyError, ProviderError
+from .code import Code
 from .command import Command, exec_call, execute, start_command
 from .files import Files
 from .logs import egress_log_page, follow_egress_log, follow_log, log_page
@@ -46,6 +47,8 @@ class Unit:
         #: Of a fork: `memory`, `disk` or `config`, whichever came along.
         self.copied = copied
         self.files = Files(transport, info["id"])
+        #: For units of the image berth.local/code:1.
+        self.code = Code(transport, info["id"])
         self.processes = Processes(transport, info["id"])
 
     def __repr__(self) -> str:

@@ -1,0 +1,226 @@
+# Python kernels, forked from one process that has imported all of ipykernel: so that a kernel is there in a few milliseconds, and
+# fifty of them share most of their memory. Commands and answers are lines of JSON on the descriptor 3; at its end, so do all kernels.
+
+import gc
+import json
+import os
+import select
+import signal
+import socket
+import sys
+
+import modules
+
+modules.use()
+# A debugger that nobody attaches takes half of the time of the start.
+sys.modules['debugpy'] = None
+
+import ipykernel.kernelapp
+from ipykernel.displayhook import ZMQShellDisplayHook
+from ipykernel.iostream import OutStream
+from ipykernel.ipkernel import IPythonKernel
+from ipykernel.zmqshell import ZMQDisplayPublisher, ZMQInteractiveShell
+from traitlets import Type
+
+del sys.modules['debugpy']
+
+KB = 1024
+MB = 1024 * KB
+# Of one value in a result, of the text that stands for a value, and of all that one run prints.
+VALUE_BYTES = 4 * MB
+TEXT_CHARACTERS = 64 * KB
+PRINTED_CHARACTERS = 16 * MB
+TABLE = 'application/vnd.dataresource+json'
+TABLE_ROWS = 1000
+
+
+def bounded(data):
+    kept = {}
+    for mime, value in data.items():
+        size = len(value) if isinstance(value, (str, bytes)) else len(json.dumps(value, default=str))
+        if mime == 'text/plain' and size > TEXT_CHARACTERS:
+            kept[mime] = value[:TEXT_CHARACTERS] + '…'
+        elif size > VALUE_BYTES * (4 / 3 if isinstance(value, bytes) else 1):
+            kept.setdefault('text/plain', f'({mime} of {size} bytes was left out)')
+        else:
+            kept[mime] = value
+    return kept
+
+
+class Hook(ZMQShellDisplayHook):
+    def write_format_data(self, format_dict, md_dict=None):
+        super().write_format_data(bounded(format_dict), md_dict)
+
+
+class Publisher(ZMQDisplayPublisher):
+    def publish(self, data, metadata=None, *args, **kwargs):
+        super().publish(bounded(data), metadata, *args, **kwargs)
+
+
+class Stream(OutStream):
+    """What programs print, up to a limit for each run, and whatever they close."""
+
+    left = PRINTED_CHARACTERS
+
+    def write(self, string):
+        if isinstance(string, str) and len(string) > Stream.left:
+            size, string = len(string), string[: max(Stream.left, 0)]
+            Stream.left = -1
+            if string:
+                super().write(string)
+            return size
+        Stream.left -= len(string)
+        return super().write(string)
+
+    def close(self):
+        # Of the kernel's end, too: its process ends anyway.
+        self.flush()
+
+
+class Shell(ZMQInteractiveShell):
+    displayhook_class = Type(Hook)
+    display_pub_class = Type(Publisher)
+
+    def init_display_formatter(self):
+        super().init_display_formatter()
+        text = self.display_formatter.formatters['text/plain']
+        for kind in (str, bytes, bytearray):
+            text.for_type(kind, short)
+        frames = self.display_formatter.formatters.get(TABLE)
+        if frames is None:
+            from IPython.core.formatters import JSONFormatter
+
+            class TableFormatter(JSONFormatter):
+                format_type = TABLE
+                print_method = '_repr_table_'
+
+            frames = TableFormatter(parent=self.display_formatter)
+            self.display_formatter.formatters[TABLE] = frames
+        frames.for_type_by_name('pandas.core.frame', 'DataFrame', table)
+
+
+def short(value, printer, cycle):
+    if len(value) <= TEXT_CHARACTERS:
+        printer.text(repr(value))
+    else:
+        printer.text(f'{value[:TEXT_CHARACTERS]!r}… ({len(value)} in all)')
+
+
+def table(frame):
+    """A table as data: its columns, and its first rows."""
+    rows = frame.head(TABLE_ROWS)
+    text = rows.to_json(orient='table', index=frame.index.name is not None, date_format='iso', default_handler=str)
+    return {**json.loads(text), 'rows': len(frame)}
+
+
+class Kernel(IPythonKernel):
+    shell_class = Type(Shell)
+
+    async def do_execute(self, code, silent, store_history=True, user_expressions=None, *args, **kwargs):
+        kernel, before = os.getpid(), None
+        expressions = dict(user_expressions or {})
+        env = expressions.pop('berth_env', None)
+        if not silent:
+            Stream.left = PRINTED_CHARACTERS
+        if env is not None:
+            # For this run alone.
+            before = dict(os.environ)
+            os.environ.update(json.loads(env))
+        try:
+            reply = await super().do_execute(code, silent, store_history, expressions, *args, **kwargs)
+        finally:
+            if before is not None:
+                os.environ.clear()
+                os.environ.update(before)
+        if os.getpid() != kernel:
+            # A child that the code forked, and that came to the end of the code: it has no kernel of its own.
+            os._exit(0)
+        if Stream.left < 0:
+            reply['user_expressions'] = {**(reply.get('user_expressions') or {}), 'berth_truncated': True}
+        return reply
+
+
+class App(ipykernel.kernelapp.IPKernelApp):
+    kernel_class = Type(Kernel)
+    outstream_class = f'{__name__}.Stream'
+
+
+def become_kernel(order):
+    os.setsid()
+    for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_DFL if number != signal.SIGINT else signal.default_int_handler)
+    signal.set_wakeup_fd(-1)
+    os.environ.update(order['env'])
+    try:
+        os.chdir(order['cwd'])
+    except OSError:
+        os.chdir('/')
+    sys.argv = ['python3']
+    sys.path.insert(0, '')
+    main = type(sys)('__main__')
+    sys.modules['__main__'] = main
+    app = App.instance()
+    app.initialize(['-f', order['file'], '--HistoryManager.enabled=False', '--InteractiveShell.colors=NoColor', '--log-level=ERROR'])
+    app.start()
+
+
+def serve():
+    control = socket.socket(fileno=3)
+    control.setblocking(True)
+    wake, woken = os.pipe()
+    os.set_blocking(woken, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(woken)
+    kernels = set()
+
+    def say(**what):
+        control.sendall(json.dumps(what).encode() + b'\n')
+
+    # What is there by now is shared by all, and stays so: a collection would write to it.
+    gc.collect()
+    gc.freeze()
+    say(ready=True)
+    rest = b''
+    while True:
+        readable, _, _ = select.select([control, wake], [], [])
+        if wake in readable:
+            os.read(wake, 4096)
+        while kernels:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                break
+            if pid == 0:
+                break
+            kernels.discard(pid)
+            say(ended=pid, status=status)
+        if control not in readable:
+            continue
+        piece = control.recv(65536)
+        if not piece:
+            break
+        *lines, rest = (rest + piece).split(b'\n')
+        for line in lines:
+            order = json.loads(line)
+            pid = os.fork()
+            if pid == 0:
+                control.close()
+                os.close(wake)
+                os.close(woken)
+                try:
+                    become_kernel(order)
+                finally:
+                    os._exit(1)
+            kernels.add(pid)
+            say(id=order['id'], pid=pid)
+    for pid in kernels:
+        try:
+            os.killpg(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+
+if __name__ == '__main__':
+    sys.modules['berth_kernel'] = sys.modules[__name__]
+    App.outstream_class = 'berth_kernel.Stream'
+    serve()

@@ -1,0 +1,167 @@
+// Code in units of berth.local/code by the SDK, with real kernels in both classes.
+
+import { Berth as Client, type CodeOutcome, type Unit } from '@berth/sdk'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { useBerth } from '../support/use-berth.ts'
+
+const berth = useBerth(null)
+
+/** A start of kernels in a sandbox, on a machine that does other things. */
+const STARTS_MS = 120_000
+
+describe.each(['gvisor', 'runc'])('with %s, code', (isolation) => {
+  let unit: Unit
+  let client: Client
+  beforeAll(async () => {
+    await berth.start({ BERTH_ISOLATION: isolation })
+    const { baseUrl, apiKey } = berth.credentials
+    client = new Client({ url: baseUrl, apiKey })
+    unit = await client.units.create({ image: 'berth.local/code:1', size: 'medium', timeoutMs: 600_000 })
+    await unit.code.run('1', { timeoutMs: STARTS_MS })
+  }, 700_000)
+
+  const run = async (code: string, options: Parameters<Unit['code']['run']>[1] = {}): Promise<CodeOutcome> =>
+    await unit.code.run(code, { timeoutMs: STARTS_MS, ...options })
+
+  it('gives the value of its last line, what it printed, and its error', async () => {
+    const { text, stdout, stderr, error } = await run(
+      'import sys\nprint("out")\nprint("err", file=sys.stderr)\n6 * 7',
+    )
+    expect({ text, stdout, stderr, error }).toEqual({
+      text: '42',
+      stdout: 'out\n',
+      stderr: 'err\n',
+      error: null,
+    })
+    const failed = await run('1 / 0')
+    expect(failed.error).toMatchObject({ name: 'ZeroDivisionError', value: 'division by zero' })
+  })
+
+  it('gives a plot as a picture, and a table as data', async () => {
+    const [plot] = (await run('import matplotlib.pyplot as plt\nplt.plot([1, 2, 3])\nplt.show()')).images
+    expect(plot?.mime).toBe('image/png')
+    expect(
+      Buffer.from(plot?.bytes ?? [])
+        .subarray(1, 4)
+        .toString(),
+    ).toBe('PNG')
+    expect(
+      Buffer.from(plot?.bytes ?? [])
+        .subarray(-8, -4)
+        .toString(),
+    ).toBe('IEND')
+    const [table] = (await run('import pandas as pd\npd.DataFrame({"a": [1, 2], "b": ["x", "y"]})')).results
+    expect(table?.data).toMatchObject({
+      'text/html': expect.stringContaining('<table'),
+      'application/vnd.dataresource+json': {
+        data: [
+          { a: 1, b: 'x' },
+          { a: 2, b: 'y' },
+        ],
+        rows: 2,
+      },
+    })
+  })
+
+  it('of each language keeps its variables', async () => {
+    const each = [
+      ['python', 'x = 5', 'x + 1', '6'],
+      ['javascript', 'const x = 5', 'await Promise.resolve(x + 1)', '6'],
+      ['typescript', 'interface P { x: number }; const p: P = { x: 5 }', 'p.x + 1', '6'],
+      ['bash', 'x=5', 'echo $((x + 1))', '6\n'],
+      ['r', 'x <- 5', 'x + 1', '[1] 6'],
+    ] as const
+    for (const [language, first, second, expected] of each) {
+      expect((await run(first, { language })).error).toBe(null)
+      const { stdout, results } = await run(second, { language })
+      expect({ language, said: stdout || results[0]?.data['text/plain'] }).toEqual({
+        language,
+        said: expected,
+      })
+    }
+  })
+
+  it('without end is interrupted within a second and keeps its variables', async () => {
+    const context = await unit.code.createContext()
+    await run('kept = 7', { context })
+    const running = run('print("begun", flush=True)\nwhile True: pass', { context })
+    await expect
+      .poll(async () => (await unit.code.contexts()).find(({ id }) => id === context.id)?.state)
+      .toBe('busy')
+    await unit.code.interrupt(context)
+    expect((await running).error?.name).toBe('KeyboardInterrupt')
+    const late = await run('while True: pass', { context, timeoutMs: 500 })
+    expect(late.info).toMatchObject({ timedOut: true, error: { name: 'KeyboardInterrupt' } })
+    expect((await run('kept', { context })).text).toBe('7')
+    await unit.code.delete(context)
+  })
+
+  const harms: [string, string, (outcome: CodeOutcome) => void][] = [
+    [
+      'kills its kernel',
+      'import os\nos.kill(os.getpid(), 9)',
+      ({ error }) => expect(error?.name).toBe('KernelDied'),
+    ],
+    [
+      'closes stdout',
+      'import sys, os\nsys.stdout.close()\nos.close(1)',
+      ({ error }) => expect(error).toBe(null),
+    ],
+    [
+      'forks',
+      'import os\nprint("child" if os.fork() == 0 else "parent")',
+      ({ stdout }) => expect(stdout).toContain('parent'),
+    ],
+    [
+      'prints more than an answer takes',
+      'for i in range(100): print("x" * 10**6)',
+      ({ info }) => expect([info.truncated, info.stdout.length]).toEqual([true, 1_048_576]),
+    ],
+    [
+      'has a value of a hundred megabytes',
+      '"x" * 10**8',
+      ({ text }) => expect(text?.length).toBeLessThan(100_000),
+    ],
+    [
+      'leaves its interpreter',
+      'import os\nos._exit(3)',
+      ({ error }) => expect(error?.name).toBe('KernelDied'),
+    ],
+    [
+      'shows a page with a script, as the text that it is',
+      'from IPython.display import HTML\nHTML("<script>alert(1)</script>")',
+      ({ results }) => expect(results[0]?.data['text/html']).toBe('<script>alert(1)</script>'),
+    ],
+  ]
+  it.each(harms)('that %s is answered, and the next call works', async (_what, code, check) => {
+    check(await run(code))
+    const next = await run('print("fine")\n1 + 1')
+    expect([next.stdout, next.text]).toEqual(['fine\n', '2'])
+  })
+
+  it('of twelve contexts at once has each its own output', async () => {
+    const contexts = await Promise.all(Array.from({ length: 12 }, () => unit.code.createContext()))
+    const said = await Promise.all(
+      contexts.map((context, index) => run(`x = ${index}\nfor _ in range(50): print(x)\nx`, { context })),
+    )
+    expect(said.map(({ text }) => text)).toEqual(contexts.map((_, index) => String(index)))
+    for (const [index, { stdout }] of said.entries()) expect(stdout).toBe(`${index}\n`.repeat(50))
+    for (const context of contexts) await unit.code.delete(context)
+  })
+
+  it('says that its context is lost after a stop, and runs in it again after a restart', async () => {
+    const context = await unit.code.createContext()
+    await run('x = 1', { context })
+    await unit.stop()
+    await unit.start()
+    const lost = await run('x', { context }).catch((error: unknown) => error)
+    expect(lost).toMatchObject({ code: 'invalid_state', details: { context: 'lost' } })
+    await unit.code.restart(context)
+    expect((await run('x', { context })).error?.name).toBe('NameError')
+  })
+
+  it('has no server that another unit could reach', async () => {
+    const { stdout } = await unit.exec(['sh', '-c', 'cat /proc/net/tcp | wc -l; stat -c %a /run/berth-code'])
+    expect(stdout).toBe('1\n700\n')
+  })
+})
