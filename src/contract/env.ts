@@ -4,7 +4,15 @@
 import { z } from 'zod'
 import { strict, text, variablePattern } from './fields.ts'
 import { limits } from './limits.ts'
-import { brokeredValueSchema, placeholderSchema, secretHostsSchema, secretNameSchema } from './secret.ts'
+import {
+  brokeredValueSchema,
+  placeholderSchema,
+  secretHostsSchema,
+  secretMethodsSchema,
+  secretNameSchema,
+  secretPathsSchema,
+  shownRequests,
+} from './secret.ts'
 
 const variableName = text(limits.envNameLength).regex(
   variablePattern,
@@ -21,6 +29,8 @@ const ownSecret = strict({
     .describe(
       'With hosts the unit gets a placeholder, and the value goes into its requests to these hosts alone.',
     ),
+  methods: secretMethodsSchema.optional(),
+  paths: secretPathsSchema.optional(),
   placeholder: placeholderSchema.optional().describe('Default: random.'),
 }).superRefine(checkBrokered)
 
@@ -64,7 +74,7 @@ export const envSchema = z.record(
   z.string(),
   z.union([
     z.string(),
-    strict({ secret: z.string(), hosts: z.array(z.string()).optional() }),
+    strict({ secret: z.string(), hosts: z.array(z.string()).optional(), ...shownRequests }),
     strict({ teamSecret: z.string() }),
   ]),
 )
@@ -83,18 +93,26 @@ export function teamSecretsOf(env: Env | EnvInput): string[] {
   return [...new Set(names)]
 }
 
+const ofBrokered = new Set(['placeholder', 'methods', 'paths'])
+
 type OwnSecret = {
   value?: string | undefined
   hosts?: string[] | undefined
+  methods?: string[] | undefined
+  paths?: string[] | undefined
   placeholder?: string | undefined
 }
 
-function checkBrokered({ value, hosts, placeholder }: OwnSecret, context: z.RefinementCtx): void {
+function checkBrokered(
+  { value, hosts, placeholder, ...requests }: OwnSecret,
+  context: z.RefinementCtx,
+): void {
   const wrong = (field: string, message: string) => {
     context.addIssue({ code: 'custom', path: [field], message })
   }
   if (hosts === undefined) {
-    if (placeholder !== undefined) wrong('placeholder', 'is for a secret with "hosts"')
+    for (const [field, given] of Object.entries({ placeholder, ...requests }))
+      if (given !== undefined && ofBrokered.has(field)) wrong(field, 'is for a secret with "hosts"')
     return
   }
   if (value === undefined)
@@ -123,7 +141,8 @@ function hasTwoValues(env: EnvInput): boolean {
   const given = new Map<string, string>()
   return Object.values(env).some((entry) => {
     if (!isOwnSecret(entry) || entry.value === undefined) return false
-    const meant = JSON.stringify([entry.value, entry.hosts ?? null, entry.placeholder ?? null])
+    const { value, hosts = null, methods = null, paths = null, placeholder = null } = entry
+    const meant = JSON.stringify([value, hosts, methods, paths, placeholder])
     const known = given.get(entry.secret)
     given.set(entry.secret, meant)
     return known !== undefined && known !== meant

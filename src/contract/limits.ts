@@ -48,6 +48,7 @@ export const limits = {
   teamSecrets: 256,
   unitSecrets: 32,
   secretHosts: 16,
+  secretPaths: 32,
   volumeGb: { min: 1, max: 500, default: 2 },
   volumeMountLength: 255,
   healthcheckIntervalMs: { min: 500, default: 2000 },

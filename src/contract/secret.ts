@@ -4,6 +4,7 @@
 
 import { z } from 'zod'
 import { canonicalHostName } from '../lib/egress/entry.ts'
+import { isSecretPath, requestMethods } from '../lib/egress/secret-requests.ts'
 import { brokeredLimits, isBrokeredValue, isPlaceholder } from '../lib/egress/secrets.ts'
 import { strict, text, timestamp, variablePattern } from './fields.ts'
 import { limits } from './limits.ts'
@@ -53,10 +54,40 @@ export const secretHostsSchema = z
   .overwrite((hosts) => [...new Set(hosts)])
   .meta({ minItems: 1, maxItems: limits.secretHosts })
 
-export const brokeredValueSchema = text(brokeredLimits.valueLength).refine(isBrokeredValue, {
-  error:
-    'must be one line of visible ASCII, without a blank at its ends, since it stands in the header of a request',
+/** For which requests to its hosts a secret is. */
+export const secretMethodsSchema = z
+  .array(z.enum(requestMethods, { error: `must be one of ${requestMethods.join(', ')}` }))
+  .refine((methods) => methods.length > 0, { error: 'must have at least 1 method; leave it out for all' })
+  .overwrite((methods) => [...new Set(methods)])
+  .meta({ minItems: 1 })
+  .describe('The methods of the requests that the secret is for. Default: all.')
+
+const secretPath = text(brokeredLimits.pathLength).refine(isSecretPath, {
+  error: 'must be a path such as "/v1/messages", or "/v1/files/*" for all below it',
 })
+
+export const secretPathsSchema = z
+  .array(secretPath)
+  .refine((paths) => paths.length > 0, { error: 'must have at least 1 path; leave it out for all' })
+  .refine((paths) => paths.length <= limits.secretPaths, {
+    error: `must have at most ${limits.secretPaths} paths`,
+  })
+  .overwrite((paths) => [...new Set(paths)])
+  .meta({ minItems: 1, maxItems: limits.secretPaths })
+  .describe('The paths of the requests that the secret is for, exact or with `/*` at the end. Default: all.')
+
+/** As answers show them. */
+export const shownRequests = {
+  methods: z.array(z.string()).optional().describe('Present if the secret is for these methods alone.'),
+  paths: z.array(z.string()).optional().describe('Present if the secret is for these paths alone.'),
+}
+
+export const brokeredValueSchema = text(brokeredLimits.valueLength)
+  .refine(isBrokeredValue, {
+    error:
+      'must be one line of visible ASCII, without a blank at its ends, since it stands in the header of a request',
+  })
+  .meta({ pattern: '^[!-~](?:[ -~]*[!-~])?$' })
 
 const { min, max } = brokeredLimits.placeholderLength
 
@@ -68,6 +99,7 @@ export const placeholderSchema = z
 export const secretSchema = strict({
   name: z.string(),
   hosts: z.array(z.string()).describe('The hosts to which the value goes, on port 443 alone.'),
+  ...shownRequests,
   placeholder: z.string().describe('What units have in place of the value.'),
   units: z.int().describe('How many units bind it.'),
   createdAt: timestamp,
@@ -85,6 +117,8 @@ export type SecretList = z.infer<typeof secretListSchema>
 export const secretPutSchema = strict({
   value: brokeredValueSchema.describe('No answer shows it.'),
   hosts: secretHostsSchema.describe('Exact names, such as `api.openai.com`.'),
+  methods: secretMethodsSchema.optional(),
+  paths: secretPathsSchema.optional(),
   placeholder: placeholderSchema
     .optional()
     .describe(
@@ -109,6 +143,23 @@ export const secretDeletedSchema = strict({
     .describe('The units that had it. They run on without it.'),
 }).meta({ id: 'SecretDeleted' })
 export type SecretDeleted = z.infer<typeof secretDeletedSchema>
+
+/** PUT /v1/units/{id}/secrets/{name}. */
+export const unitSecretPutSchema = strict({
+  value: brokeredValueSchema.describe('No answer shows it.'),
+  hosts: secretHostsSchema.optional().describe('Default: those that it has.'),
+  methods: secretMethodsSchema.nullish().describe('Null for all. Default: those that it has.'),
+  paths: secretPathsSchema.nullish().describe('Null for all. Default: those that it has.'),
+}).meta({ id: 'UnitSecretPut' })
+export type UnitSecretPut = z.infer<typeof unitSecretPutSchema>
+
+export const unitSecretSchema = strict({
+  name: z.string(),
+  hosts: z.array(z.string()),
+  ...shownRequests,
+  placeholder: z.string().describe('What the unit has in place of the value; it stays.'),
+}).meta({ id: 'UnitSecret' })
+export type UnitSecret = z.infer<typeof unitSecretSchema>
 
 function faultOf(value: string): string {
   if (value.includes('*')) return 'must be an exact name: a secret goes to no host behind a wildcard'

@@ -13,15 +13,30 @@ type Session = { machine: string; host: string; counted: SeenLine | null }
 /** A request to the host of a secret. `used`: the names of those whose values were put in. */
 export function noteBrokered(door: Pick<Door, 'link' | 'note'>, session: Session, used: string[]): void {
   const { machine, host } = session
-  // Names are a person's text.
-  const names = used
+  const rule = ruleFor(door.link, machine, host, TLS_PORT)
+  const line = { host, port: TLS_PORT, protocol: 'tls', decision: 'allowed', reason: 'listed' } as const
+  session.counted = door.note(machine, { ...lineNow(), ...line, rule, secret: shownNames(used) })
+}
+
+/** A request that was not sent, since it has secrets that are not for its method or path. */
+export function noteMisused(door: Pick<Door, 'note'>, { machine, host }: Session, names: string[]): void {
+  const line = {
+    host,
+    port: TLS_PORT,
+    protocol: 'tls',
+    decision: 'refused',
+    reason: 'secret_request',
+  } as const
+  door.note(machine, { ...lineNow(), ...line, secret: shownNames(names) })
+}
+
+/** Names are a person's text. */
+function shownNames(names: string[]): string | null {
+  const text = names
     .toSorted()
     .join(', ')
     .replace(/[^ -~]/g, '?')
-  const secret = names === '' ? null : names.slice(0, SECRET_MAX)
-  const rule = ruleFor(door.link, machine, host, TLS_PORT)
-  const line = { host, port: TLS_PORT, protocol: 'tls', decision: 'allowed', reason: 'listed' } as const
-  session.counted = door.note(machine, { ...lineNow(), ...line, rule, secret })
+  return text === '' ? null : text.slice(0, SECRET_MAX)
 }
 
 /** Of a connection to such a host, whose bytes are those of its newest request's line. */

@@ -28,6 +28,12 @@ export function unreachable(host: string): Refused {
   return { status: 502, code: 'host_unreachable', message: `${host} did not answer.` }
 }
 
+/** Of a request that has a secret which is for other requests. `name`: a person's text. */
+export function notForSecret(name: string): Refused {
+  const message = `The secret ${name} is not for this method and path: its owner decides which requests it is for.`
+  return { status: 403, code: 'secret_refused', message }
+}
+
 /** Of a request for another host than its connection. */
 export function misdirected(host: string): Refused {
   const message = `This connection is to ${host}: a request on it must have that Host, and a path as its target.`

@@ -47,7 +47,9 @@ describe('the data key', () => {
   it('can read secrets that an older release sealed with the key file itself', async () => {
     await db.deleteFrom('data_keys').execute()
     sealed = (await loadSecretKey(keyFile)).seal(Buffer.from('hidden'), context)
-    await insertSecrets(db, [{ owner_id: 'unit', name: 'name', sealed, hosts: null, placeholder: null }])
+    await insertSecrets(db, [
+      { owner_id: 'unit', name: 'name', sealed, hosts: null, methods: null, paths: null, placeholder: null },
+    ])
     expect(await read()).toBe('hidden')
     await rotate()
     expect(await read()).toBe('hidden')

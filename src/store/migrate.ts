@@ -25,6 +25,7 @@ import { up as versionsOfHosts } from './migrations/0052-versions-of-hosts.ts'
 import { up as runtimesOfUnits } from './migrations/0053-runtimes-of-units.ts'
 import { up as metadataAndEnds } from './migrations/0054-metadata-and-ends.ts'
 import { up as metricsOfUnits } from './migrations/0055-metrics-of-units.ts'
+import { up as requestsOfSecrets } from './migrations/0056-requests-of-secrets.ts'
 import { applyRepeatableSql } from './repeatable.ts'
 
 type RunStep = (step: Migration, on: Kysely<unknown>, name: string) => Promise<void>
@@ -52,6 +53,7 @@ const migrations: Record<string, Migration> = {
   '0053-runtimes-of-units': { up: runtimesOfUnits },
   '0054-metadata-and-ends': { up: metadataAndEnds },
   '0055-metrics-of-units': { up: metricsOfUnits },
+  '0056-requests-of-secrets': { up: requestsOfSecrets },
 }
 
 // A lock of this file: the migrator takes its own only after it has looked for its tables.

@@ -16,6 +16,19 @@ export async function insertSecrets(db: Kysely<Database>, secrets: SecretsTable[
     .execute()
 }
 
+/** Replaces the value, the hosts and the requests of a secret of a unit. Hold the unit's lock. */
+export async function replaceSecret(
+  db: Kysely<Database>,
+  { owner_id, name, ...values }: Omit<SecretsTable, 'placeholder'>,
+): Promise<void> {
+  await db
+    .updateTable('secrets')
+    .set(values)
+    .where('owner_id', '=', owner_id)
+    .where('name', '=', name)
+    .execute()
+}
+
 export async function listSecrets(db: Kysely<Database>, ownerIds: string[]): Promise<SecretsTable[]> {
   return await db.selectFrom('secrets').selectAll().where('owner_id', 'in', ownerIds).execute()
 }

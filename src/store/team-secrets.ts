@@ -25,12 +25,14 @@ export async function listTeamSecrets(db: Kysely<Database>, teamId: string): Pro
 
 /** Also replaces one of the same name. Hold the team's lock. */
 export async function putTeamSecret(db: Kysely<Database>, secret: TeamSecretsTable): Promise<void> {
-  const { hosts, placeholder, sealed, updated_at } = secret
+  const { hosts, methods, paths, placeholder, sealed, updated_at } = secret
   await db
     .insertInto('team_secrets')
     .values(secret)
     .onConflict((conflict) =>
-      conflict.columns(['team_id', 'name']).doUpdateSet({ hosts, placeholder, sealed, updated_at }),
+      conflict
+        .columns(['team_id', 'name'])
+        .doUpdateSet({ hosts, methods, paths, placeholder, sealed, updated_at }),
     )
     .execute()
 }

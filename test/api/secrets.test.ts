@@ -93,6 +93,10 @@ describe('PUT /v1/secrets/{name}', () => {
       'placeholder',
       'must not contain the value',
     ],
+    ['an unknown method', { value: VALUE, hosts, methods: ['TRACE'] }, 'methods.0', 'must be one of GET'],
+    ['no method', { value: VALUE, hosts, methods: [] }, 'methods', 'at least 1'],
+    ['a path above', { value: VALUE, hosts, paths: ['/v1/../v2'] }, 'paths.0', 'must be a path'],
+    ['33 paths', { value: VALUE, hosts, paths: many(33).map((at) => `/${at}`) }, 'paths', 'at most 32'],
     ['an unknown field', { value: VALUE, hosts, other: 1 }, 'other', 'unknown field'],
   ])('refuses %s, and does not repeat the value', async (_what, body, path, message) => {
     const refused = await put('KEY', body)

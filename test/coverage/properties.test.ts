@@ -53,7 +53,7 @@ async function makeWorld() {
   const { userId } = await makeMember(service, teamId, 'member')
   const invite = await makeInvite(service, { teamId, cookie: owner.cookie, email: 'guest@example.test' })
   const things: Record<string, Record<string, string>> = {
-    units: { id: unit.id, pid: '1', processId: await makeProcess(service, { key }, unit.id) },
+    units: { id: unit.id, pid: '1', name: 'KEY', processId: await makeProcess(service, { key }, unit.id) },
     stacks: { id: unit.stackId },
     secrets: { name: 'KEY' },
     keys: { id: keyId },

@@ -60,6 +60,7 @@ GET    /v1/metrics/recent                                   200    200    200   
 GET    /v1/units/{id}/egress                                200    200    200    200   200    401
 GET    /v1/units/{id}/egress/log                            200    200    200    200   200    401
 PUT    /v1/units/{id}/egress                                200    200    200    200   200    401
+PUT    /v1/units/{id}/secrets/{name}                        200    200    200    200   200    401
 POST   /v1/units/{id}/egress/check                          200    200    200    200   200    401
 POST   /v1/units/{id}/files                                 200    200    200    200   200    401
 PUT    /v1/units/{id}/files                                 200    200    200    200   200    401
@@ -137,6 +138,7 @@ const bodies: Record<string, (world: World) => unknown> = {
   'POST /v1/units/{id}/expose': () => ({ port: 8080 }),
   'POST /v1/units/{id}/fork': () => ({ name: unique() }),
   'PUT /v1/units/{id}/egress': () => ({ mode: 'open', siblings: 'team' }),
+  'PUT /v1/units/{id}/secrets/{name}': () => ({ value: 'sk-2' }),
   'POST /v1/units/{id}/egress/check': () => ({ host: 'example.com', port: 443 }),
   'POST /v1/units/{id}/sleep': () => ({ sleep: '1h' }),
   'PATCH /v1/units/{id}': () => ({ metadata: { app: 'shop' } }),
@@ -166,6 +168,7 @@ const things: Record<
     contextId: async () => 'ctx_1',
     processId: async ({ key }, { id = '' }) => await makeProcess(service, { key }, id),
     pid: async () => '1',
+    name: async () => 'KEY',
   },
   stacks: { id: async (world) => (await newUnit(world)).stackId },
   keys: { id: async ({ teamId, owner }) => (await makeKey(service, { teamId, ...owner })).id },
@@ -186,7 +189,8 @@ const newSecret = async (key: string): Promise<string> => {
   return 'KEY'
 }
 const newUnit = async ({ key }: World): Promise<Unit> => {
-  const unit = await makeUnit(service, { key }, { ports: [8080] })
+  const env = { API_KEY: { secret: 'KEY', value: 'sk-1', hosts: ['api.example.com'] } }
+  const unit = await makeUnit(service, { key }, { ports: [8080], env })
   await service.fetch('PUT', `/v1/units/${unit.id}/files?path=/a`, { key, body: 'x' })
   return unit
 }

@@ -1035,6 +1035,10 @@ export type Secret = {
   name: string
   /** The hosts to which the value goes, on port 443 alone. */
   hosts: string[]
+  /** Present if the secret is for these methods alone. */
+  methods?: string[] | undefined
+  /** Present if the secret is for these paths alone. */
+  paths?: string[] | undefined
   /** What units have in place of the value. */
   placeholder: string
   /** How many units bind it. */
@@ -1066,6 +1070,10 @@ export type SecretPut = {
   value: string
   /** Exact names, such as `api.openai.com`. */
   hosts: string[]
+  /** The methods of the requests that the secret is for. Default: all. */
+  methods?: ('GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS')[] | undefined
+  /** The paths of the requests that the secret is for, exact or with `/*` at the end. Default: all. */
+  paths?: string[] | undefined
   /** What units have in place of the value, for programs that check the form of a key. It stays for the life of the secret. Default: random. */
   placeholder?: string | undefined
 }
@@ -1213,6 +1221,10 @@ export type Unit = {
   env: { [name: string]: string | {
     secret: string
     hosts?: string[] | undefined
+    /** Present if the secret is for these methods alone. */
+    methods?: string[] | undefined
+    /** Present if the secret is for these paths alone. */
+    paths?: string[] | undefined
   } | {
     teamSecret: string
   } }
@@ -1395,6 +1407,28 @@ export type UnitMetrics = {
   } | null
 }
 
+export type UnitSecret = {
+  name: string
+  hosts: string[]
+  /** Present if the secret is for these methods alone. */
+  methods?: string[] | undefined
+  /** Present if the secret is for these paths alone. */
+  paths?: string[] | undefined
+  /** What the unit has in place of the value; it stays. */
+  placeholder: string
+}
+
+export type UnitSecretPut = {
+  /** No answer shows it. */
+  value: string
+  /** Default: those that it has. */
+  hosts?: string[] | undefined
+  /** Null for all. Default: those that it has. */
+  methods?: ('GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS')[] | null | undefined
+  /** Null for all. Default: those that it has. */
+  paths?: string[] | null | undefined
+}
+
 export type UnitSpec = {
   name: string
   image: string
@@ -1405,6 +1439,10 @@ export type UnitSpec = {
     value?: string | undefined
     /** With hosts the unit gets a placeholder, and the value goes into its requests to these hosts alone. */
     hosts?: string[] | undefined
+    /** The methods of the requests that the secret is for. Default: all. */
+    methods?: ('GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS')[] | undefined
+    /** The paths of the requests that the secret is for, exact or with `/*` at the end. Default: all. */
+    paths?: string[] | undefined
     /** Default: random. */
     placeholder?: string | undefined
   } | {

@@ -24,6 +24,8 @@ import type {
   EgressLogLine,
   EgressLogPage,
   EgressSet,
+  UnitSecret,
+  UnitSecretPut,
   UnitMetrics,
 } from './contract.ts'
 import { BerthError, isBerthError } from './errors.ts'
@@ -179,6 +181,15 @@ export class Unit implements AsyncDisposable {
       body: rules,
       ...options,
     })
+  }
+
+  /**
+   * Gives a secret that it got with `hosts` another value, and other hosts, methods and paths if they are named, while it
+   * runs: its requests have the value from the answer on. Throws `not_found` if it has no such secret.
+   */
+  async setSecret(name: string, secret: UnitSecretPut, options: CallOptions = {}): Promise<UnitSecret> {
+    const path = `${this.#path}/secrets/${encodeURIComponent(name)}`
+    return await this.#transport.json({ method: 'PUT', path, body: secret, ...options })
   }
 
   /** Says whether it may reach a host, and why. Nothing is sent there. */

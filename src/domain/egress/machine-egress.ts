@@ -7,7 +7,7 @@ import { storedEgress } from '../../store/egress.ts'
 import { listSecrets } from '../../store/secrets.ts'
 import { listTeamSecretsOfUnit } from '../../store/team-secrets.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
-import { openSecret, openTeamSecret } from './sealed-secrets.ts'
+import { openSecret, openTeamSecret, requestsOf } from './sealed-secrets.ts'
 
 /**
  * Null for a unit without rules and secrets, of which the engine then knows nothing. The secrets are as they are now,
@@ -32,11 +32,13 @@ async function brokeredSecrets(app: App, unit: UnitRecord): Promise<BrokeredSecr
     ...own.flatMap((row) => {
       const { name, hosts, placeholder } = row
       if (hosts === null || placeholder === null) return []
-      return [{ name, hosts, placeholder, value: openSecret(app.secretKey, unit.teamId, row) }]
+      const value = openSecret(app.secretKey, unit.teamId, row)
+      return [{ name, hosts, placeholder, value, ...requestsOf(row) }]
     }),
     ...team.map((row) => {
       const { name, hosts, placeholder } = row
-      return { name, hosts, placeholder, value: openTeamSecret(app.secretKey, row) }
+      const value = openTeamSecret(app.secretKey, row)
+      return { name, hosts, placeholder, value, ...requestsOf(row) }
     }),
   ]
 }

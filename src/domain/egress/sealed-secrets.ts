@@ -3,21 +3,19 @@
 
 import { randomBytes } from 'node:crypto'
 import type { SecretKey } from '../../lib/crypto.ts'
+import type { SecretRequests } from '../../lib/egress/secret-requests.ts'
 import type { SecretsTable } from '../../store/secrets.ts'
 import type { TeamSecretsTable } from '../../store/team-secrets.ts'
 
-type PlainSecret = Pick<SecretsTable, 'name' | 'hosts' | 'placeholder'> & {
+type PlainSecret = Omit<SecretsTable, 'owner_id' | 'sealed'> & {
   teamId: string
   ownerId: string
   value: string
 }
 
-export function sealSecret(
-  key: SecretKey,
-  { teamId, ownerId, name, value, hosts, placeholder }: PlainSecret,
-): SecretsTable {
-  const sealed = key.seal(Buffer.from(value), context(teamId, ownerId, name))
-  return { owner_id: ownerId, name, sealed, hosts, placeholder }
+export function sealSecret(key: SecretKey, { teamId, ownerId, value, ...rest }: PlainSecret): SecretsTable {
+  const sealed = key.seal(Buffer.from(value), context(teamId, ownerId, rest.name))
+  return { owner_id: ownerId, sealed, ...rest }
 }
 
 export function openSecret(key: SecretKey, teamId: string, { owner_id, name, sealed }: SecretsTable): string {
@@ -33,6 +31,11 @@ export function sealTeamSecret(
 
 export function openTeamSecret(key: SecretKey, { team_id, name, sealed }: TeamSecretsTable): string {
   return key.open(sealed, contextOfTeam(team_id, name)).toString()
+}
+
+/** For which requests a stored secret is, as the engine and answers have it. */
+export function requestsOf({ methods, paths }: Pick<SecretsTable, 'methods' | 'paths'>): SecretRequests {
+  return { ...(methods && { methods }), ...(paths && { paths }) }
 }
 
 /** What a unit has in place of a value. It says what it is to a person who finds it, and nothing about the value. */

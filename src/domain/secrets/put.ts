@@ -24,7 +24,7 @@ export async function putSecretOfTeam(
   app: App,
   caller: Caller,
   asked: string,
-  { value, hosts, placeholder }: SecretPut,
+  { value, hosts, methods, paths, placeholder }: SecretPut,
 ): Promise<SecretAnswer> {
   authorize(caller, 'secret.put')
   const name = parse(secretNameSchema, asked, 'name')
@@ -40,6 +40,8 @@ export async function putSecretOfTeam(
       team_id: teamId,
       name,
       hosts,
+      methods: methods ?? null,
+      paths: paths ?? null,
       placeholder: placeholderFor(all, before, placeholder),
       sealed: sealTeamSecret(app.secretKey, { teamId, name, value }),
       created_at: before?.created_at ?? updatedAt,

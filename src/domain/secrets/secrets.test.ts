@@ -22,6 +22,7 @@ import { inTeamTransaction } from '../transactions/transactions.ts'
 import { createUnits } from '../units/create.ts'
 import { execInUnit } from '../units/exec.ts'
 import { getUnit } from '../units/get.ts'
+import { putSecretOfUnit } from '../units/secrets.ts'
 import { startUnit } from '../units/start.ts'
 import { stopUnit } from '../units/stop.ts'
 import { deleteSecretOfTeam } from './delete.ts'
@@ -73,6 +74,38 @@ describe('a secret of a unit with hosts', () => {
     const placeholder = 'sk-ant-api03-0000000000'
     const unit = await makeUnit(domain.app, caller, { env: { API_KEY: { ...own, placeholder } } })
     expect(inMachine(unit)['API_KEY']).toBe(placeholder)
+  })
+
+  it('gets another value while the unit runs, without a restart, and keeps what is not named', async () => {
+    const rules = { methods: ['POST'] as ['POST'], paths: ['/v1/*'] }
+    const unit = await makeUnit(domain.app, caller, { env: { API_KEY: { ...own, ...rules }, PLAIN: 'x' } })
+    const placeholder = inMachine(unit)['API_KEY'] ?? ''
+    const asked = { value: 'sk-2', paths: null }
+    const answer = await putSecretOfUnit(domain.app, caller, unit.id, 'KEY', asked)
+    const kept = { hosts: own.hosts, methods: ['POST'] }
+    expect(answer).toEqual({ name: 'KEY', placeholder, ...kept })
+    expect(brokered(unit)).toEqual([{ name: 'KEY', placeholder, value: 'sk-2', ...kept }])
+    expect(await env(unit)).toEqual({ API_KEY: { secret: 'KEY', ...kept }, PLAIN: 'x' })
+    expect(domain.engine.machines().find(({ id }) => id === unit.id)?.generation).toBe(1)
+    await stopUnit(domain.app, caller, unit.id)
+    await putSecretOfUnit(domain.app, caller, unit.id, 'KEY', { value: 'sk-3', paths: ['/v2/*'] })
+    await startUnit(domain.app, caller, unit.id)
+    expect(brokered(unit)).toMatchObject([{ value: 'sk-3', ...kept, paths: ['/v2/*'] }])
+  })
+
+  it('cannot be replaced if the unit has it in its environment, has no such secret, or is of another team', async () => {
+    const unit = await makeUnit(domain.app, caller, {
+      env: { A: { secret: 'PLAIN', value: 'x' }, API_KEY: own },
+    })
+    const replace = async (name: string, asked: object = {}, as = caller) =>
+      await putSecretOfUnit(domain.app, as, unit.id, name, { value: 'sk-2', ...asked })
+    for (const name of ['PLAIN', 'NONE', 'é'])
+      await expect(replace(name)).rejects.toMatchObject({ status: 404 })
+    await expect(replace('KEY', {}, await domain.makeCaller())).rejects.toMatchObject({ status: 403 })
+    await expect(replace('KEY', { hosts: ['x.internal'] })).rejects.toMatchObject({ status: 400 })
+    const part = (inMachine(unit)['API_KEY'] ?? '').slice(0, 20)
+    await expect(replace('KEY', { value: part })).rejects.toMatchObject({ status: 400 })
+    expect(brokered(unit)).toMatchObject([{ value: 'sk-own' }])
   })
 
   it('a secret without hosts is in the environment, and the engine gets no secret to put into requests', async () => {

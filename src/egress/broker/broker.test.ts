@@ -240,6 +240,13 @@ describe('a request to the host of a secret', () => {
     expect(seen).toHaveLength(1)
   })
 
+  test('that a secret is not for is refused and noted, over either protocol', async () => {
+    rules.set(OWNER, rulesWith({ ...secret, paths: ['/v1/*'] }))
+    expect(await ask(get(`X-Key: ${secret.placeholder}`))).toContain('secret_refused')
+    expect(await askHttp2({}, { 'x-key': secret.placeholder })).toMatchObject([{ status: 403 }])
+    expect([seen, noted]).toMatchObject([[], [{ reason: 'secret_request' }, { secret: 'KEY' }]])
+  })
+
   test('of another machine keeps the placeholder, and reaches no host but by its own rules', async () => {
     rules.set(OTHER, rulesWith({ ...secret, name: 'B', placeholder: 'berth_secret_of_another', value: 'b' }))
     await ask(get(`X-Key: ${secret.placeholder}`), { machine: OTHER })

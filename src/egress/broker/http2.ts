@@ -113,9 +113,11 @@ function pass(door: Door, place: Place, { host, stream, headers }: Asked): void 
   // The path is one of the headers here, and as a part of the URL it is left as it is.
   const isPseudo = ([name]: Header) => name.startsWith(':')
   const all = listed(headers)
+  const { ':method': method = '', ':path': target = '' } = headers
   const put = putInto(
     door,
     place,
+    { method, target },
     all.filter((header) => !isPseudo(header)),
   )
   if ('status' in put) return refuse(stream, put)

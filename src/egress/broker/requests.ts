@@ -4,8 +4,9 @@ import { type ClientRequest, type IncomingMessage, request as httpRequest } from
 import { canonicalHostName } from '../../lib/egress/entry.ts'
 import { isAllowed, notAllowed } from '../decide.ts'
 import type { Door } from '../door.ts'
-import { noteBrokered } from '../egress-log.ts'
-import { misdirected, type Refused } from '../refused.ts'
+import { mayBeUsedFor, type RequestTarget } from '../../lib/egress/secret-requests.ts'
+import { noteBrokered, noteMisused } from '../egress-log.ts'
+import { misdirected, notForSecret, type Refused } from '../refused.ts'
 import { pairs, passedHeaders } from '../request-headers.ts'
 import { isUpgrade } from '../upgrade.ts'
 import { type Mask, maskBy } from './mask.ts'
@@ -26,7 +27,8 @@ export function beginRequest(
 ): { outgoing: ClientRequest; mask: Mask | null } | Refused {
   const { host } = session
   if (!isFor(host, request)) return misdirected(host)
-  const put = putInto(door, session, passedHeaders(request))
+  const { method = 'GET', url: target = '/' } = request
+  const put = putInto(door, session, { method, target }, passedHeaders(request))
   if ('status' in put) return put
   const outgoing = send(session, request, put.headers)
   outgoing.once('socket', put.note)
@@ -37,6 +39,7 @@ export function beginRequest(
 export function putInto(
   door: Door,
   place: Place,
+  asked: Pick<RequestTarget, 'method' | 'target'>,
   headers: Header[],
 ): ({ headers: Header[] } & Put) | Refused {
   const { machine, host } = place
@@ -47,8 +50,16 @@ export function putInto(
   const put = putSecrets(headers, prepared)
   if (put.kind === 'too_large')
     return { status: 431, code: 'egress_refused', message: 'The headers of this request are too large.' }
+  const used = put.used.flatMap((placeholder) => prepared.secrets.get(placeholder) ?? [])
+  const whole = { ...asked, headers: headers.map(([name]) => name.toLowerCase()) }
+  const misused = used.filter((secret) => !mayBeUsedFor(secret, whole)).map(({ name }) => name)
+  const [first] = misused
+  if (first !== undefined) {
+    noteMisused(door, place, misused)
+    return notForSecret(first)
+  }
   for (const placeholder of put.used) place.used.add(placeholder)
-  const names = put.used.flatMap((placeholder) => prepared.secrets.get(placeholder)?.name ?? [])
+  const names = used.map(({ name }) => name)
   const mask = maskBy(prepared.index, put.sent)
   const note = () => noteBrokered(door, place, names)
   return { headers: put.used.length > 0 ? put.headers.map(uncompressed) : put.headers, mask, note }

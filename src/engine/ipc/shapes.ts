@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { limits } from '../../contract/limits.ts'
 import { canonicalEgressEntry } from '../../lib/egress/entry.ts'
 import { egressModes, siblingScopes } from '../../lib/egress/rules.ts'
+import { isSecretPath } from '../../lib/egress/secret-requests.ts'
 import { brokeredLimits, isBrokeredHost, isBrokeredValue, isPlaceholder } from '../../lib/egress/secrets.ts'
 import { SEEN_AT_ONCE, seenLine } from '../../lib/egress/seen.ts'
 import { PULL_LINE_LENGTH, PULL_LINES, pullStages } from '../pull-progress.ts'
@@ -81,6 +82,16 @@ const brokeredSecret = z.strictObject({
   placeholder: z.string().refine(isPlaceholder),
   value: z.string().refine(isBrokeredValue),
   hosts: z.array(z.string().max(255).refine(isBrokeredHost)).min(1).max(brokeredLimits.hosts),
+  // An engine that does not know these refuses a secret that has them.
+  methods: z
+    .array(z.string().regex(/^[A-Z]{3,7}$/))
+    .min(1)
+    .exactOptional(),
+  paths: z
+    .array(z.string().max(brokeredLimits.pathLength).refine(isSecretPath))
+    .min(1)
+    .max(brokeredLimits.paths)
+    .exactOptional(),
 })
 
 export const machineEgress = z.strictObject({

@@ -31,6 +31,8 @@ const secret = z.object({
   placeholder: z.string(),
   value: z.string(),
   hosts: z.array(z.string()),
+  methods: z.array(z.string()).exactOptional(),
+  paths: z.array(z.string()).exactOptional(),
 })
 
 export const linkEvents = z.discriminatedUnion('event', [

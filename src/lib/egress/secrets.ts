@@ -2,13 +2,21 @@
 // requests to the hosts of the secret (decisions/brokered-secrets.md). Pure.
 
 import { canonicalHostName } from './entry.ts'
+import type { SecretRequests } from './secret-requests.ts'
 
 /** `hosts`: exact names, in the form in which names are compared (entry.ts). */
-export type BrokeredSecret = { name: string; placeholder: string; value: string; hosts: string[] }
+export type BrokeredSecret = {
+  name: string
+  placeholder: string
+  value: string
+  hosts: string[]
+} & SecretRequests
 
 export const brokeredLimits = {
   secrets: 64,
   hosts: 32,
+  paths: 64,
+  pathLength: 512,
   nameLength: 256,
   /** A short placeholder could be a part of a request that means something else. */
   placeholderLength: { min: 16, max: 256 },

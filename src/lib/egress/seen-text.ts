@@ -10,7 +10,7 @@ export function entryForLine({ host, port, reason }: SeenLine): string | null {
 }
 
 export function reasonOfLine(line: SeenLine): string {
-  const { host, port, rule, reason } = line
+  const { host, port, rule, reason, secret } = line
   const sentences = {
     listed: `${allows(rule)}.`,
     unreachable: `${allows(rule)}, but the host did not answer.`,
@@ -20,6 +20,7 @@ export function reasonOfLine(line: SeenLine): string {
     private_address: `${host} leads to a private address, which no unit may reach.`,
     unknown_name: `${host} has no IPv4 address.`,
     siblings: 'The unit may reach no other unit: change "siblings" of its rules.',
+    secret_request: `The secret ${secret} was in a request whose method or path it is not for, which was not sent.`,
     not_enforced:
       'The process that decides by name is starting or has failed: until it is back, no connection to a listed name or to the host of a secret gets through.',
     others: 'All beyond those that one minute has lines for.',

@@ -11,7 +11,7 @@ export const seenProtocols = ['http', 'tls', 'dns'] as const
 
 export const seenDecisions = ['allowed', 'refused'] as const
 
-/** `not_enforced`: the egress process is not there. `others`: more than a minute has lines for, in one. */
+/** `secret_request`: a secret was sent in a request that it is not for. `not_enforced`: the egress process is not there. `others`: more than a minute has lines for, in one. */
 export const seenReasons = [
   'listed',
   'unreachable',
@@ -21,6 +21,7 @@ export const seenReasons = [
   'private_address',
   'unknown_name',
   'siblings',
+  'secret_request',
   'not_enforced',
   'others',
 ] as const

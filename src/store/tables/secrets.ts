@@ -8,6 +8,9 @@ export type SecretsTable = {
   /** Of a brokered secret; null for one whose value is in the unit's environment. */
   hosts: string[] | null
   placeholder: string | null
+  /** For which requests to the hosts; null for all (lib/egress/secret-requests.ts). */
+  methods: string[] | null
+  paths: string[] | null
 }
 
 export type TeamSecretsTable = {
@@ -15,6 +18,8 @@ export type TeamSecretsTable = {
   name: string
   hosts: string[]
   placeholder: string
+  methods: string[] | null
+  paths: string[] | null
   sealed: Buffer
   created_at: Date
   updated_at: Date

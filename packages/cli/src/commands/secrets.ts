@@ -2,6 +2,7 @@
 // can see arguments, and no answer shows it again.
 
 import { UsageError } from '../args.ts'
+import type { Contract } from '@berth/sdk'
 import type { Context } from '../context.ts'
 import { Failure } from '../failure.ts'
 import { readInput } from '../input.ts'
@@ -26,7 +27,14 @@ export async function set({ args, berth, isJson, signal }: Context): Promise<voi
   const [hosts, placeholder] = [args.list('host'), args.text('placeholder')]
   if (hosts.length === 0) throw new UsageError('--host says where the value goes: --host api.openai.com')
   const value = await readValue()
-  const asked = { value, hosts, ...(placeholder === undefined ? {} : { placeholder }) }
+  const [methods, paths] = [args.list('method'), args.list('path')]
+  const asked = {
+    value,
+    hosts,
+    ...(methods.length > 0 && { methods: methods as Contract.SecretPut['methods'] & {} }),
+    ...(paths.length > 0 && { paths }),
+    ...(placeholder === undefined ? {} : { placeholder }),
+  }
   const secret = await berth().secrets.put(name, asked, { signal })
   if (isJson) await printJson(secret)
   else await print(secret.name)

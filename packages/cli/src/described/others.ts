@@ -118,9 +118,13 @@ export const otherCommands: Command[] = [
   {
     name: 'secrets set',
     about: 'Keep a secret, or replace its value; units use it and never hold it',
-    usage: 'NAME --host HOST [--placeholder TEXT]',
+    usage: 'NAME --host HOST [--method METHOD] [--path PATH] [--placeholder TEXT]',
     options: {
       host: text('HOST', 'Where the value goes, such as api.openai.com; again for more', { multiple: true }),
+      method: text('METHOD', 'Requests that it is for, such as POST (all); again for more', {
+        multiple: true,
+      }),
+      path: text('PATH', 'Likewise, such as /v1/messages or /v1/files/* (all)', { multiple: true }),
       placeholder: text('TEXT', 'What units have in its place (random)'),
     },
     args: [1, 1],

@@ -1164,7 +1164,7 @@ class RunResult(TypedDict):
     costLine: str
 
 
-class Secret(TypedDict):
+class _SecretRequired(TypedDict):
     name: str
     #: The hosts to which the value goes, on port 443 alone.
     hosts: List[str]
@@ -1174,6 +1174,13 @@ class Secret(TypedDict):
     units: int
     createdAt: str
     updatedAt: str
+
+
+class Secret(_SecretRequired, total=False):
+    #: Present if the secret is for these methods alone.
+    methods: List[str]
+    #: Present if the secret is for these paths alone.
+    paths: List[str]
 
 
 class SecretAnswer(TypedDict):
@@ -1204,6 +1211,10 @@ class _SecretPutRequired(TypedDict):
 
 
 class SecretPut(_SecretPutRequired, total=False):
+    #: The methods of the requests that the secret is for. Default: all.
+    methods: List[Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]]
+    #: The paths of the requests that the secret is for, exact or with `/*` at the end. Default: all.
+    paths: List[str]
     #: What units have in place of the value, for programs that check the form of a key. It stays for the life of the secret. Default: random.
     placeholder: str
 
@@ -1353,6 +1364,10 @@ class _UnitEnv1Required(TypedDict):
 
 class UnitEnv1(_UnitEnv1Required, total=False):
     hosts: List[str]
+    #: Present if the secret is for these methods alone.
+    methods: List[str]
+    #: Present if the secret is for these paths alone.
+    paths: List[str]
 
 
 class UnitEnv2(TypedDict):
@@ -1608,6 +1623,34 @@ class UnitMetrics(TypedDict):
     volume: UnitMetricsVolume | None
 
 
+class _UnitSecretRequired(TypedDict):
+    name: str
+    hosts: List[str]
+    #: What the unit has in place of the value; it stays.
+    placeholder: str
+
+
+class UnitSecret(_UnitSecretRequired, total=False):
+    #: Present if the secret is for these methods alone.
+    methods: List[str]
+    #: Present if the secret is for these paths alone.
+    paths: List[str]
+
+
+class _UnitSecretPutRequired(TypedDict):
+    #: No answer shows it.
+    value: str
+
+
+class UnitSecretPut(_UnitSecretPutRequired, total=False):
+    #: Default: those that it has.
+    hosts: List[str]
+    #: Null for all. Default: those that it has.
+    methods: List[Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]] | None
+    #: Null for all. Default: those that it has.
+    paths: List[str] | None
+
+
 class _UnitSpecEnv1Required(TypedDict):
     secret: str
 
@@ -1616,6 +1659,10 @@ class UnitSpecEnv1(_UnitSpecEnv1Required, total=False):
     value: str
     #: With hosts the unit gets a placeholder, and the value goes into its requests to these hosts alone.
     hosts: List[str]
+    #: The methods of the requests that the secret is for. Default: all.
+    methods: List[Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]]
+    #: The paths of the requests that the secret is for, exact or with `/*` at the end. Default: all.
+    paths: List[str]
     #: Default: random.
     placeholder: str
 

@@ -13,7 +13,7 @@ import { insertSecrets, listSecrets, type SecretsTable } from '../../../store/se
 import { listTeamSecretsOfUnit } from '../../../store/team-secrets.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
 import { hostOf } from '../../endpoints/address.ts'
-import { newPlaceholder, openSecret, sealSecret } from '../../egress/sealed-secrets.ts'
+import { newPlaceholder, openSecret, requestsOf, sealSecret } from '../../egress/sealed-secrets.ts'
 import { internalHost } from './names.ts'
 
 /** Returns the environment as answers show it: secrets by name only, brokered ones with their hosts. */
@@ -23,20 +23,26 @@ export function declaredEnv(env: EnvInput): Env {
     Object.entries(env).map(([name, entry]) => {
       if (!isOwnSecret(entry)) return [name, entry]
       const { secret } = entry
-      const hosts = brokered.get(secret)?.hosts
-      return [name, hosts ? { secret, hosts } : { secret }]
+      const { hosts, methods, paths } = brokered.get(secret) ?? {}
+      if (!hosts) return [name, { secret }]
+      return [name, { secret, hosts, ...requestsOf({ methods: methods ?? null, paths: paths ?? null }) }]
     }),
   )
 }
 
-type Brokered = { hosts: string[]; placeholder: string | undefined }
+type Brokered = {
+  hosts: string[]
+  methods: string[] | null
+  paths: string[] | null
+  placeholder: string | undefined
+}
 
 /** One secret may be in several variables, of which one gives its value and hosts. */
 function brokeredByName(env: EnvInput): Map<string, Brokered> {
   const entries = Object.values(env).filter(isOwnSecret)
   return new Map(
-    entries.flatMap(({ secret, hosts, placeholder }) =>
-      hosts ? [[secret, { hosts, placeholder }] as const] : [],
+    entries.flatMap(({ secret, hosts, methods = null, paths = null, placeholder }) =>
+      hosts ? [[secret, { hosts, methods, paths, placeholder }] as const] : [],
     ),
   )
 }
@@ -60,8 +66,8 @@ export async function keepSecrets(
   const generated = new Map(missing.map((name) => [name, generateSecret()]))
   const brokered = brokeredByName(env)
   const placed = (name: string) => {
-    const { hosts, placeholder = newPlaceholder() } = brokered.get(name) ?? {}
-    return hosts ? { hosts, placeholder } : NOT_BROKERED
+    const { placeholder = newPlaceholder(), ...rest } = brokered.get(name) ?? NOT_BROKERED
+    return rest.hosts ? { ...rest, placeholder } : NOT_BROKERED
   }
   await insertSecrets(db, [
     ...[...given].map(([name, value]) =>
@@ -183,11 +189,11 @@ async function readPlaceholders(app: App, { id, spec }: UnitRecord): Promise<Map
 
 /** Encrypted values can only be decrypted for their own team, owner and name. */
 function sealAnew(key: SecretKey, teamId: string, row: SecretsTable, ownerId: string): SecretsTable {
-  const { name, hosts, placeholder } = row
-  return sealSecret(key, { teamId, ownerId, name, value: openSecret(key, teamId, row), hosts, placeholder })
+  const { owner_id: _owner, sealed: _sealed, ...rest } = row
+  return sealSecret(key, { ...rest, teamId, ownerId, value: openSecret(key, teamId, row) })
 }
 
-const NOT_BROKERED = { hosts: null, placeholder: null }
+const NOT_BROKERED = { hosts: null, methods: null, paths: null, placeholder: null }
 
 /** Only letters, digits, - and _, so that it can be part of a URL. */
 export function generateSecret(): string {

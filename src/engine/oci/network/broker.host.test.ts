@@ -111,6 +111,20 @@ describe('a machine with a secret', () => {
     },
   )
 
+  test('sends the value in requests of its methods and paths alone', async () => {
+    await network.restrict('listed', listed({ ...secret, methods: ['GET'], paths: ['/v1/sessions/s1/*'] }))
+    const own = 'https://api.example.com/v1/sessions/s1/events'
+    const others = ['https://api.example.com/v1/sessions/s1/../s2/events', `${own}/%2e%2e/%2e%2e/s2/events`]
+    for (const url of others) {
+      const { stdout } = await curl('listed', url, ...bearer, '--path-as-is')
+      expect(stdout).toContain('secret_refused')
+    }
+    expect((await curl('listed', own, ...bearer, '-X', 'POST')).stdout).toContain('secret_refused')
+    expect(sent).toEqual([])
+    expect(await curl('listed', own, ...bearer)).toMatchObject({ exitCode: 0 })
+    expect(sent).toMatchObject([{ key: secret.value, url: '/v1/sessions/s1/events' }])
+  })
+
   test('leaves a placeholder in a body and in a URL as it is', async () => {
     await curl('listed', `https://api.example.com/?k=${secret.placeholder}`, '-d', secret.placeholder)
     expect(sent).toMatchObject([{ url: `/?k=${secret.placeholder}`, body: secret.placeholder }])

@@ -26,11 +26,17 @@ class AsyncSecrets:
         value: str,
         *,
         hosts: Sequence[str],
+        methods: Sequence[str] | None = None,
+        paths: Sequence[str] | None = None,
         placeholder: str | None = None,
         timeout: float | None = None,
     ) -> t.Secret:
-        """Makes the secret, or replaces its value and hosts; units that run use the new ones from then on."""
-        body = without_none(value=value, hosts=[*hosts], placeholder=placeholder)
+        """
+        Makes the secret, or replaces its value, hosts, methods and paths; units that run use the new ones from then on.
+        """
+        lists = {"hosts": hosts, "methods": methods, "paths": paths}
+        named = {key: None if each is None else list(each) for key, each in lists.items()}
+        body = without_none(value=value, placeholder=placeholder, **named)
         call = Call("PUT", f"/v1/secrets/{quoted(name)}", body=body, timeout=timeout)
         answer: t.SecretAnswer = await self._transport.json(call)
         return answer["secret"]

@@ -6,7 +6,7 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, AsyncIterator, List, Mapping, Literal, NamedTuple, Sequence
 
-from .._calls import DEFAULT_WAIT, Call, new_key, wait_of, without_none
+from .._calls import DEFAULT_WAIT, Call, new_key, quoted, wait_of, without_none
 from .._shell import Word, shell_line
 from .._waiting import async_sleep
 from ..errors import ExecResult, InternalError, NotFoundError, NotReadyError, ProviderError
@@ -260,6 +260,28 @@ class AsyncUnit:
         body = without_none(mode=mode, allow=None if allow is None else list(allow), siblings=siblings)
         rules: t.EgressSet = await self._transport.json(Call("PUT", f"{self._path}/egress", body=body, timeout=timeout))
         return rules
+
+    async def set_secret(
+        self,
+        name: str,
+        value: str,
+        *,
+        hosts: Sequence[str] | None = None,
+        methods: Sequence[str] | None = None,
+        paths: Sequence[str] | None = None,
+        timeout: float | None = None,
+    ) -> t.UnitSecret:
+        """
+        Gives a secret that it got with `hosts` another value, and other hosts, methods and paths if they are named, while
+        it runs: its requests have the value from the answer on. Raises NotFoundError if it has no such secret.
+        """
+        lists = {"hosts": hosts, "methods": methods, "paths": paths}
+        named = {key: None if each is None else list(each) for key, each in lists.items()}
+        call = Call(
+            "PUT", f"{self._path}/secrets/{quoted(name)}", body=without_none(value=value, **named), timeout=timeout
+        )
+        answer: t.UnitSecret = await self._transport.json(call)
+        return answer
 
     async def check_egress(self, host: str, port: int = 443, *, timeout: float | None = None) -> t.EgressDecision:
         """Says whether it may reach a host, and why. Nothing is sent there."""

@@ -7,7 +7,7 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Iterator, List, Mapping, Literal, NamedTuple, Sequence
 
-from .._calls import DEFAULT_WAIT, Call, new_key, wait_of, without_none
+from .._calls import DEFAULT_WAIT, Call, new_key, quoted, wait_of, without_none
 from .._shell import Word, shell_line
 from .._waiting import sleep
 from ..errors import ExecResult, InternalError, NotFoundError, NotReadyError, ProviderError
@@ -261,6 +261,28 @@ class Unit:
         body = without_none(mode=mode, allow=None if allow is None else list(allow), siblings=siblings)
         rules: t.EgressSet = self._transport.json(Call("PUT", f"{self._path}/egress", body=body, timeout=timeout))
         return rules
+
+    def set_secret(
+        self,
+        name: str,
+        value: str,
+        *,
+        hosts: Sequence[str] | None = None,
+        methods: Sequence[str] | None = None,
+        paths: Sequence[str] | None = None,
+        timeout: float | None = None,
+    ) -> t.UnitSecret:
+        """
+        Gives a secret that it got with `hosts` another value, and other hosts, methods and paths if they are named, while
+        it runs: its requests have the value from the answer on. Raises NotFoundError if it has no such secret.
+        """
+        lists = {"hosts": hosts, "methods": methods, "paths": paths}
+        named = {key: None if each is None else list(each) for key, each in lists.items()}
+        call = Call(
+            "PUT", f"{self._path}/secrets/{quoted(name)}", body=without_none(value=value, **named), timeout=timeout
+        )
+        answer: t.UnitSecret = self._transport.json(call)
+        return answer
 
     def check_egress(self, host: str, port: int = 443, *, timeout: float | None = None) -> t.EgressDecision:
         """Says whether it may reach a host, and why. Nothing is sent there."""
