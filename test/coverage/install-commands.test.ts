@@ -9,7 +9,7 @@ import { project } from '../support/clients.ts'
 import { packagesIn, workspacesIn } from '../support/install-commands.ts'
 
 /** Packages of others that readers may be told to fetch, by their names in the registries. */
-const thirdParty = new Set(['mcp-remote', 'vitest', 'websockets', 'httpx2'])
+const thirdParty = new Set(['@anthropic-ai/sdk', 'mcp-remote', 'vitest', 'websockets', 'httpx2'])
 
 /** What people read: pages, examples, and the messages of programs. */
 const texts = new Map<string, string>()

@@ -1,11 +1,12 @@
 // Every command, as data: help, completion and the parser use it. load-command.ts has the code of each.
 
 import type { Command } from './args.ts'
+import { agentCommands } from './described/agents.ts'
 import { otherCommands } from './described/others.ts'
 import { unitCommands } from './described/units.ts'
 
 export const commands: Record<string, Command> = Object.fromEntries(
-  [...unitCommands, ...otherCommands].map((command) => [command.name, command]),
+  [...unitCommands, ...agentCommands, ...otherCommands].map((command) => [command.name, command]),
 )
 
 /** For the help: each command once. */
@@ -37,6 +38,7 @@ export const groups: Record<string, string[]> = {
   ],
   'Stacks and recipes': ['stack ls', 'stack fork', 'stack rm', 'recipe ls', 'recipe show', 'recipe run'],
   Secrets: ['secrets ls', 'secrets set', 'secrets rm'],
+  'Hosted agents': ['agents serve'],
   'Money and records': ['usage', 'quota', 'audit', 'keys'],
   Others: ['mcp', 'completion', 'man'],
 }

@@ -25,8 +25,8 @@ export function contextOf(args: Args, signal: AbortSignal): Context {
   return { args, isJson: args.flag('json'), signal, berth: () => (berth ??= connect(args)) }
 }
 
-function connect(args: Args): Berth {
-  const userAgent = `berth-cli/${version}`
+/** `userAgent`: what the audit log says of its calls. */
+export function connect(args: Args, userAgent = `berth-cli/${version}`): Berth {
   const { BERTH_API_KEY, BERTH_URL } = process.env
   const [url, name] = [args.text('url') ?? BERTH_URL, args.text('profile') ?? process.env.BERTH_PROFILE]
   if (BERTH_API_KEY && !args.text('profile')) return new Berth({ url, userAgent })

@@ -38,6 +38,7 @@ const loads: Record<string, () => Promise<Handler>> = {
   'secrets ls': async () => (await import('./commands/secrets.ts')).ls,
   'secrets set': async () => (await import('./commands/secrets.ts')).set,
   'secrets rm': async () => (await import('./commands/secrets.ts')).rm,
+  'agents serve': async () => (await import('./commands/agents.ts')).serve,
   usage: async () => (await import('./commands/records.ts')).usage,
   quota: async () => (await import('./commands/records.ts')).quota,
   audit: async () => (await import('./commands/records.ts')).audit,

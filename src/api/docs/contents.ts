@@ -36,6 +36,7 @@ const sections = {
     ['guides/agent-sandbox', 'A sandbox for an agent'],
     ['guides/sleeping-database', 'A database that sleeps'],
     ['guides/e2b', 'Programs for E2B'],
+    ['guides/hosted-agents', 'Hosted agents'],
     ['guides/previews', 'Previews by fork'],
     ['guides/team-with-caps', 'A team with caps'],
     ['guides/security', 'Running untrusted code'],

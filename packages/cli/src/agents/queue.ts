@@ -1,0 +1,42 @@
+// What the controller needs of a vendor whose work comes as a leased queue: one file a vendor implements it (claude.ts).
+
+import type { Tool } from './tools.ts'
+
+export type WorkItem = {
+  id: string
+  /** Null: of a kind that this driver does not know. */
+  sessionId: string | null
+  /** As the vendor calls it. */
+  kind: string
+  /** A credential for this item alone, where the vendor gives one. Never logged. */
+  secret: string | null
+}
+
+export type Session = {
+  hasEnded: boolean
+  metadata: Record<string, string>
+  /** What the session asks for and this controller does not do, as sentences. */
+  lacks: string[]
+}
+
+export type LeasedQueue = {
+  /** A word of lower-case letters, for names, labels and log lines. */
+  vendor: string
+  /** The next item, leased and not yet accepted; null if there is none. Throws `QueueRefused` if it will never work. */
+  poll: (signal: AbortSignal) => Promise<WorkItem | null>
+  /** Items that were accepted by a controller which then did not begin. */
+  stranded: (signal: AbortSignal) => Promise<WorkItem[]>
+  /** By the id of a session, with the credential of its item if there is one. */
+  session: (id: string, item: WorkItem | null, signal: AbortSignal) => Promise<Session>
+  /** The point of no return: the vendor gives the item to nobody else as long as it is heard of. */
+  accept: (item: WorkItem, signal: AbortSignal) => Promise<void>
+  /** Answers the calls of the session with the tools until its turn is over. Renews the lease, and ends the item. */
+  run: (item: WorkItem & { sessionId: string }, tools: Tool[], signal: AbortSignal) => Promise<void>
+  /** Ends an item that is not run. */
+  end: (item: WorkItem, signal: AbortSignal) => Promise<void>
+}
+
+/** The vendor refuses what no repetition changes, such as a wrong credential. The message is for a person. */
+export class QueueRefused extends Error {
+  override readonly name = 'QueueRefused'
+}

@@ -1,0 +1,226 @@
+// The controller of a leased queue: one unit for each session, accepted only once its unit stands, several at once. What cannot
+// begin stays queued for others, or is ended with a sentence in the log; nothing is tried for ever.
+
+import { setTimeout as sleep } from 'node:timers/promises'
+import { BerthError } from '@berth/sdk'
+import { type LeasedQueue, QueueRefused, type WorkItem } from './queue.ts'
+import type { SessionUnits } from './session-units.ts'
+import { toolsOf } from './tools.ts'
+
+export type ServeOptions = {
+  queue: LeasedQueue
+  units: SessionUnits
+  /** How many sessions at most work at one time. */
+  atOnce: number
+  /** `session`: null for what is about the queue. */
+  log: (session: string | null, sentence: string) => void
+  signal: AbortSignal
+  /** Pauses between empty polls, after failures, between sweeps and while the team is full, in ms. */
+  pauses?: Partial<Pauses> | undefined
+}
+
+type Pauses = { empty: number; failed: number; mostFailed: number; sweep: number; full: number }
+
+const defaults: Pauses = { empty: 1000, failed: 1000, mostFailed: 60_000, sweep: 60_000, full: 10_000 }
+/** How often an item may fail to begin before it is ended. */
+const ATTEMPTS = 3
+/** Of items that are remembered as failed or left. */
+const KEPT = 10_000
+
+/** Resolves when the signal has aborted and everything under way has stopped. Throws `QueueRefused`. */
+export async function serveQueue({ pauses, ...options }: ServeOptions): Promise<void> {
+  const { queue, signal, log, atOnce } = options
+  const pause = { ...defaults, ...pauses }
+  const controller = createController(options)
+  const over = new AbortController()
+  const sweeping = sweepOften(controller, pause.sweep, {
+    ...options,
+    signal: AbortSignal.any([signal, over.signal]),
+  })
+  try {
+    for (let failures = 0; !signal.aborted; ) {
+      if (controller.running() >= atOnce) {
+        await controller.anyDone()
+        continue
+      }
+      if (controller.isFull()) await wait(pause.full, signal)
+      let item: WorkItem | null
+      try {
+        item = await queue.poll(signal)
+        failures = 0
+      } catch (error) {
+        if (signal.aborted) break
+        if (error instanceof QueueRefused) throw error
+        const ms = Math.min(pause.mostFailed, pause.failed * 2 ** failures) * (0.75 + Math.random() / 2)
+        failures = Math.min(failures + 1, 16)
+        log(null, `the queue could not be asked, again in ${Math.ceil(ms / 1000)} s: ${sentenceOf(error)}`)
+        await wait(ms, signal)
+        continue
+      }
+      if (item === null) await wait(pause.empty * (1 + Math.random()), signal)
+      else controller.take(item, { isAccepted: false })
+    }
+  } finally {
+    over.abort()
+    controller.stop()
+    await Promise.all([controller.allDone(), sweeping])
+  }
+}
+
+function createController({ queue, units, log, signal: given }: ServeOptions) {
+  const gone = new AbortController()
+  const signal = AbortSignal.any([given, gone.signal])
+  const working = new Map<string, Promise<void>>()
+  const failures = new Map<string, number>()
+  let full = false
+
+  const note = (id: string): number => {
+    const count = (failures.get(id) ?? 0) + 1
+    failures.set(id, count)
+    for (const [oldest] of failures) if (failures.size > KEPT) failures.delete(oldest)
+    return count
+  }
+
+  const work = async (item: WorkItem, isAccepted: boolean): Promise<void> => {
+    const { sessionId } = item
+    if (sessionId === null) {
+      if (note(item.id) === 1) log(null, `work of the unknown kind "${item.kind}" is left for others`)
+      return
+    }
+    const known = { ...item, sessionId }
+    try {
+      const session = await queue.session(sessionId, item, signal)
+      if (session.hasEnded) return await endSession(known, isAccepted)
+      for (const lack of session.lacks) log(sessionId, lack)
+      let unit = await units.standing(sessionId, { metadata: session.metadata, key: item.id })
+      full = false
+      if (!isAccepted) await queue.accept(item, signal)
+      log(sessionId, `work ${item.id} has begun in unit ${unit.id}`)
+      const tools = toolsOf(async () => {
+        // One that was destroyed meanwhile is made again, empty.
+        unit = await unit.refresh().catch(async (error: unknown) => {
+          if (!(error instanceof BerthError && error.code === 'not_found')) throw error
+          return await units.standing(sessionId, { metadata: session.metadata, key: `${item.id}-again` })
+        })
+        return unit
+      })
+      await queue.run(known, tools, signal)
+      failures.delete(item.id)
+      log(sessionId, `work ${item.id} is over`)
+      if (!signal.aborted && (await queue.session(sessionId, null, signal)).hasEnded) {
+        await units.destroy(unit)
+        log(sessionId, `the session has ended, and unit ${unit.id} was destroyed`)
+      }
+    } catch (error) {
+      if (!signal.aborted) await failed(known, isAccepted, error)
+    }
+  }
+
+  const endSession = async (item: WorkItem & { sessionId: string }, isAccepted: boolean): Promise<void> => {
+    log(item.sessionId, 'the session has ended: its work is ended too')
+    if (!isAccepted) await queue.accept(item, signal).catch(() => {})
+    await queue.end(item, signal)
+    await destroyUnitsOf(item.sessionId)
+  }
+
+  const destroyUnitsOf = async (session: string): Promise<void> => {
+    for (const each of await units.list()) if (each.session === session) await units.destroy(each.unit)
+  }
+
+  const failed = async (item: WorkItem & { sessionId: string }, isAccepted: boolean, error: unknown) => {
+    const { sessionId } = item
+    const sentence = sentenceOf(error)
+    if (isFullTeam(error)) {
+      full = true
+      log(sessionId, `there is no room for another unit, and work ${item.id} stays queued: ${sentence}`)
+      return
+    }
+    const count = isPermanent(error) ? ATTEMPTS : note(item.id)
+    if (count < ATTEMPTS) {
+      log(sessionId, `work ${item.id} could not begin, and is left to be given again: ${sentence}`)
+      return
+    }
+    log(sessionId, `work ${item.id} cannot begin, and is ended: ${sentence}`)
+    try {
+      if (!isAccepted) await queue.accept(item, signal).catch(() => {})
+      await queue.end(item, signal)
+    } catch (cause) {
+      log(sessionId, `work ${item.id} could not be ended: ${sentenceOf(cause)}`)
+    }
+  }
+
+  return {
+    running: () => working.size,
+    isFull: () => full,
+    anyDone: async () => await Promise.race(working.values()),
+    allDone: async () => await Promise.all(working.values()),
+    stop: () => gone.abort(),
+    isWorking: (session: string) => working.has(session),
+
+    /** One item of a session at a time: what comes meanwhile is given again later. */
+    take(item: WorkItem, { isAccepted }: { isAccepted: boolean }): void {
+      const key = item.sessionId ?? item.id
+      if (working.has(key)) return
+      const done = work(item, isAccepted)
+        .catch((error: unknown) => log(item.sessionId, `work ${item.id} failed: ${sentenceOf(error)}`))
+        .finally(() => working.delete(key))
+      working.set(key, done)
+    },
+
+    /** Destroys the units of sessions that ended while nobody looked, and begins what was accepted and not begun. */
+    async sweep(): Promise<void> {
+      for (const { session, unit } of await units.list()) {
+        if (working.has(session) || signal.aborted) continue
+        if (!(await queue.session(session, null, signal)).hasEnded) continue
+        await units.destroy(unit)
+        log(session, `the session has ended, and unit ${unit.id} was destroyed`)
+      }
+      for (const item of await queue.stranded(signal)) {
+        if (signal.aborted || working.has(item.sessionId ?? item.id)) continue
+        log(item.sessionId, `work ${item.id} was accepted and never begun: it begins now`)
+        this.take(item, { isAccepted: true })
+      }
+    },
+  }
+}
+
+async function sweepOften(
+  controller: ReturnType<typeof createController>,
+  everyMs: number,
+  { signal, log }: ServeOptions,
+): Promise<void> {
+  while (!signal.aborted) {
+    await controller.sweep().catch((error: unknown) => {
+      if (!signal.aborted) log(null, `what is left over could not be looked for: ${sentenceOf(error)}`)
+    })
+    await wait(everyMs, signal)
+  }
+}
+
+/** The limits that another unit's end lifts. */
+const LIFTED = new Set(['concurrency', 'dailySpend', 'disk', 'volume'])
+
+function isFullTeam(error: unknown): boolean {
+  if (!(error instanceof BerthError)) return false
+  const { field } = (error.details ?? {}) as { field?: unknown }
+  if (error.code === 'policy_violation') return typeof field === 'string' && LIFTED.has(field)
+  return error.code === 'quota_exceeded' || error.code === 'payment_required'
+}
+
+/** What the same call is answered with for ever. */
+function isPermanent(error: unknown): boolean {
+  return (
+    error instanceof BerthError &&
+    ['validation', 'policy_violation', 'forbidden', 'not_found'].includes(error.code)
+  )
+}
+
+async function wait(ms: number, signal: AbortSignal): Promise<void> {
+  await sleep(ms, undefined, { signal }).catch(() => {})
+}
+
+/** Of an error of anybody: one line. */
+function sentenceOf(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error)
+  return message.replace(/\s+/g, ' ').slice(0, 300)
+}

@@ -1,0 +1,139 @@
+// The units of sessions: one for each, found by its labels, made when its first work comes, destroyed when it has ended.
+
+import { createHash } from 'node:crypto'
+import { type Berth, BerthError, type Contract, type Unit } from '@berth/sdk'
+
+export type UnitPlan = {
+  image: string
+  size: string | undefined
+  /** `none`, `open`, or names of hosts with commas. */
+  egress: string
+  /** How long a unit may go unused before it sleeps. */
+  sleep: string
+  /** How long it lives at most. */
+  timeToLive: string
+  stack: string
+}
+
+export type SessionUnits = {
+  /** Resolves with the unit of a session, awake or not; makes it if there is none. */
+  standing: (session: string, asked: { metadata: Record<string, string>; key: string }) => Promise<Unit>
+  /** Of this environment. */
+  list: () => Promise<{ session: string; unit: Unit }[]>
+  destroy: (unit: Unit) => Promise<void>
+}
+
+export type SessionUnitsOptions = {
+  /** A client whose calls have the session in their User-Agent, and so in the audit log. */
+  berthFor: (session: string | null) => Berth
+  vendor: string
+  environment: string
+  plan: UnitPlan
+  log: (session: string, sentence: string) => void
+}
+
+const ALREADY = new Set(['conflict'])
+const CLONE_MS = 240_000
+
+export function sessionUnits({
+  berthFor,
+  vendor,
+  environment,
+  plan,
+  log,
+}: SessionUnitsOptions): SessionUnits {
+  const labels = { 'berth.agents': vendor, 'berth.environment': environment }
+  const labelsOf = (session: string) => ({ ...labels, 'berth.session': session })
+
+  const find = async (berth: Berth, session: string): Promise<Unit | null> => {
+    for await (const unit of berth.units.list({ metadata: labelsOf(session) })) {
+      if (unit.state !== 'error') return unit
+      await unit.destroy()
+    }
+    return null
+  }
+
+  return {
+    async standing(session, { metadata, key }) {
+      const berth = berthFor(session)
+      const known = await find(berth, session)
+      if (known) return await known.ready()
+      const asked = planOf(plan, metadata)
+      const begun = performance.now()
+      try {
+        const unit = await berth.units.create({
+          name: nameOf(vendor, `${environment}/${session}`),
+          stack: plan.stack,
+          metadata: labelsOf(session),
+          idempotencyKey: `agents-${key}`,
+          ...asked,
+        })
+        log(session, `unit ${unit.id} was made in ${Math.round(performance.now() - begun)} ms`)
+        await stage(unit, metadata['berth.repo'], (sentence) => log(session, sentence))
+        return unit
+      } catch (error) {
+        // Another controller was faster.
+        const made =
+          error instanceof BerthError && ALREADY.has(error.code) ? await find(berth, session) : null
+        if (made) return await made.ready()
+        throw error
+      }
+    },
+
+    async list() {
+      const found: { session: string; unit: Unit }[] = []
+      for await (const unit of berthFor(null).units.list({ metadata: labels })) {
+        const session = unit.info.metadata['berth.session']
+        if (session !== undefined) found.push({ session, unit })
+      }
+      return found
+    },
+
+    async destroy(unit) {
+      await unit.destroy().catch((error: unknown) => {
+        if (!(error instanceof BerthError && error.code === 'not_found')) throw error
+      })
+    },
+  }
+}
+
+/** What the session asks for, where it asks for something. The key's policy bounds it. */
+function planOf(plan: UnitPlan, metadata: Record<string, string>) {
+  const image = metadata['berth.image'] ?? plan.image
+  const size = metadata['berth.size'] ?? plan.size
+  const egress = metadata['berth.egress'] ?? plan.egress
+  return {
+    image,
+    ...(size !== undefined && { size: size as Contract.UnitSpec['size'] & {} }),
+    egress: egressOf(egress),
+    sleep: plan.sleep,
+    timeToLive: plan.timeToLive,
+    atEnd: 'destroy' as const,
+  }
+}
+
+export function egressOf(text: string): Contract.EgressAsked {
+  if (text === 'none' || text === 'open') return { mode: text, siblings: 'none' }
+  const allow = text.split(/[\s,]+/).filter((entry) => entry !== '')
+  return { mode: 'listed', allow, siblings: 'none' }
+}
+
+/** A repository, cloned beside what the agent makes. That it could not be is told, and the session goes on. */
+async function stage(unit: Unit, repo: string | undefined, log: (sentence: string) => void): Promise<void> {
+  if (repo === undefined) return
+  if (!/^https:\/\/[A-Za-z0-9.-]+\/[A-Za-z0-9._~/-]+$/.test(repo))
+    return log('berth.repo was left out: it must be an https address without a user')
+  const name = (repo.split('/').at(-1) ?? '').replace(/\.git$/, '').replace(/^[.-]+/, '') || 'repo'
+  const cmd = ['git', 'clone', '--quiet', '--', repo, `/workspace/${name}`]
+  const { exitCode, stderr } = await unit.exec(cmd, { timeoutMs: CLONE_MS })
+  log(
+    exitCode === 0
+      ? `the repository was cloned to /workspace/${name}`
+      : `the repository was not cloned: ${stderr}`,
+  )
+}
+
+/** One name for one session, so that two controllers make one unit. */
+function nameOf(vendor: string, session: string): string {
+  return `${vendor}-${createHash('sha256').update(session).digest('hex').slice(0, 16)}`
+}

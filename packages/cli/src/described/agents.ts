@@ -1,0 +1,33 @@
+// The commands about hosted agents, as data.
+
+import type { Command } from '../args.ts'
+import { text } from './options.ts'
+
+export const agentCommands: Command[] = [
+  {
+    name: 'agents serve',
+    about: "Let the sessions of a vendor's hosted agents work in units, until Ctrl-C",
+    usage: '--environment ID --key-file FILE [OPTIONS]',
+    options: {
+      vendor: text('NAME', 'Whose agents: claude (the default)'),
+      environment: text('ID', 'The self-hosted environment, such as env_01AbC'),
+      'key-file': text('FILE', "The environment's key, in place of ANTHROPIC_ENVIRONMENT_KEY"),
+      image: text('IMAGE', 'Of the units (berth.local/base:12)'),
+      size: text('SIZE', 'Of the units'),
+      egress: text('RULES', 'What they may reach: none (the default), open, or hosts with commas'),
+      sleep: text('WINDOW', 'How long they may go unused before they sleep (1m)'),
+      'time-to-live': text('DURATION', 'How long one lives at most (24h)'),
+      stack: text('STACK', 'Where they are (agents)'),
+      'at-once': text('NUMBER', 'How many sessions work at one time (8); others stay queued'),
+      'turn-idle': text('SECONDS', 'How long a session is waited for after a turn (60)'),
+      'vendor-url': text('URL', "In place of the vendor's own"),
+    },
+    args: [0, 0],
+    examples: [
+      [
+        'agents serve --environment env_01AbC --key-file key.txt',
+        'A unit for each session, which reaches nothing',
+      ],
+    ],
+  },
+]

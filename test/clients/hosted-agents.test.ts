@@ -1,0 +1,250 @@
+// The controller of hosted agents between a control plane in memory, asked by the vendor's own library, and the real service.
+
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { Berth } from '@berth/sdk'
+import { createClaudeQueue } from '../../packages/cli/src/agents/claude.ts'
+import { QueueRefused } from '../../packages/cli/src/agents/queue.ts'
+import { serveQueue } from '../../packages/cli/src/agents/serve.ts'
+import { sessionUnits } from '../../packages/cli/src/agents/session-units.ts'
+import { makeKey, makeTeam, type TestTeam } from '../support/make.ts'
+import { type ManagedAgents, startManagedAgents } from '../support/managed-agents.ts'
+import { type Service, startService } from '../support/service.ts'
+
+let service: Service
+let team: TestTeam
+let agents: ManagedAgents
+let controllers: { stop: () => Promise<void> }[]
+let said: string[]
+
+beforeEach(async () => {
+  ;[service, agents] = await Promise.all([startService(), startManagedAgents()])
+  team = await makeTeam(service)
+  controllers = []
+  said = []
+})
+afterEach(async () => {
+  await Promise.all(controllers.map(async ({ stop }) => await stop()))
+  expect(agents.faults).toEqual([])
+  await Promise.all([agents.close(), service.close()])
+})
+
+type Given = { key?: string; environmentKey?: string; atOnce?: number; name?: string }
+
+async function startController({
+  key = team.key,
+  environmentKey = agents.key,
+  atOnce = 8,
+  name = 'one',
+}: Given = {}) {
+  const gone = new AbortController()
+  const berthFor = (session: string | null) =>
+    new Berth({
+      url: service.baseUrl,
+      apiKey: key,
+      userAgent: `berth-agents/test claude/${session ?? 'controller'}`,
+    })
+  const log = (session: string | null, sentence: string) =>
+    void said.push(`${session ?? 'queue'}: ${sentence}`)
+  const { url, environment } = agents
+  const queue = await createClaudeQueue({
+    environmentId: environment,
+    environmentKey,
+    url,
+    workerId: name,
+    idleMs: 100,
+    reclaimMs: 300,
+    strandedMs: 50,
+  })
+  const plan = {
+    image: 'node:22',
+    size: undefined,
+    egress: 'none',
+    sleep: '10m',
+    timeToLive: '24h',
+    stack: 'agents',
+  }
+  const units = sessionUnits({ berthFor, vendor: 'claude', environment, plan, log })
+  const pauses = { empty: 20, failed: 20, mostFailed: 100, sweep: 100, full: 50 }
+  const done = serveQueue({ queue, units, atOnce, log, signal: gone.signal, pauses })
+  done.catch(() => {})
+  const stop = async () => {
+    gone.abort()
+    await done.catch(() => {})
+  }
+  controllers.push({ stop })
+  return { done, stop }
+}
+
+const unitsNow = async () =>
+  (
+    await service.call<{ units: { id: string; name: string; egress: object }[] }>('GET', '/v1/units', {
+      key: team.key,
+    })
+  ).body.units
+const write = (content: string) => ({ name: 'write', input: { file_path: 'a.txt', content } })
+const read = { name: 'read', input: { file_path: 'a.txt' } }
+
+describe('a session', () => {
+  it('works in one unit over several turns, which is destroyed when it ends', async () => {
+    await startController()
+    const session = agents.begin()
+    expect(await agents.call(session, write('first'))).toEqual({
+      text: 'wrote /workspace/a.txt',
+      isError: false,
+    })
+    agents.endTurn(session)
+    await expect.poll(() => agents.items[0]?.state).toBe('stopped')
+    agents.queue(session)
+    expect(await agents.call(session, read)).toEqual({ text: 'first', isError: false })
+    const units = await unitsNow()
+    expect(units).toMatchObject([{ egress: { mode: 'none', siblings: 'none' } }])
+    agents.terminate(session)
+    await expect.poll(unitsNow).toEqual([])
+    const { body } = await service.call<{ events: { userAgent: string; action: string }[] }>(
+      'GET',
+      '/v1/audit',
+      {
+        key: team.key,
+      },
+    )
+    const made = body.events.find(({ action }) => action === 'unit.create')
+    expect(made?.userAgent).toContain(`claude/${session.id}`)
+  })
+
+  it('is told what it did wrong by a call that fails', async () => {
+    await startController()
+    const session = agents.begin()
+    expect(await agents.call(session, read)).toMatchObject({
+      isError: true,
+      text: expect.stringContaining('a.txt'),
+    })
+    const edit = { name: 'edit', input: { file_path: 'a.txt', old_string: 'x', new_string: 'y' } }
+    await agents.call(session, write('xx'))
+    expect(await agents.call(session, edit)).toMatchObject({
+      isError: true,
+      text: expect.stringContaining('2 times'),
+    })
+    const all = { ...edit, input: { ...edit.input, replace_all: true } }
+    expect(await agents.call(session, all)).toMatchObject({ isError: false })
+    expect((await agents.call(session, read)).text).toBe('yy')
+    expect(await agents.call(session, { name: 'write', input: { file_path: 7 } })).toMatchObject({
+      isError: true,
+    })
+  })
+
+  it('runs no call before its confirmation', async () => {
+    await startController()
+    const session = agents.begin()
+    const held = agents.call(session, { ...write('held'), ask: true })
+    await agents.call(session, write('free'))
+    expect((await agents.call(session, read)).text).toBe('free')
+    agents.confirm(session)
+    await held
+    expect((await agents.call(session, read)).text).toBe('held')
+  })
+
+  it('without a token of its own is served with the key of the environment', async () => {
+    await startController()
+    const session = agents.begin({}, { token: null })
+    expect(await agents.call(session, write('x'))).toMatchObject({ isError: false })
+  })
+
+  it('that is deleted while its unit starts has its work ended and its unit destroyed', async () => {
+    const session = agents.begin()
+    agents.delete(session)
+    await startController()
+    await expect.poll(() => agents.items[0]?.state).toBe('stopped')
+    await expect.poll(unitsNow).toEqual([])
+  })
+
+  it('that asks for more than the key may give is ended with a sentence', async () => {
+    const { secret } = await makeKey(service, { ...team, policy: { allowedSizes: ['nano', 'small'] } })
+    await startController({ key: secret })
+    agents.begin({ metadata: { 'berth.size': 'medium' } })
+    await expect.poll(() => agents.items[0]?.state).toBe('stopped')
+    expect(said.join('\n')).toMatch(/cannot begin, and is ended: .*size/i)
+    expect(await unitsNow()).toEqual([])
+  })
+})
+
+describe('the queue', () => {
+  it('keeps the work for which the key has no room, and gives it again when there is', async () => {
+    const { secret } = await makeKey(service, { ...team, policy: { maxConcurrentUnits: 1 } })
+    await startController({ key: secret })
+    const first = agents.begin()
+    await agents.call(first, write('1'))
+    const second = agents.begin()
+    const answered = agents.call(second, write('2'))
+    await expect.poll(() => said.join('\n')).toContain('stays queued')
+    expect(agents.items[1]?.state).toBe('queued')
+    agents.terminate(first)
+    await answered
+  })
+
+  it.each([
+    ['500', { status: 500, body: '{"error":{"message":"down"}}' }],
+    ['a page', { status: 200, body: '<html>proxy</html>' }],
+    ['no work item', { status: 200, body: '{"id":7}' }],
+  ])('that answers %s is asked again later, and said to be so', async (_what, answer) => {
+    agents.answerPollsWith = answer
+    await startController()
+    await expect
+      .poll(() => said.filter((line) => line.includes('could not be asked')).length)
+      .toBeGreaterThan(1)
+    agents.answerPollsWith = null
+    await agents.call(agents.begin(), write('x'))
+  })
+
+  it.each([401, 403, 404])(
+    'that refuses the credential with %i ends the controller with a sentence',
+    async (status) => {
+      agents.answerPollsWith = { status, body: '{}' }
+      const { done } = await startController()
+      await expect(done).rejects.toBeInstanceOf(QueueRefused)
+    },
+  )
+
+  it('leaves work of an unknown kind to others, and says so once', async () => {
+    await startController()
+    agents.begin({}, { kind: 'riddle' })
+    await expect.poll(() => agents.items[0]?.givenTo.length).toBeGreaterThan(1)
+    expect(agents.items[0]?.state).toBe('queued')
+    expect(said.filter((line) => line.includes('riddle'))).toHaveLength(1)
+    await agents.call(agents.begin(), write('x'))
+  })
+})
+
+describe('controllers', () => {
+  it('of one queue share its sessions, each in one unit, and no call is run twice', async () => {
+    await Promise.all([startController({ name: 'one' }), startController({ name: 'two' })])
+    const sessions = Array.from({ length: 8 }, () => agents.begin())
+    await Promise.all(
+      sessions.map(async (session, index) => {
+        await agents.call(session, write(`${index}`))
+        expect((await agents.call(session, read)).text).toBe(`${index}`)
+      }),
+    )
+    expect(await unitsNow()).toHaveLength(8)
+    for (const session of sessions) agents.terminate(session)
+    await expect.poll(unitsNow).toEqual([])
+  })
+
+  it('begin what another one accepted and never began', async () => {
+    const at = new Date(Date.now() + 3_600_000).toISOString()
+    const session = agents.begin({}, { state: 'starting', ackedAt: at, leasedAt: Date.now() })
+    await startController()
+    expect(await agents.call(session, write('x'))).toMatchObject({ isError: false })
+  })
+
+  it('that end leave the session to the next one, which goes on in its unit', async () => {
+    const first = await startController({ name: 'one' })
+    const session = agents.begin()
+    await agents.call(session, write('kept'))
+    await first.stop()
+    const [item] = agents.items
+    if (item?.state === 'stopped') agents.queue(session)
+    await startController({ name: 'two' })
+    expect((await agents.call(session, read)).text).toBe('kept')
+    expect(await unitsNow()).toHaveLength(1)
+  })
+})
