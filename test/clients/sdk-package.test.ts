@@ -124,7 +124,15 @@ it('the SDK has a method for every operation that a key may use', async () => {
   const process = await unit.processes.start(['x'])
   await Promise.all([unit.refresh(), unit.exec(['x']), unit.logPage(), unit.expose(1), unit.fork()])
   await Promise.all([unit.sleep('1m'), unit.stop(), unit.start(), unit.destroy(), unit.processes.list()])
-  await unit.metrics()
+  await Promise.all([unit.metrics(), unit.metricsHistory('month'), berth.units.recentMetrics()])
+  await unit.setSecret('K', { value: 'v', hosts: ['h.example'] })
+  await Promise.all([
+    unit.code.run('1'),
+    unit.code.createContext(),
+    unit.code.contexts(),
+    unit.code.restart('c'),
+  ])
+  await Promise.all([unit.code.interrupt('c'), unit.code.delete('c')])
   await Promise.all([unit.egress(), unit.setEgress({ mode: 'none' }), unit.checkEgress('example.com')])
   await unit.egressLogPage()
   await Promise.all([unit.files.read('/x'), unit.files.write('/x', ''), unit.files.delete('/x')])

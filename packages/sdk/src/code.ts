@@ -67,7 +67,7 @@ export class CodeOutcome {
 
   /** The value of the last line as text; null if it has none. */
   get text(): string | null {
-    const shown = this.results.findLast(({ main }) => main)?.data['text/plain']
+    const shown = this.results.filter(({ main }) => main).at(-1)?.data['text/plain']
     return typeof shown === 'string' ? shown : null
   }
 

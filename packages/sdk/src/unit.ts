@@ -27,6 +27,7 @@ import type {
   UnitSecret,
   UnitSecretPut,
   UnitMetrics,
+  MetricsHistory,
 } from './contract.ts'
 import { BerthError, isBerthError } from './errors.ts'
 import { type Files, filesOf } from './files.ts'
@@ -166,6 +167,20 @@ export class Unit implements AsyncDisposable {
   /** The same every two seconds, until it is destroyed. */
   followMetrics(options: CallOptions = {}): AsyncGenerator<UnitMetrics> {
     return followMetrics(this.#transport, `${this.#path}/metrics`, options)
+  }
+
+  /** What it used: a day by the minute (the default), or a month by the hour. Times in which it did not run have no point. */
+  async metricsHistory(
+    range: MetricsHistory['range'] = 'day',
+    options: CallOptions = {},
+  ): Promise<MetricsHistory> {
+    const query = { range }
+    return await this.#transport.json({
+      method: 'GET',
+      path: `${this.#path}/metrics/history`,
+      query,
+      ...options,
+    })
   }
 
   /** What it may reach, and since when that is in force. */

@@ -2,6 +2,7 @@
 
 import type {
   CreateFromSpec,
+  RecentMetrics,
   RunResult,
   Unit as UnitInfo,
   UnitList,
@@ -47,6 +48,8 @@ export type Units = {
   list: (options?: UnitListOptions) => List<Unit>
   /** How many match, also by state, and what they cost an hour. */
   summary: (filter?: Omit<UnitFilter, 'limit'>) => Promise<UnitSummary>
+  /** What each unit that ran used in the last day, by the hour. */
+  recentMetrics: (options?: CallOptions) => Promise<RecentMetrics>
   /** A handle of a unit that an answer or an event told of. Asks nothing. */
   of: (info: UnitInfo) => Unit
   /** By id. Throws `not_found`. */
@@ -88,6 +91,8 @@ export function unitsOf(transport: Transport): Units {
         query: { stack, all, state: statesOf(state), q, metadata: pairsOf(metadata) },
         ...options,
       }),
+    recentMetrics: async (options = {}) =>
+      await transport.json<RecentMetrics>({ method: 'GET', path: '/v1/metrics/recent', ...options }),
     of: (info) => new Unit(transport, info),
     get: async (id, options = {}) => {
       const info = await transport.json<UnitInfo>({

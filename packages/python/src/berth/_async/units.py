@@ -117,6 +117,11 @@ class AsyncUnits:
         )
         return told
 
+    async def recent_metrics(self, *, timeout: float | None = None) -> t.RecentMetrics:
+        """What each unit that ran used in the last day, by the hour."""
+        recent: t.RecentMetrics = await self._transport.json(Call("GET", "/v1/metrics/recent", timeout=timeout))
+        return recent
+
     async def get(self, id: str, *, timeout: float | None = None) -> AsyncUnit:
         """By id. Raises NotFoundError."""
         call = Call("GET", f"/v1/units/{quoted(id)}", timeout=timeout)

@@ -188,6 +188,14 @@ class Unit:
         metrics: t.UnitMetrics = self._transport.json(Call("GET", f"{self._path}/metrics", timeout=timeout))
         return metrics
 
+    def metrics_history(
+        self, range: Literal["day", "month"] = "day", *, timeout: float | None = None
+    ) -> t.MetricsHistory:
+        """What it used: a day by the minute, or a month by the hour. Times in which it did not run have no point."""
+        call = Call("GET", f"{self._path}/metrics/history", query={"range": range}, timeout=timeout)
+        history: t.MetricsHistory = self._transport.json(call)
+        return history
+
     def follow_metrics(self, *, timeout: float | None = None) -> Iterator[t.UnitMetrics]:
         """The same every two seconds, until it is destroyed."""
         call = Call("GET", f"{self._path}/metrics", query={"follow": True}, timeout=timeout)

@@ -118,6 +118,11 @@ class Units:
         )
         return told
 
+    def recent_metrics(self, *, timeout: float | None = None) -> t.RecentMetrics:
+        """What each unit that ran used in the last day, by the hour."""
+        recent: t.RecentMetrics = self._transport.json(Call("GET", "/v1/metrics/recent", timeout=timeout))
+        return recent
+
     def get(self, id: str, *, timeout: float | None = None) -> Unit:
         """By id. Raises NotFoundError."""
         call = Call("GET", f"/v1/units/{quoted(id)}", timeout=timeout)
