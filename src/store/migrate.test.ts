@@ -1,7 +1,8 @@
 import { Kysely, PostgresDialect, sql } from 'kysely'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../test/support/postgres.ts'
+import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../../test/support/postgres.ts'
+import { loadDatabase, readRecorded } from '../../test/support/recorded-installation.ts'
 import { silentLog } from '../lib/log.ts'
 import { type Database, openDatabase } from './db.ts'
 import { migrate } from './migrate.ts'
@@ -37,38 +38,22 @@ it('migrate refuses a database from before its first step with an explanation an
 
 // Reliability F28.
 it('migrate gives a lock that another session holds its time, tries again, and applies the step in the end', async () => {
-  const own = await createTestDatabase()
+  const own = await createEmptyDatabase()
+  const admin = new pg.Client(own.adminUrl)
+  await admin.connect()
+  await loadDatabase(admin, (await readRecorded()).database)
+  await admin.end()
   const db = openImpatient(own.url)
-  await sql`delete from kysely_migration where name >= '0044'`.execute(db)
-  await sql`drop table host_events`.execute(db)
-  const columns = [
-    'boot',
-    'classes',
-    'cpus',
-    'memory_mb',
-    'available_mb',
-    'clock_offset_ms',
-    'gateway',
-    'member_since',
-    'certificates_end',
-    'destroys_units',
-    'version',
-  ]
-  await sql`alter table units drop column runtime`.execute(db)
-  await sql.raw(`alter table hosts ${columns.map((name) => `drop column ${name}`).join(', ')}`).execute(db)
-  await sql`
-    alter table units drop column metadata, drop column time_to_live, drop column at_end, drop column ends_at
-  `.execute(db)
   const other = new pg.Client(own.url)
   await other.connect()
-  await other.query('begin; lock table hosts in row exclusive mode')
+  await other.query('begin; lock table units in row exclusive mode')
   let missed = 0
   await migrate(db, () => {
     missed += 1
     if (missed === 3) void other.query('commit')
   })
   expect(missed).toBeGreaterThanOrEqual(3)
-  expect((await sql`select boot from hosts`.execute(db)).rows).toEqual([{ boot: null }])
+  expect((await sql`select distinct runtime from units`.execute(db)).rows).toEqual([{ runtime: null }])
   await other.end()
   await db.destroy()
   await own.drop()

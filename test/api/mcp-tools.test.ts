@@ -68,6 +68,9 @@ const withoutTool: Record<string, string> = {
   'GET /v1/units/{id}/processes/{processId}': 'read_process tells its state with its output',
   'GET /v1/units/{id}/exec': 'run_command runs what needs no terminal',
   'GET /v1/units/{id}/metrics': 'run_command has ps, free and df, and a screen follows',
+  'GET /v1/units/{id}/metrics/history': 'a plot is for people',
+  'GET /v1/metrics/recent': 'a plot is for people',
+  'PUT /v1/units/{id}/secrets/{name}': 'a value that an agent knows is no secret from it',
   'GET /v1/units/{id}/egress': 'read_logs with egress tells what was refused and which entry it lacked',
   'PUT /v1/units/{id}/egress':
     'create_unit takes them, and a unit that an agent works in should not be widened by it',

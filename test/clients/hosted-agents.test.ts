@@ -215,7 +215,9 @@ describe('the queue', () => {
 })
 
 describe('controllers', () => {
-  it('of one queue share its sessions, each in one unit, and no call is run twice', async () => {
+  it('of one queue share its sessions, each in one unit, and no call is run twice', {
+    timeout: 120_000,
+  }, async () => {
     await Promise.all([startController({ name: 'one' }), startController({ name: 'two' })])
     const sessions = Array.from({ length: 8 }, () => agents.begin())
     await Promise.all(
