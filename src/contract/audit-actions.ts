@@ -16,6 +16,7 @@ export const changeActions = [
   'unit.sleep',
   'unit.destroy',
   'unit.egress',
+  'unit.secret',
   'unit.terminal',
   'unit.fork',
   'code.run',
