@@ -7,6 +7,7 @@ import { promisify } from 'node:util'
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { Exposed } from '../../src/contract/endpoint.ts'
 import type { RunResult } from '../../src/contract/run-result.ts'
+import type { UnitMetrics } from '../../src/contract/metrics.ts'
 import type { Unit } from '../../src/contract/unit.ts'
 import { eventually } from '../support/berth.ts'
 import { keepsMemory } from '../support/memory-kept.ts'
@@ -91,6 +92,8 @@ async function publishServer(mode: 'public' | 'private', name: string): Promise<
 }
 
 const get = async ({ id }: Unit) => (await berth.call<Unit>('GET', `/v1/units/${id}`)).body
+const hasMachine = async ({ id }: Unit) =>
+  (await berth.call<UnitMetrics>('GET', `/v1/units/${id}/metrics`)).body.run !== null
 const sleepNow = async ({ id }: Unit) => {
   const answer = await berth.call('POST', `/v1/units/${id}/sleep`, { sleep: '10m', now: true })
   expect(answer.status, JSON.stringify(answer.body)).toBe(200)
@@ -114,8 +117,7 @@ describe('a unit published at its creation', () => {
     for (const tier of ['frozen', 'on disk']) {
       await sleepNow(unit)
       expect((await get(unit)).state).toBe('sleeping')
-      // Long enough for the frozen machine to be stopped.
-      if (tier === 'on disk') await new Promise((resolve) => setTimeout(resolve, 10_000))
+      if (tier === 'on disk') await expect.poll(async () => await hasMachine(unit)).toBe(false)
       const before = Date.now()
       const counted = keepsMemory.gvisor ? '3' : '1'
       const body = tier === 'frozen' ? '2' : counted
