@@ -125,7 +125,8 @@ export async function listTeamCpu(
 
 /** Units of any team whose machines run now. */
 export async function listRunningUnits(db: Kysely<Database>): Promise<{ id: string; hostId: string }[]> {
-  const rows = await db.selectFrom('units').select(['id', 'host_id']).where('state', '=', 'running').execute()
+  const running = db.selectFrom('units').select(['id', 'host_id']).where('state', '=', 'running')
+  const rows = await running.orderBy('id').execute()
   return rows.map((row) => ({ id: row.id, hostId: row.host_id }))
 }
 

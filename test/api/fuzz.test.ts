@@ -70,7 +70,13 @@ async function makeKnown(): Promise<void> {
   const kept = { value: 'sk-1', hosts: ['api.example.com'] }
   await service.call('PUT', '/v1/secrets/KEY', { key: team.key, body: kept })
   known = {
-    units: { id: unit.id, pid: '1', processId: await makeProcess(service, team, unit.id) },
+    units: {
+      id: unit.id,
+      name: 'KEY',
+      contextId: 'context_1',
+      pid: '1',
+      processId: await makeProcess(service, team, unit.id),
+    },
     stacks: { id: unit.stackId },
     keys: { id: keyId },
     agents: { id: keyId },
@@ -202,6 +208,9 @@ describe('input that the document allows gets a documented answer and causes no 
  */
 function wanted({ name, operation }: Named): number {
   if (name === 'POST /v1/webhooks/stripe' || operation.responses['101']) return 400
+  // No interpreter, and no secret of its own, is in the unit.
+  if (name.includes('/code')) return 409
+  if (name === 'PUT /v1/units/{id}/secrets/{name}') return 404
   if (operation.responses['201']) return 201
   const needsFile = [
     'GET /v1/units/{id}/files',

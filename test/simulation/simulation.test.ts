@@ -13,7 +13,8 @@ const SCHEDULES = isDeep ? 3000 : 60
 const SCHEDULES_WITH_JUMPS = isDeep ? 600 : 12
 const SCHEDULES_WITH_HOSTS = isDeep ? 1000 : 8
 /** A failure names the seed of its schedule, so seeds need not begin at one. */
-const FIRST_SEED = testSeed % 1_000_000
+// The same every day, but where a seed is asked for.
+const FIRST_SEED = (testSeed === 0 ? 20_785 : testSeed) % 1_000_000
 /** Several side by side, so that both Postgres and this process have work. */
 const BENCHES = 3
 
