@@ -25,6 +25,7 @@ import {
   validation,
 } from '../../contract/errors.ts'
 import { limits } from '../../contract/limits.ts'
+import { createLineSplitter } from '../../lib/line-splitter.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { execInUnit } from './exec.ts'
 
@@ -203,7 +204,9 @@ async function askBy(
   asked: object,
   { receive, signal, timeoutMs = 0 }: AskOptions,
 ): Promise<Ended | null> {
-  const lines = new Lines()
+  const lines = createLineSplitter(LINE_BYTES, () => {
+    throw nonsense()
+  })
   let refused: Refused | null = null
   let ended: Ended | null = null
   let isSilent = true
@@ -256,27 +259,4 @@ function nonsense(): AppError {
   return providerError(
     'The code interpreter of the unit gave an answer that is none. Was its program changed?',
   )
-}
-
-/** Whole lines of what comes in pieces. */
-class Lines {
-  #rest: Buffer[] = []
-  #bytes = 0
-
-  add(data: Buffer): string[] {
-    const lines: string[] = []
-    let from = 0
-    for (let end = data.indexOf(10); end >= 0; end = data.indexOf(10, from)) {
-      lines.push(Buffer.concat([...this.#rest, data.subarray(from, end)]).toString('utf8'))
-      this.#rest = []
-      this.#bytes = 0
-      from = end + 1
-    }
-    // A copy, since the reader uses its buffer again.
-    const rest = Buffer.from(data.subarray(from))
-    this.#bytes += rest.length
-    if (this.#bytes > LINE_BYTES) throw nonsense()
-    if (rest.length > 0) this.#rest.push(rest)
-    return lines
-  }
 }
