@@ -1,18 +1,14 @@
 // What a build of a template does, one step after the other, as operations of the API.
 
-import { randomBytes } from 'node:crypto'
 import { posix } from 'node:path'
 import { providerError } from '../../../contract/errors.ts'
 import type { ExecResult } from '../../../contract/exec.ts'
-import type { ForkResult } from '../../../contract/fork.ts'
 import { limits } from '../../../contract/limits.ts'
-import type { RunResult } from '../../../contract/run-result.ts'
 import type { Unit } from '../../../contract/unit.ts'
 import { MINUTE, SECOND } from '../../../lib/clock.ts'
-import { logError } from '../../http/errors.ts'
 import { type Build, type Recipe, tell } from './build.ts'
 import { type ControlCall, perform } from './call.ts'
-import { untilMade } from './create.ts'
+import { copyUnit, createUnit, destroyUnit, discardUnit, newName, sleepNow, startUnit } from './make.ts'
 import { SNAPSHOT_OF } from './sandbox.ts'
 import { findSnapshot, labelsOf, SNAPSHOT_STACK } from './snapshots.ts'
 import { imageOf } from './templates.ts'
@@ -34,7 +30,6 @@ type Place = { user: string; cwd: string; env: Record<string, string> }
 /** Resolves once the template is there. Throws why it could not be built, and leaves no unit then. */
 export async function runBuild(call: ControlCall, build: Build, recipe: Recipe): Promise<void> {
   const unit = await begin(call, build, recipe)
-  const params = { id: unit.id }
   try {
     await runIn(call, unit, { cmd: ['/bin/sh', '-c', PROVISION], user: 'root' })
     const place: Place = { user: 'user', cwd: '/', env: {} }
@@ -47,20 +42,15 @@ export async function runBuild(call: ControlCall, build: Build, recipe: Recipe):
       })
     }
     await startCommand(call, build, { unit, place, recipe })
-    await perform(call, {
-      route: 'POST /v1/units/{id}/sleep',
-      input: { params, body: { sleep: 'never', now: true } },
-    })
+    await sleepNow(call, unit.id)
     const metadata = { [SNAPSHOT_OF]: 'template', ...labelsOf(build.name) }
     await removeOlder(call, build)
     await perform(call, {
       route: 'PATCH /v1/units/{id}',
-      input: { params, body: { metadata, timeToLive: 'never' } },
+      input: { params: { id: unit.id }, body: { metadata, timeToLive: 'never' } },
     })
   } catch (error) {
-    await perform(call, { route: 'DELETE /v1/units/{id}', input: { params } }).catch((failed: unknown) =>
-      logError(call.app.log, failed, call.requestId),
-    )
+    await discardUnit(call, unit.id)
     throw error
   }
 }
@@ -70,19 +60,15 @@ async function begin(
   build: Build,
   { fromImage, fromTemplate, steps }: Recipe,
 ): Promise<Unit> {
-  const common = { name: `template-${randomBytes(8).toString('hex')}`, sleep: 'never', metadata: {} }
+  const common = { name: newName('template'), sleep: 'never', metadata: {} }
   const end = { timeToLive: BUILD_ENDS, atEnd: 'destroy' }
   const base = fromTemplate ?? fromImage ?? 'base'
   const snapshot =
     fromTemplate === null || fromTemplate === undefined ? null : await findSnapshot(call, fromTemplate)
   tell(build, 'info', `FROM ${base}`)
   if (snapshot !== null) {
-    const body = { ...common, ...end, stack: SNAPSHOT_STACK }
-    const fork = { route: 'POST /v1/units/{id}/fork', input: { params: { id: snapshot.id }, body } }
-    const [copy] = ((await perform(call, fork)) as ForkResult).units
-    if (!copy) throw new TypeError('a fork made no unit')
-    const start = { route: 'POST /v1/units/{id}/start', input: { params: { id: copy.id } } }
-    return (await perform(call, start)) as Unit
+    const copy = await copyUnit(call, snapshot.id, { ...common, ...end, stack: SNAPSHOT_STACK })
+    return await startUnit(call, copy.id)
   }
   const env = Object.assign(
     {},
@@ -90,9 +76,7 @@ async function begin(
   ) as object
   const spec = { ...common, ...end, image: imageOf(base), size: build.size, env }
   const body = { stack: SNAPSHOT_STACK, spec, waitTimeoutMs: limits.waitTimeoutMs.max }
-  const [made] = ((await perform(call, { route: 'POST /v1/units', input: { body } })) as RunResult).units
-  if (!made) throw new TypeError('a create made no unit')
-  const unit = await untilMade(call, made)
+  const unit = await createUnit(call, () => body)
   if (unit.state === 'error') throw providerError(unit.error ?? 'The template could not be built.')
   return unit
 }
@@ -169,8 +153,7 @@ async function runIn(
 /** A name and tag lead to one template. */
 async function removeOlder(call: ControlCall, { name }: Build): Promise<void> {
   const older = await findSnapshot(call, name)
-  if (older !== null)
-    await perform(call, { route: 'DELETE /v1/units/{id}', input: { params: { id: older.id } } })
+  if (older !== null) await destroyUnit(call, older.id)
 }
 
 function pairsOf(args: string[]): Record<string, string> {

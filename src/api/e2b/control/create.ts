@@ -1,18 +1,14 @@
 // POST /sandboxes: a unit that ends, or sleeps, after its time, however much it is used.
 
-import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
-import type { ForkResult } from '../../../contract/fork.ts'
-import type { RunResult } from '../../../contract/run-result.ts'
 import { notFound, providerError } from '../../../contract/errors.ts'
 import { limits } from '../../../contract/limits.ts'
 import { PORT_HOST_STACK } from '../../../contract/port-host.ts'
 import type { Unit } from '../../../contract/unit.ts'
-import { waitUntilStable } from '../../../domain/units/lifecycle/wait-until-stable.ts'
-import { toUnit } from '../../../domain/units/model/to-unit.ts'
 import { notSupported } from '../errors.ts'
 import { unitIdOf } from '../sandbox-id.ts'
 import { type ControlAnswer, type ControlCall, perform, readJson } from './call.ts'
+import { copyUnit, createUnit, newName, startUnit } from './make.ts'
 import { egressOf, networkSchema } from './network.ts'
 import { toAccess } from './sandbox.ts'
 import { findSnapshot } from './snapshots.ts'
@@ -51,9 +47,7 @@ export async function createSandbox(call: ControlCall): Promise<ControlAnswer> {
 }
 
 async function createOfImage(call: ControlCall, asked: Create): Promise<Unit> {
-  const input = async () => ({ body: toCreate(asked) })
-  const { units } = (await perform(call, { route: 'POST /v1/units', input })) as RunResult
-  return await untilMade(call, theOnly(units))
+  return await createUnit(call, () => toCreate(asked))
 }
 
 /** A copy of it wakes with the memory of the snapshot where that was kept, with the time and labels that are asked for. */
@@ -62,38 +56,16 @@ async function createOfSnapshot(call: ControlCall, asked: Create, { id }: Unit):
   if (envVars && Object.keys(envVars).length > 0)
     throw notSupported('An environment for a sandbox that is made of a snapshot, which has its own,')
   const egress = egressOf(network ?? {}, allow_internet_access)
-  const body = {
-    name: newName(),
+  const copy = await copyUnit(call, id, {
+    name: newName('sandbox'),
     stack: PORT_HOST_STACK,
     sleep: 'never',
     metadata: metadata ?? {},
     ...endOf(asked),
-  }
-  const fork = { route: 'POST /v1/units/{id}/fork', input: { params: { id }, body } }
-  const copy = theOnly(((await perform(call, fork)) as ForkResult).units)
-  const params = { id: copy.id }
-  if (egress !== null)
-    await perform(call, { route: 'PUT /v1/units/{id}/egress', input: { params, body: egress } })
-  return (await perform(call, { route: 'POST /v1/units/{id}/start', input: { params } })) as Unit
-}
-
-function theOnly([unit]: Unit[]): Unit {
-  if (!unit) throw new TypeError('a create made no unit')
-  return unit
-}
-
-/** The first unit of an image waits for it. A client expects a sandbox that runs, or waits no longer itself. */
-export async function untilMade({ app, sender, signal }: ControlCall, made: Unit): Promise<Unit> {
-  let unit = made
-  while (unit.state === 'creating' || unit.state === 'starting') {
-    signal.throwIfAborted()
-    unit = await waitUntilStable(app, sender.caller, unit.id).then((record) => toUnit(app, record))
-  }
-  return unit
-}
-
-function newName(): string {
-  return `sandbox-${randomBytes(8).toString('hex')}`
+  })
+  const restrict = { params: { id: copy.id }, body: egress }
+  if (egress !== null) await perform(call, { route: 'PUT /v1/units/{id}/egress', input: restrict })
+  return await startUnit(call, copy.id)
 }
 
 function endOf({ timeout, autoPause }: Create): { timeToLive: string; atEnd: string } {
@@ -110,7 +82,7 @@ function toCreate(asked: Create): Record<string, unknown> {
     stack: PORT_HOST_STACK,
     waitTimeoutMs: limits.waitTimeoutMs.max,
     spec: {
-      name: newName(),
+      name: newName('sandbox'),
       image: imageOf(templateID),
       env: envVars ?? {},
       // It ends by its time, and not for being idle.

@@ -1,18 +1,17 @@
 // A snapshot is a copy of a sandbox that sleeps in a stack of its own: it has an id and a disk, costs what a sleeping unit
 // costs, and nothing wakes it. A sandbox that is made of one is a copy of it.
 
-import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import { notFound } from '../../../contract/errors.ts'
-import type { ForkResult } from '../../../contract/fork.ts'
 import { limits } from '../../../contract/limits.ts'
 import { parse } from '../../../contract/parse.ts'
 import { type Unit, type UnitList, unitListQuerySchema } from '../../../contract/unit.ts'
 import { getUnit } from '../../../domain/units/get.ts'
 import { listUnits } from '../../../domain/units/list.ts'
-import { logError, toAppError } from '../../http/errors.ts'
+import { toAppError } from '../../http/errors.ts'
 import { sandboxIdOf, unitIdOf } from '../sandbox-id.ts'
 import { asBusy, type ControlAnswer, type ControlCall, perform, readJson } from './call.ts'
+import { copyUnit, destroyUnit, discardUnit, newName, sleepNow } from './make.ts'
 import { findSandbox, isGone, isPaused, SNAPSHOT_OF } from './sandbox.ts'
 
 /** The stack of all snapshots of a team. */
@@ -34,30 +33,22 @@ export async function createSnapshot(call: ControlCall, sandboxId: string): Prom
   const { app, sender } = call
   const { name } = await readJson(call, createSchema)
   const { id } = await findSandbox(app, sender.caller, sandboxId)
-  const body = {
-    name: `snapshot-${randomBytes(8).toString('hex')}`,
+  const copy = await copyUnit(call, id, {
+    name: newName('snapshot'),
     stack: SNAPSHOT_STACK,
     sleep: 'never',
     timeToLive: 'never',
     metadata: { [SNAPSHOT_OF]: sandboxId, ...labelsOf(name) },
     waitTimeoutMs: limits.waitTimeoutMs.max,
-  }
-  const input = { params: { id }, body }
-  const { units } = (await perform(call, { route: 'POST /v1/units/{id}/fork', input })) as ForkResult
-  const [copy] = units
-  if (!copy) throw new TypeError('a fork made no unit')
+  })
   if (!isPaused(copy)) await putToSleep(call, copy)
   return { status: 201, body: toSnapshot(copy) }
 }
 
 /** One that cannot sleep is none. */
 async function putToSleep(call: ControlCall, { id }: Unit): Promise<void> {
-  const params = { id }
-  const asked = { route: 'POST /v1/units/{id}/sleep', input: { params, body: { sleep: 'never', now: true } } }
-  await perform(call, asked).catch(async (error: unknown) => {
-    await perform(call, { route: 'DELETE /v1/units/{id}', input: { params } }).catch((failed: unknown) =>
-      logError(call.app.log, failed, call.requestId),
-    )
+  await sleepNow(call, id).catch(async (error: unknown) => {
+    await discardUnit(call, id)
     throw asBusy(error)
   })
 }
@@ -92,8 +83,7 @@ export async function listSnapshots(call: ControlCall): Promise<ControlAnswer> {
 export async function deleteSnapshot(call: ControlCall, reference: string): Promise<ControlAnswer> {
   const found = await findSnapshots(call, reference)
   if (found.length === 0) throw notFound('snapshot', reference)
-  for (const { id } of found)
-    await perform(call, { route: 'DELETE /v1/units/{id}', input: { params: { id } } })
+  for (const { id } of found) await destroyUnit(call, id)
   return { status: 204, body: null }
 }
 

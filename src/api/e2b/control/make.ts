@@ -1,0 +1,62 @@
+// Units of sandboxes, snapshots and builds: made of an image or as a copy, and removed again where they are of no use.
+
+import { randomBytes } from 'node:crypto'
+import type { ForkResult } from '../../../contract/fork.ts'
+import type { RunResult } from '../../../contract/run-result.ts'
+import type { Unit } from '../../../contract/unit.ts'
+import { waitUntilStable } from '../../../domain/units/lifecycle/wait-until-stable.ts'
+import { toUnit } from '../../../domain/units/model/to-unit.ts'
+import { logError } from '../../http/errors.ts'
+import { type ControlCall, perform } from './call.ts'
+
+/** A name that no other unit has. */
+export function newName(kind: 'sandbox' | 'snapshot' | 'template'): string {
+  return `${kind}-${randomBytes(8).toString('hex')}`
+}
+
+/** The unit runs, or its state is `error`. `toBody`: the body of a create; what it throws refuses the call. */
+export async function createUnit(call: ControlCall, toBody: () => object): Promise<Unit> {
+  const input = async () => ({ body: toBody() })
+  const { units } = (await perform(call, { route: 'POST /v1/units', input })) as RunResult
+  return await untilMade(call, theOnly(units))
+}
+
+/** The copy sleeps where its source does. */
+export async function copyUnit(call: ControlCall, id: string, body: object): Promise<Unit> {
+  const input = { params: { id }, body }
+  const { units } = (await perform(call, { route: 'POST /v1/units/{id}/fork', input })) as ForkResult
+  return theOnly(units)
+}
+
+export async function startUnit(call: ControlCall, id: string): Promise<Unit> {
+  return (await perform(call, { route: 'POST /v1/units/{id}/start', input: { params: { id } } })) as Unit
+}
+
+export async function sleepNow(call: ControlCall, id: string): Promise<void> {
+  const input = { params: { id }, body: { sleep: 'never', now: true } }
+  await perform(call, { route: 'POST /v1/units/{id}/sleep', input })
+}
+
+export async function destroyUnit(call: ControlCall, id: string): Promise<void> {
+  await perform(call, { route: 'DELETE /v1/units/{id}', input: { params: { id } } })
+}
+
+/** Of one that came to nothing: a failure is in the log alone. */
+export async function discardUnit(call: ControlCall, id: string): Promise<void> {
+  await destroyUnit(call, id).catch((error: unknown) => logError(call.app.log, error, call.requestId))
+}
+
+function theOnly([unit]: Unit[]): Unit {
+  if (!unit) throw new TypeError('a create or a fork made no unit')
+  return unit
+}
+
+/** The first unit of an image waits for it. A client expects a sandbox that runs, or waits no longer itself. */
+async function untilMade({ app, sender, signal }: ControlCall, made: Unit): Promise<Unit> {
+  let unit = made
+  while (unit.state === 'creating' || unit.state === 'starting') {
+    signal.throwIfAborted()
+    unit = await waitUntilStable(app, sender.caller, unit.id).then((record) => toUnit(app, record))
+  }
+  return unit
+}
