@@ -51,7 +51,7 @@ const says = {
   'unit.secret': (input) => ({ verb: 'replaced a secret of', detail: text(input['name']) }),
   'unit.terminal': (input) => ({ verb: 'opened a terminal in', detail: command(input) }),
   'unit.fork': (input) => ({ verb: 'forked', detail: text(input['name']) }),
-  'code.run': (input) => ({ verb: 'ran code in', detail: text(input['code']) }),
+  'code.run': verb('ran code in'),
   'code.context.create': (input) => ({ verb: 'began a context of code in', detail: text(input['language']) }),
   'code.context.restart': verb('restarted a context of code in'),
   'code.context.interrupt': verb('interrupted code in'),

@@ -3,7 +3,7 @@
 import type { Contract } from '@berth/sdk'
 import {
   curlCreate,
-  pythonValue,
+  pythonProgram,
   shellLines,
   shellQuote,
   toolCall,
@@ -37,8 +37,7 @@ export function codeOf(language: Language, url: string, body: Contract.CreateFro
     case 'Python': {
       const { exposePort: port, ...others } = options
       const named = { ...others, ...(port === undefined ? {} : { expose_port: port }) }
-      const given = Object.entries(named).map(([name, value]) => `    ${name}=${pythonValue(value)},\n`)
-      return `from berth import Berth\n\nberth = Berth()\nunit = berth.units.create(\n    ${pythonValue(image)},\n${given.join('')})`
+      return pythonProgram('unit', 'units.create', image, named)
     }
   }
 }

@@ -3,7 +3,7 @@
 import type { Contract } from '@berth/sdk'
 import {
   curlCreate,
-  pythonValue,
+  pythonProgram,
   shellLines,
   shellQuote,
   toolCall,
@@ -114,10 +114,8 @@ export function codeOf(language: Language, url: string, body: Contract.CreateFro
   switch (language) {
     case 'curl':
       return curlCreate(url, body)
-    case 'Python': {
-      const given = Object.entries(rest).map(([name, value]) => `    ${name}=${pythonValue(value)},\n`)
-      return `from berth import Berth\n\nberth = Berth()\nmade = berth.recipes.run(\n    ${pythonValue(recipe)},\n${given.join('')})`
-    }
+    case 'Python':
+      return pythonProgram('made', 'recipes.run', recipe, rest)
     case 'MCP':
       return toolCall('create_from_recipe', { recipe, ...rest })
     case 'CLI':

@@ -19,7 +19,7 @@ export const toolCall = (name: string, args: unknown) =>
   JSON.stringify({ method: 'tools/call', params: { name, arguments: args } }, null, 2)
 
 /** JSON, but for its three words, is Python. */
-export function pythonValue(value: unknown): string {
+function pythonValue(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(pythonValue).join(', ')}]`
   if (typeof value === 'object' && value !== null)
     return `{${Object.entries(value)
@@ -27,4 +27,10 @@ export function pythonValue(value: unknown): string {
       .join(', ')}}`
   if (value === null) return 'None'
   return typeof value === 'boolean' ? (value ? 'True' : 'False') : JSON.stringify(value)
+}
+
+/** A Python program with a client, and a call of it whose answer gets a name. `named`: the arguments after the first. */
+export function pythonProgram(name: string, call: string, first: string, named: object): string {
+  const given = Object.entries(named).map(([key, value]) => `    ${key}=${pythonValue(value)},\n`)
+  return `from berth import Berth\n\nberth = Berth()\n${name} = berth.${call}(\n    ${pythonValue(first)},\n${given.join('')})`
 }
