@@ -16,6 +16,7 @@ import {
   pathFor,
   takesArchive,
 } from '../support/document.ts'
+import { answerCode } from '../support/code.ts'
 import { arbitraryOf, conforms, fieldOf, invalidOf } from '../support/json-schema.ts'
 import {
   makeInvite,
@@ -47,6 +48,7 @@ let known: Record<string, Record<string, string>>
 beforeAll(async () => {
   stripe = await startStripe()
   service = await startService({ supportEmail: 'support@operator.test', payments: stripe.settings })
+  answerCode(service)
 })
 afterAll(async () => {
   await service.close()
@@ -57,7 +59,9 @@ async function makeKnown(): Promise<void> {
   team = await makeTeam(service)
   cookie = await makeSession(service, team)
   const { id: keyId } = await makeKey(service, team)
-  unit = await makeUnit(service, team, { ports: [3000], cmd: ['sh', '-c', 'echo a line; sleep infinity'] })
+  const kept = { value: 'sk-1', hosts: ['api.example.com'] }
+  const cmd = ['sh', '-c', 'echo a line; sleep infinity']
+  unit = await makeUnit(service, team, { ports: [3000], cmd, env: { OWN: { secret: 'KEY', ...kept } } })
   const { id: sharedId } = await makeSharedTeam(service)
   const { db } = service.app
   const at = service.app.clock.now()
@@ -67,13 +71,12 @@ async function makeKnown(): Promise<void> {
   const elsewhere = await makeSharedTeam(service)
   const own = { teamId: elsewhere.id, cookie: elsewhere.owner.cookie, email: team.email }
   const { token } = await makeInvite(service, own)
-  const kept = { value: 'sk-1', hosts: ['api.example.com'] }
   await service.call('PUT', '/v1/secrets/KEY', { key: team.key, body: kept })
   known = {
     units: {
       id: unit.id,
       name: 'KEY',
-      contextId: 'context_1',
+      contextId: 'ctx_1',
       pid: '1',
       processId: await makeProcess(service, team, unit.id),
     },
@@ -208,9 +211,6 @@ describe('input that the document allows gets a documented answer and causes no 
  */
 function wanted({ name, operation }: Named): number {
   if (name === 'POST /v1/webhooks/stripe' || operation.responses['101']) return 400
-  // No interpreter, and no secret of its own, is in the unit.
-  if (name.includes('/code')) return 409
-  if (name === 'PUT /v1/units/{id}/secrets/{name}') return 404
   if (operation.responses['201']) return 201
   const needsFile = [
     'GET /v1/units/{id}/files',
