@@ -32,7 +32,6 @@ export type SessionUnitsOptions = {
   log: (session: string, sentence: string) => void
 }
 
-const ALREADY = new Set(['conflict'])
 const CLONE_MS = 240_000
 
 export function sessionUnits({
@@ -73,8 +72,8 @@ export function sessionUnits({
         return unit
       } catch (error) {
         // Another controller was faster.
-        const made =
-          error instanceof BerthError && ALREADY.has(error.code) ? await find(berth, session) : null
+        const isMade = error instanceof BerthError && error.code === 'conflict'
+        const made = isMade ? await find(berth, session) : null
         if (made) return await made.ready()
         throw error
       }
