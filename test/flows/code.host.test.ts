@@ -16,7 +16,7 @@ describe.each(['gvisor', 'runc'])('with %s, code', (isolation) => {
     await berth.start({ BERTH_ISOLATION: isolation })
     const { baseUrl, apiKey } = berth.credentials
     client = new Client({ url: baseUrl, apiKey })
-    unit = await client.units.create({ image: 'berth.local/code:1', size: 'medium', timeoutMs: 600_000 })
+    unit = await client.units.create({ image: 'berth.local/code:1', size: 'medium', waitTimeoutMs: 600_000 })
     await unit.code.run('1', { timeoutMs: STARTS_MS })
   }, 700_000)
 

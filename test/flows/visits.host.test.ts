@@ -117,7 +117,10 @@ describe('a unit published at its creation', () => {
     for (const tier of ['frozen', 'on disk']) {
       await sleepNow(unit)
       expect((await get(unit)).state).toBe('sleeping')
-      if (tier === 'on disk') await expect.poll(async () => await hasMachine(unit)).toBe(false)
+      if (tier === 'on disk') {
+        await expect.poll(async () => await hasMachine(unit)).toBe(false)
+        await expect.poll(async () => (await get(unit)).memory.kept).toBe(keepsMemory.gvisor)
+      }
       const before = Date.now()
       const counted = keepsMemory.gvisor ? '3' : '1'
       const body = tier === 'frozen' ? '2' : counted

@@ -1,6 +1,8 @@
 // The fixture of every test on the real product: a Berth of its own, and proof that nothing of it is left.
 
-import { afterAll, beforeAll, expect } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect } from 'vitest'
+import { logPathOf } from '../../src/lib/log.ts'
+import { readIfThere } from '../../src/lib/read-if-there.ts'
 import { Berth, type DataDir, eventually, makeDataDir, nameDataDir, type Settings } from './berth.ts'
 import { destroyAll } from './berth-units.ts'
 import { clearAfterwards } from './clear-afterwards.ts'
@@ -28,11 +30,24 @@ export function useBerth(
     data = await makeDataDir(path, options)
     if (settings !== null) await berth.start(typeof settings === 'function' ? settings() : settings)
   })
+  afterEach(async ({ task }) => {
+    if (task.result?.state === 'fail') await showWarnings(path)
+  })
   afterAll(async () => {
     if (berth.wasStarted) await takeOffHost(berth)
     await data.remove()
   })
   return berth
+}
+
+const WARN = 40
+const MOST_LINES = 40
+
+/** For whoever reads why a test failed on another machine: its data directory is gone by then. */
+async function showWarnings(dataDir: string): Promise<void> {
+  const log = (await readIfThere(logPathOf(dataDir))) ?? ''
+  const warnings = log.split('\n').filter((line) => Number(/"level":(\d+)/.exec(line)?.[1]) >= WARN)
+  console.error(['Warnings of this Berth, the newest last:', ...warnings.slice(-MOST_LINES)].join('\n'))
 }
 
 /** Ends it in order, with its units, and sees that nothing of it is left on the host. */
