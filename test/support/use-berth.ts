@@ -47,7 +47,9 @@ const MOST_LINES = 40
 async function showWarnings(dataDir: string): Promise<void> {
   const log = (await readIfThere(logPathOf(dataDir))) ?? ''
   const warnings = log.split('\n').filter((line) => Number(/"level":(\d+)/.exec(line)?.[1]) >= WARN)
-  console.error(['Warnings of this Berth, the newest last:', ...warnings.slice(-MOST_LINES)].join('\n'))
+  process.stderr.write(
+    ['Warnings of this Berth, the newest last:', ...warnings.slice(-MOST_LINES), ''].join('\n'),
+  )
 }
 
 /** Ends it in order, with its units, and sees that nothing of it is left on the host. */
