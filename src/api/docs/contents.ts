@@ -35,6 +35,7 @@ const sections = {
     ['guides/code', 'Run code and get its values'],
     ['guides/agent-sandbox', 'A sandbox for an agent'],
     ['guides/sleeping-database', 'A database that sleeps'],
+    ['guides/frameworks', 'Agent frameworks'],
     ['guides/e2b', 'Programs for E2B'],
     ['guides/hosted-agents', 'Hosted agents'],
     ['guides/previews', 'Previews by fork'],
