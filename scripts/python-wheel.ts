@@ -18,6 +18,7 @@ type Project = {
   dependencies: string[]
   classifiers: string[]
   'optional-dependencies': Record<string, string[]>
+  'entry-points'?: Record<string, Record<string, string>>
 }
 
 /** Returns the path of the file. `source`: the folder of pyproject.toml. */
@@ -40,6 +41,10 @@ export async function writeWheel(source: string, directory: string): Promise<str
       `${about}/WHEEL`,
       Buffer.from('Wheel-Version: 1.0\nGenerator: berth\nRoot-Is-Purelib: true\nTag: py3-none-any\n'),
     ],
+    ...entryPointsOf(project).map((text): [string, Buffer] => [
+      `${about}/entry_points.txt`,
+      Buffer.from(text),
+    ]),
     [`${about}/licenses/LICENSE`, await readFile(join(source, 'LICENSE'))],
   )
   const record = files.map(([name, content]) => `${name},sha256=${digestOf(content)},${content.length}\n`)
@@ -71,6 +76,14 @@ function metadataOf(project: Project, readme: string): string {
     '',
     readme,
   ].join('\n')
+}
+
+/** No file where there are none. */
+function entryPointsOf(project: Project): string[] {
+  const groups = Object.entries(project['entry-points'] ?? {}).map(([group, points]) =>
+    [`[${group}]`, ...Object.entries(points).map(([name, object]) => `${name} = ${object}`), ''].join('\n'),
+  )
+  return groups.length > 0 ? [groups.join('\n')] : []
 }
 
 const digestOf = (content: Buffer) => createHash('sha256').update(content).digest('base64url')

@@ -1,0 +1,54 @@
+"""Whether a user of a unit may read or write a file there. Files of the API are read and written as root; a command as the
+user asks the unit's own kernel before, and says why not."""
+
+from __future__ import annotations
+
+import errno
+from typing import List, Protocol
+
+# Opening is the question: `test -r` says nothing of what is missing on the way. `$1` is the path, `LC_ALL` keeps the
+# kernel's reasons in English.
+_READ = '[ ! -d "$1" ] || exit 21; : <"$1"'
+_WRITE = '[ ! -d "$1" ] || exit 21; mkdir -p -- "$(dirname -- "$1")" && : >>"$1"'
+
+_REASONS = {
+    "Permission denied": errno.EACCES,
+    "Is a directory": errno.EISDIR,
+    "Not a directory": errno.ENOTDIR,
+    "not a directory": errno.ENOTDIR,
+    "File exists": errno.ENOTDIR,
+    "nonexistent directory": errno.ENOENT,
+    "No such file": errno.ENOENT,
+    "Read-only file system": errno.EROFS,
+    "File name too long": errno.ENAMETOOLONG,
+    "Too many levels": errno.ELOOP,
+    "No space left": errno.ENOSPC,
+}
+
+
+class Ended(Protocol):
+    """The part of an `ExecResult` that says why."""
+
+    @property
+    def exit_code(self) -> int: ...
+    @property
+    def stderr(self) -> str: ...
+
+
+def reading(path: str) -> List[str]:
+    """The command that ends with 0 if its user may read the file."""
+    return ["sh", "-c", f"LC_ALL=C; export LC_ALL; {_READ}", "sh", path]
+
+
+def writing(path: str) -> List[str]:
+    """The command that ends with 0 if its user may write the file, which it then made, with the directories above it."""
+    return ["sh", "-c", f"LC_ALL=C; export LC_ALL; {_WRITE}", "sh", path]
+
+
+def refusal(result: Ended) -> int | None:
+    """Returns why not, as a number of `errno`, of the result of such a command; None if it may."""
+    if result.exit_code == 0:
+        return None
+    if result.exit_code == errno.EISDIR:
+        return errno.EISDIR
+    return next((number for words, number in _REASONS.items() if words in result.stderr), errno.EIO)
