@@ -41,14 +41,14 @@ export function useBerth(
 }
 
 const WARN = 40
-const MOST_LINES = 40
+const MAX_LINES = 40
 
-/** For whoever reads why a test failed on another machine: its data directory is gone by then. */
+/** Why a test failed on another machine cannot be read there later: the data directory is gone by then. */
 async function showWarnings(dataDir: string): Promise<void> {
   const log = (await readIfThere(logPathOf(dataDir))) ?? ''
   const warnings = log.split('\n').filter((line) => Number(/"level":(\d+)/.exec(line)?.[1]) >= WARN)
   process.stderr.write(
-    ['Warnings of this Berth, the newest last:', ...warnings.slice(-MOST_LINES), ''].join('\n'),
+    ['Warnings of this Berth, the newest last:', ...warnings.slice(-MAX_LINES), ''].join('\n'),
   )
 }
 

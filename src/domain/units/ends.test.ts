@@ -1,6 +1,6 @@
 // How long units live: the end is met however much a unit is used, once, and never after it was moved.
 
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createTestDomain, eventually, makeUnit, type TestDomain } from '../../../test/support/domain.ts'
 import type { App } from '../../app.ts'
 import { unitForkSchema } from '../../contract/fork.ts'
@@ -25,6 +25,11 @@ beforeAll(async () => {
 beforeEach(async () => {
   app = domain.restarted()
   caller = await domain.makeCaller()
+})
+// The next test moves the clock past their end too.
+afterEach(async () => {
+  await domain.app.db.deleteFrom('units').execute()
+  await domain.engine.recover([])
 })
 afterAll(async () => await domain.close())
 
@@ -98,8 +103,8 @@ describe('a unit with a time to live', () => {
     domain.faults.set('destroy.machine.before', 'crash')
     domain.clock.advance(6 * MINUTE)
     void endUnits(app)
-    await eventually(app, caller, unit.id, 'destroying')
-    domain.faults.clear()
+    await expect.poll(() => domain.faults.size).toBe(0)
+    expect(await stateOf(unit.id)).toBe('destroying')
     app = domain.restarted()
     await resumeOperations(app)
     await eventually(app, caller, unit.id, 'destroyed')

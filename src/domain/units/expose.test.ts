@@ -239,6 +239,7 @@ describe('publishing', () => {
     domain.faults.set('restart.end.after', 'crash')
     void expose(id, { port: 4000 }).catch(() => {})
     await eventually(domain.app, caller, id, 'starting')
+    await expect.poll(() => domain.faults.size).toBe(0)
     await resumeOperations(domain.restarted())
     expect(await eventually(domain.app, caller, id, 'running')).toMatchObject({ endpoints: [{ port: 4000 }] })
     expect(await findUnsettled(domain.app, domain.engine)).toEqual([])

@@ -426,6 +426,23 @@ describe('a stack that sleeps together', () => {
     for (const { id } of units) await eventually(domain.app, caller, id, 'running')
   })
 
+  it('wakes also that of its units which still falls asleep', async () => {
+    const units = await makeStack(['db', 'web'])
+    const [db] = units
+    if (!db) throw new Error('no stack')
+    const release = domain.engine.hang('freeze')
+    const falling = sleepUnit(domain.app, caller, db.id, body({ stack: true, now: true }))
+    const states = async () =>
+      await Promise.all(units.map(async ({ id }) => (await getUnit(domain.app, caller, id)).state))
+    await expect.poll(async () => (await states()).toSorted()).toEqual(['sleeping', 'stopping'])
+    const asleep = units[(await states()).indexOf('sleeping')]
+    const woken = run(asleep?.id ?? '', 'true')
+    await eventually(domain.app, caller, asleep?.id ?? '', 'running')
+    release()
+    await Promise.all([falling, woken])
+    for (const { id } of units) await eventually(domain.app, caller, id, 'running')
+  })
+
   it('starts cold units in the order of creation, each once the earlier ones are ready', async () => {
     const units = await makeStack(['one', 'two', 'three'])
     const [first, , last] = units

@@ -9,13 +9,11 @@ import type { App } from '../../../app.ts'
 import type { FleetHost } from '../../../engine/fleet.ts'
 import { batched } from '../../../lib/concurrency/batch.ts'
 import { MINUTE, SECOND } from '../../../lib/clock.ts'
-import { completesWithin } from '../../../lib/concurrency/completes-within.ts'
 import { createAdmissionQueue, type AdmissionQueue } from '../../../lib/concurrency/admission-queue.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
 import { touchUnits } from '../../../store/unit-use.ts'
 import { findUnitOfAnyTeam, listUnitsAsleep } from '../../../store/units.ts'
-import { waitForChange } from '../lifecycle/wait-until-stable.ts'
-import { wakeUnit } from './wake.ts'
+import { onceAsleep, wakeUnit } from './wake.ts'
 
 const RESUBSCRIBE_EVERY_MS = SECOND
 const LOOK_EVERY_MS = SECOND
@@ -162,16 +160,8 @@ async function recordAndLook(app: App, ids: string[]): Promise<Seen[]> {
   }
 }
 
-/** How long a unit may take to fall asleep before this counts as a failed wake. */
-const SETTLE_MS = 20 * SECOND
-
 async function wakeForPacket(app: App, id: string): Promise<void> {
-  const find = () => findUnitOfAnyTeam(app.db, { id, now: app.clock.now() })
-  let unit = await find()
-  if (unit?.state === 'stopping' && unit.stoppedReason === 'idle') {
-    await completesWithin(app.clock, SETTLE_MS, waitForChange(app, unit))
-    unit = await find()
-    if (unit?.state === 'stopping') throw new Error('the unit takes too long to fall asleep')
-  }
-  if (unit?.state === 'sleeping') await wakeUnit(app, null, unit)
+  const unit = await findUnitOfAnyTeam(app.db, { id, now: app.clock.now() })
+  const asleep = unit && (await onceAsleep(app, unit))
+  if (asleep) await wakeUnit(app, null, asleep)
 }

@@ -4,13 +4,14 @@
 // Whether it may run is decided in admission/admit-unit.ts.
 
 import type { App } from '../../../app.ts'
-import { MINUTE } from '../../../lib/clock.ts'
+import { MINUTE, SECOND } from '../../../lib/clock.ts'
+import { completesWithin } from '../../../lib/concurrency/completes-within.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
-import { listUnitsTogether } from '../../../store/units.ts'
+import { findUnitOfAnyTeam, listUnitsTogether } from '../../../store/units.ts'
 import type { Caller } from '../../credentials/caller.ts'
 import { admitUnit } from '../admission/admit-unit.ts'
 import { startOperation } from '../lifecycle/run.ts'
-import { withWaiterLimit } from '../lifecycle/wait-until-stable.ts'
+import { waitForChange, withWaiterLimit } from '../lifecycle/wait-until-stable.ts'
 import { runOperation } from '../lifecycle/operation.ts'
 import { type OnThawed, thawBeforeAdmission, thawWithAdmission } from './thaw.ts'
 
@@ -45,7 +46,7 @@ async function wakeWithStack(
   await once(app, 'wake the stack of', caller, unit, async () => {
     const { teamId, stackId } = unit
     const stack = await listUnitsTogether(app.db, { teamId, stackId, now: app.clock.now() })
-    const others = stack.filter(({ id, state }) => state === 'sleeping' && id !== unit.id)
+    const others = stack.filter((other) => other.id !== unit.id && isAsleep(other))
     // If order does not matter, the requested unit comes first, because there may not be room for all.
     const comesBefore = (other: UnitRecord) => !unit.frozen && other.id < unit.id
     await wakeNeighbours(app, caller, others.filter(comesBefore))
@@ -61,12 +62,33 @@ async function wakeWithStack(
 /** A neighbour that cannot wake, for example because of its policy, must not keep others asleep. */
 async function wakeNeighbours(app: App, caller: Caller | null, units: UnitRecord[]): Promise<void> {
   const wake = async (unit: UnitRecord) => {
-    await wakeAlone(app, caller, unit).catch((error: unknown) => {
+    try {
+      const asleep = await onceAsleep(app, unit)
+      if (asleep) await wakeAlone(app, caller, asleep)
+    } catch (error) {
       app.log.warn({ err: error, unitId: unit.id }, 'unit did not wake with its stack')
-    })
+    }
   }
   await Promise.all(units.filter(({ frozen }) => frozen).map(wake))
   for (const unit of units.filter(({ frozen }) => !frozen)) await wake(unit)
+}
+
+/** Also one that still falls asleep: nothing else would wake it afterwards. */
+function isAsleep({ state, stoppedReason }: UnitRecord): boolean {
+  return state === 'sleeping' || (state === 'stopping' && stoppedReason === 'idle')
+}
+
+/** How long a unit may take to fall asleep before this counts as a failed wake. */
+const SETTLE_MS = 20 * SECOND
+
+/** Waits for one that falls asleep. Returns null if it is in another state by then; throws if it takes too long. */
+export async function onceAsleep(app: App, unit: UnitRecord): Promise<UnitRecord | null> {
+  if (unit.state === 'sleeping') return unit
+  if (!isAsleep(unit)) return null
+  await completesWithin(app.clock, SETTLE_MS, waitForChange(app, unit))
+  const now = await findUnitOfAnyTeam(app.db, { id: unit.id, now: app.clock.now() })
+  if (now?.state === 'stopping') throw new Error('the unit takes too long to fall asleep')
+  return now?.state === 'sleeping' ? now : null
 }
 
 async function wakeAlone(
