@@ -1,7 +1,8 @@
 // The arguments of `npm run images --`.
 
 import { parseArgs } from 'node:util'
-import { type BuiltIn, builtIns, referenceOf } from '../engine/oci/images/builtin.ts'
+import { type BuiltIn, referenceOf } from '../engine/oci/images/builtin.ts'
+import { builtIns } from '../engine/oci/images/builtin-images.ts'
 
 export const help = `The images on this host: built-in ones, made here from Debian packages, and those that were pulled.
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { boat, type BuiltImages, openBuiltImages, raft } from '../../test/support/built-images.ts'
-import { builtIns } from '../engine/oci/images/builtin.ts'
+import { builtIns } from '../engine/oci/images/builtin-images.ts'
 import type { Inventory, Listed } from '../engine/oci/images/inventory.ts'
 import { registerInstance } from '../engine/oci/images/instances.ts'
 import { MINUTE } from '../lib/clock.ts'

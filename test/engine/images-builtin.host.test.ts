@@ -5,7 +5,8 @@ import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { builtIns, definitionDigest, findBuiltIn } from '../../src/engine/oci/images/builtin.ts'
+import { definitionDigest } from '../../src/engine/oci/images/builtin.ts'
+import { builtIns, findBuiltIn } from '../../src/engine/oci/images/builtin-images.ts'
 import { type Images, type ImagesOptions, openImages } from '../../src/engine/oci/images/images.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { run, runOrThrow } from '../../src/lib/process.ts'
@@ -150,12 +151,14 @@ describe('the definitions of built-in images', () => {
     expect(await definitionDigest({ ...first, cmd: ['other'] })).not.toBe(await definitionDigest(first))
   })
 
-  test('are the nine images named in the design, one for clients of E2B, one for code and one with docker', () => {
+  test('are the nine images named in the design, and those for clients of E2B, code, agents, browsers and containers', () => {
     expect(builtIns.map(({ name, version }) => `${name}:${version}`)).toEqual([
       'debian:12',
       'base:12',
       'code:1',
       'python:3.11',
+      'agent:1',
+      'browser:1',
       'docker:20.10',
       'node:18',
       'postgres:15',

@@ -65,8 +65,8 @@ describe.concurrent.each(['runc', 'gvisor'] as const)('with %s', (isolation) => 
 
   it('every recipe is listed and has a test', async () => {
     const { body } = await berth.call<RecipeList>('GET', '/v1/recipes')
-    // nested.host.test.ts uses docker: class runc refuses it.
-    const tested = [...Object.keys(clients), ...elsewhere, 'debian', 'docker']
+    // nested.host.test.ts uses docker, which class runc refuses, and browser.deep.test.ts the browser.
+    const tested = [...Object.keys(clients), ...elsewhere, 'browser', 'debian', 'docker']
     expect(body.recipes.map(({ name }) => name).toSorted()).toEqual(tested.toSorted())
   })
 

@@ -1,6 +1,6 @@
 // What a reader of the documentation must never get: a URL behind which nothing listens.
 
-import { builtIns } from '../../src/engine/oci/images/builtin.ts'
+import { builtIns } from '../../src/engine/oci/images/builtin-images.ts'
 import type { Service } from './service.ts'
 
 /** The built-in images whose own command is a server, as `berth.local/nginx:1.22`. */

@@ -288,7 +288,7 @@ const bannedText: { pattern: RegExp; where: (path: string) => boolean; advice: s
     where: (path) =>
       inSrc(path) &&
       // What it says is for programs inside the units of an image.
-      path !== 'src/engine/oci/images/builtin.ts' &&
+      path !== 'src/engine/oci/images/builtin-images.ts' &&
       !path.startsWith('src/doctor/') &&
       !inJail(path) &&
       ![jailFile, 'src/operator/backup.ts', 'src/engine/oci/storage/volume-data.ts'].includes(path),

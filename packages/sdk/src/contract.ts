@@ -1653,6 +1653,14 @@ export type Recipes = {
     }
     outputs: Record<never, string>
   }
+  browser: {
+    params: {
+      size?: 'nano' | 'small' | 'medium' | 'large' | null | undefined
+    }
+    outputs: {
+      CDP_URL: string
+    }
+  }
   'web-with-postgres': {
     params: {
       files: { [name: string]: unknown }

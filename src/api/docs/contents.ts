@@ -44,6 +44,7 @@ const sections = {
     ['guides/egress', 'What a unit may reach'],
     ['guides/secrets', 'Secrets that a unit never holds'],
     ['guides/docker', 'Containers inside a unit'],
+    ['guides/browser', 'A browser in a unit'],
     ['processes', 'Background processes'],
     ['files', 'Files'],
     ['endpoints', 'Clients of databases'],

@@ -1,5 +1,6 @@
 // Every recipe, in the order in which they are listed.
 
+import { browser } from './catalog/browser.ts'
 import { debian } from './catalog/debian.ts'
 import { docker } from './catalog/docker.ts'
 import { etcd } from './catalog/etcd.ts'
@@ -29,6 +30,7 @@ export const recipes: readonly Recipe[] = [
   staticFiles,
   debian,
   docker,
+  browser,
   webWithPostgres,
 ]
 

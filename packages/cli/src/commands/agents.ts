@@ -13,7 +13,7 @@ import { Failure } from '../failure.ts'
 import { clean, note } from '../output.ts'
 
 const AT_ONCE = { default: 8, most: 200 }
-const DEFAULT_IMAGE = 'berth.local/base:12'
+const DEFAULT_IMAGE = 'berth.local/agent:1'
 /** A key is one line. */
 const MAX_KEY_BYTES = 8192
 

@@ -12,7 +12,7 @@ export const agentCommands: Command[] = [
       vendor: text('NAME', 'Whose agents: claude (the default)'),
       environment: text('ID', 'The self-hosted environment, such as env_01AbC'),
       'key-file': text('FILE', "The environment's key, in place of ANTHROPIC_ENVIRONMENT_KEY"),
-      image: text('IMAGE', 'Of the units (berth.local/base:12)'),
+      image: text('IMAGE', 'Of the units (berth.local/agent:1)'),
       size: text('SIZE', 'Of the units'),
       egress: text('RULES', 'What they may reach: none (the default), open, or hosts with commas'),
       sleep: text('WINDOW', 'How long they may go unused before they sleep (1m)'),

@@ -13,6 +13,8 @@ import {
   builtInConfig,
   definitionDigest,
   entrypointPath,
+  type NpmSource,
+  npmSourcesOf,
   readFiles,
   readScript,
   referenceOf,
@@ -101,9 +103,10 @@ export async function buildImage(
   const { mtimeMs: begunMs } = await stat(scratch)
   const [sources, aptOptions] = await Promise.all([hostSources(), hostAptOptions()])
   const { background } = options
-  const command = buildCommand(definition, rootfs, { sources, aptOptions, background })
+  const npm = await npmSourcesOf(definition)
+  const command = buildCommand(definition, rootfs, { sources, aptOptions, background, npm })
   const releases = join(scratch, 'releases')
-  const failure = await runBuild(command, { reference, releases, temporary: scratch }, options)
+  const failure = await runBuild(command, { reference, releases, temporary: scratch, npm }, options)
   if (failure !== null) throw imageError('image_unavailable', reference, 'building it failed', failure)
   const archiveAt = newestDate(await readFile(releases, 'utf8').catch(() => ''))
   await finish(definition, rootfs, begunMs, options)
@@ -128,7 +131,12 @@ function newestDate(lines: string): string | null {
 function buildCommand(
   definition: BuiltIn,
   rootfs: string,
-  { sources, aptOptions, background }: { sources: string[]; aptOptions: string[]; background: boolean },
+  {
+    sources,
+    aptOptions,
+    background,
+    npm,
+  }: { sources: string[]; aptOptions: string[]; background: boolean; npm: NpmSource[] },
 ): string[] {
   // biome-ignore format: one line a program
   return [
@@ -144,6 +152,7 @@ function buildCommand(
     // It is emptied before `prepare` instead of afterwards.
     ...(definition.keepsRun ? ['--skip=cleanup/run', `--customize-hook=${EMPTY_RUN}`] : []),
     ...uploads(definition),
+    ...copies(npm),
     ...(definition.prepare ? [`--customize-hook=chroot "$1" sh -c '${definition.prepare}'`] : []),
     SUITE,
     rootfs,
@@ -159,10 +168,23 @@ function uploads({ files = {} }: BuiltIn): string[] {
   ])
 }
 
+/** Their paths are given by variables, since a shell runs the hook. */
+function copies(npm: NpmSource[]): string[] {
+  return npm.map(
+    ({ to }, index) =>
+      `--customize-hook=mkdir -p "$1${dirname(to)}" && cp -R --no-preserve=ownership "$BERTH_NPM_${index}" "$1${to}" && chmod -R a+rX,go-w "$1${to}"`,
+  )
+}
+
 /** Returns null if it worked; otherwise what the operator should read. */
 async function runBuild(
   [command = '', ...args]: string[],
-  { reference, releases, temporary }: { reference: string; releases: string; temporary: string },
+  {
+    reference,
+    releases,
+    temporary,
+    npm,
+  }: { reference: string; releases: string; temporary: string; npm: NpmSource[] },
   { onProgress, onLine, limits, signal }: BuildOptions,
 ): Promise<Error | null> {
   signal.throwIfAborted()
@@ -176,6 +198,7 @@ async function runBuild(
       // Programs that write dates into files use this one.
       SOURCE_DATE_EPOCH: String(RELEASED / 1000),
       BERTH_RELEASES: releases,
+      ...Object.fromEntries(npm.map(({ from }, index) => [`BERTH_NPM_${index}`, from])),
       // A build that is ended leaves a directory of gpg there. mmdebstrap takes the variable away from hooks and packages.
       TMPDIR: temporary,
     },

@@ -3,6 +3,8 @@
 
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
 import type { ImageConfig } from '../../engine.ts'
 
 export type BuiltIn = {
@@ -26,9 +28,14 @@ export type BuiltIn = {
   script?: string
   /** Other files under `builtin/`, by where they are in the image, before `prepare`. All are readable, and can be executed. */
   files?: Record<string, string>
+  /** Packages of npm that this installation has, by where they are in the image. */
+  npmPackages?: Record<string, NpmPackage>
   /** The process gets this signal instead of SIGTERM. */
   stopSignal?: 'SIGINT' | 'SIGQUIT'
 }
+
+/** A directory or a program of an installed package. */
+export type NpmPackage = { name: string; path?: string }
 
 /**
  * What a new volume begins with: the content of an archive that `prepare` made. The engine unpacks it when it creates the
@@ -43,265 +50,10 @@ export type VolumeData = {
   directory: string
 }
 
-/** Keeps a unit without a server alive, so that commands can run in it. */
-const idle = ['sleep', 'infinity']
-
-/** Below the directory of a user's plugins, which RabbitMQ itself puts before all others once it knows its plugins. */
-const erlangModules = '/usr/lib/rabbitmq/plugins/modules/ebin'
-
 export const entrypointPath = '/usr/local/bin/berth-entrypoint'
-
-/** An agent's own user beside root. */
-const makeUser = 'useradd --create-home --uid 1000 --user-group --groups sudo --shell /bin/bash user'
-
-/** The unit is the environment: its packages belong to no one else. */
-const ownPackages = {
-  PIP_BREAK_SYSTEM_PACKAGES: '1',
-  PIP_ROOT_USER_ACTION: 'ignore',
-  PYTHONUNBUFFERED: '1',
-}
-
-/** Where the image for code has its programs. */
-const interpreter = '/usr/local/lib/berth-code'
-
-export const builtIns: BuiltIn[] = [
-  { name: 'debian', version: '12', packages: ['ca-certificates', 'curl'], cmd: idle },
-  {
-    // A machine for an agent to work on: its tools, and a user of its own beside root.
-    name: 'base',
-    version: '12',
-    packages: [
-      'bash',
-      'ca-certificates',
-      'curl',
-      'git',
-      'iproute2',
-      'nodejs',
-      'npm',
-      'passwd',
-      'procps',
-      'python-is-python3',
-      'python3',
-      'python3-pip',
-      'python3-venv',
-    ],
-    prepare: `${makeUser} && ln -s ${entrypointPath} /usr/local/bin/sudo`,
-    env: ownPackages,
-    cmd: idle,
-    script: 'base.sh',
-  },
-  {
-    // Runs code for the API, in kernels that are there before they are asked for (src/domain/units/code.ts).
-    name: 'code',
-    version: '1',
-    packages: [
-      'bash',
-      'ca-certificates',
-      'curl',
-      'esbuild',
-      'fonts-dejavu-core',
-      'fonts-liberation',
-      'git',
-      'netcat-openbsd',
-      'nodejs',
-      'npm',
-      'passwd',
-      'procps',
-      'python-is-python3',
-      'python3',
-      'python3-bs4',
-      'python3-ipykernel',
-      'python3-jupyter-client',
-      'python3-lxml',
-      'python3-matplotlib',
-      'python3-numpy',
-      'python3-openpyxl',
-      'python3-pandas',
-      'python3-pil',
-      'python3-pip',
-      'python3-requests',
-      'python3-scipy',
-      'python3-seaborn',
-      'python3-sklearn',
-      'python3-sympy',
-      'python3-tabulate',
-      'python3-venv',
-      'r-cran-irkernel',
-    ],
-    // The list of fonts takes seconds to make. It is not the home's, so that every user has it.
-    prepare:
-      `${makeUser} && install -d -m 1777 /var/cache/matplotlib && ` +
-      `ln -s ${interpreter}/base /usr/local/bin/sudo && python3 ${interpreter}/modules.py && ` +
-      'MPLCONFIGDIR=/var/cache/matplotlib python3 -c "import matplotlib.font_manager"',
-    env: { ...ownPackages, MPLCONFIGDIR: '/var/cache/matplotlib' },
-    cmd: idle,
-    script: 'code.sh',
-    files: {
-      [`${interpreter}/base`]: 'base.sh',
-      [`${interpreter}/ask`]: 'code/ask',
-      [`${interpreter}/modules.py`]: 'code/modules.py',
-      [`${interpreter}/server.py`]: 'code/server.py',
-      [`${interpreter}/python_kernels.py`]: 'code/python_kernels.py',
-      [`${interpreter}/node_kernel.mjs`]: 'code/node_kernel.mjs',
-      [`${interpreter}/bash_kernel.sh`]: 'code/bash_kernel.sh',
-    },
-  },
-  {
-    name: 'python',
-    version: '3.11',
-    packages: ['ca-certificates', 'curl', 'python-is-python3', 'python3', 'python3-pip', 'python3-venv'],
-    env: ownPackages,
-    cmd: idle,
-    script: 'python.sh',
-  },
-  {
-    name: 'docker',
-    version: '20.10',
-    packages: ['buildah', 'ca-certificates', 'curl', 'docker-compose', 'docker.io', 'iproute2', 'iptables'],
-    // The sandbox's kernel has the older interface of the two.
-    // A host's overlay, which the unit's own disk is, takes no whiteouts of another one: buildah copies layers instead.
-    prepare:
-      'update-alternatives --set iptables /usr/sbin/iptables-legacy && mkdir -p /etc/containers && ' +
-      'printf "[storage]\\ndriver = \\"vfs\\"\\nrunroot = \\"/run/containers/storage\\"\\ngraphroot = \\"/var/lib/containers/storage\\"\\n" ' +
-      '>/etc/containers/storage.conf && rm -rf /var/lib/containers/storage',
-    // A build by buildah shares the network and the processes of the unit.
-    env: { BUILDAH_ISOLATION: 'chroot' },
-    cmd: ['dockerd'],
-    script: 'docker.sh',
-  },
-  {
-    name: 'node',
-    version: '18',
-    packages: ['ca-certificates', 'curl', 'nodejs', 'npm'],
-    cmd: idle,
-    script: 'node.sh',
-  },
-  {
-    name: 'postgres',
-    version: '15',
-    packages: ['postgresql-15'],
-    prepare: preparePostgres('/usr/lib/postgresql/15/bin'),
-    keepsRun: true,
-    volumeData: {
-      mount: '/var/lib/postgresql/data',
-      archive: '/usr/share/berth/prepared.tar',
-      directory: '15.prepared',
-    },
-    remove: ['/var/lib/postgresql/15', '/etc/postgresql/15', '/etc/ssl/private/ssl-cert-snakeoil.key'],
-    env: { PGDATA: '/var/lib/postgresql/data/15', PATH: searchPath('/usr/lib/postgresql/15/bin') },
-    cmd: ['postgres'],
-    ports: [5432],
-    script: 'postgres.sh',
-    // SIGTERM waits for every client to disconnect; SIGINT ends their sessions and shuts down cleanly.
-    stopSignal: 'SIGINT',
-  },
-  {
-    name: 'mariadb',
-    version: '10.11',
-    packages: ['mariadb-server'],
-    prepare:
-      'install -d -o mysql -g mysql /usr/share/berth /run/mysqld && ' +
-      'mariadb-install-db --user=mysql --datadir=/usr/share/berth/data --skip-test-db --cross-bootstrap && ' +
-      packed('data'),
-    keepsRun: true,
-    volumeData: { mount: '/var/lib/mysql', archive: '/usr/share/berth/data.tar', directory: 'data.prepared' },
-    remove: ['/var/lib/mysql'],
-    cmd: ['mariadbd'],
-    ports: [3306],
-    script: 'mariadb.sh',
-  },
-  {
-    name: 'redis',
-    version: '7',
-    packages: ['redis-server'],
-    cmd: ['redis-server'],
-    ports: [6379],
-    script: 'redis.sh',
-  },
-  {
-    name: 'rabbitmq',
-    version: '3',
-    packages: ['rabbitmq-server'],
-    prepare: gatherModules(),
-    remove: ['/var/lib/rabbitmq/mnesia', '/var/lib/rabbitmq/.erlang.cookie'],
-    env: {
-      // The node's name is part of its data's path, and a fork has another host name.
-      RABBITMQ_NODENAME: 'rabbit@localhost',
-      RABBITMQ_LOGS: '-',
-      ERL_AFLAGS: `-pa ${erlangModules}`,
-    },
-    cmd: ['rabbitmq-server'],
-    ports: [5672],
-    script: 'rabbitmq.sh',
-  },
-  {
-    name: 'etcd',
-    version: '3.4',
-    packages: ['etcd-server', 'etcd-client'],
-    env: { ETCDCTL_API: '3' },
-    cmd: ['etcd'],
-    ports: [2379],
-    script: 'etcd.sh',
-  },
-  {
-    name: 'nginx',
-    version: '1.22',
-    packages: ['nginx-light'],
-    prepare: 'ln -sf /dev/stdout /var/log/nginx/access.log && ln -sf /dev/stderr /var/log/nginx/error.log',
-    cmd: ['nginx'],
-    ports: [80],
-    script: 'nginx.sh',
-    stopSignal: 'SIGQUIT',
-  },
-]
-
-/**
- * Erlang looks for each module in one directory after the other: of RabbitMQ's start, 53,000 of 56,000 opened files were not
- * there. In this one a link leads to each (decisions/builtin-images.md): but for `rabbit_env`, which finds the plugins by
- * where it lies itself.
- */
-function gatherModules(): string {
-  const modules = 'find /usr/lib/erlang/lib /usr/lib/rabbitmq/lib -name "*.beam" ! -name rabbit_env.beam'
-  return `mkdir -p ${erlangModules} && ${modules} -exec ln -s -t ${erlangModules} {} +`
-}
-
-/**
- * A cluster with one locale for all, since it keeps the one that it was created with. For volumes it has a database to spare,
- * so that no unit has to copy one: the script gives it its name and its owner. By content in postgresql.auto.conf the script
- * knows a cluster that something was done with.
- */
-function preparePostgres(programs: string): string {
-  const at = '/usr/share/berth'
-  const asPostgres = 'setpriv --reuid=postgres --regid=postgres --init-groups'
-  return [
-    `install -d -o postgres -g postgres ${at} /run/postgresql`,
-    `${asPostgres} ${programs}/initdb --pgdata=${at}/cluster --username=postgres --encoding=UTF8 ` +
-      '--locale=C.UTF-8 --auth-local=trust --auth-host=scram-sha-256 --no-sync',
-    `echo "host all all all scram-sha-256" >>${at}/cluster/pg_hba.conf`,
-    `: >${at}/cluster/postgresql.auto.conf`,
-    `cp --archive ${at}/cluster ${at}/prepared`,
-    'echo "CREATE DATABASE spare STRATEGY file_copy" | ' +
-      `${asPostgres} ${programs}/postgres --single -D ${at}/prepared -c fsync=off -c exit_on_error=on postgres`,
-    packed('cluster'),
-    packed('prepared'),
-  ].join(' && ')
-}
-
-/** A directory of /usr/share/berth as one file without runs of zeros, which is fast to unpack in a sandbox too. */
-function packed(directory: string): string {
-  const at = `/usr/share/berth/${directory}`
-  return (
-    `cp --archive --sparse=always ${at} ${at}.thin && ` +
-    `tar --create --sparse --file=${at}.tar --directory=${at}.thin . && rm -r ${at} ${at}.thin`
-  )
-}
 
 /** Changes with the build procedure, so that older images are not taken for new ones. */
 const RECIPE = 3
-
-export function findBuiltIn(name: string, tag: string | null): BuiltIn | null {
-  return builtIns.find((image) => image.name === name && (tag === image.version || tag === 'latest')) ?? null
-}
 
 export function referenceOf({ name, version }: BuiltIn): string {
   return `berth.local/${name}:${version}`
@@ -311,8 +63,12 @@ export function referenceOf({ name, version }: BuiltIn): string {
 export async function definitionDigest(definition: BuiltIn): Promise<string> {
   const script = await readScript(definition)
   const files = await readFiles(definition)
+  const npm = await npmSourcesOf(definition)
   // Of an image without such files as it always was: it is not made again.
-  const added = files.length === 0 ? {} : { files }
+  const added = {
+    ...(files.length === 0 ? {} : { files }),
+    ...(npm.length === 0 ? {} : { npm: npm.map(({ to, version }) => [to, version]) }),
+  }
   const made = JSON.stringify({ RECIPE, arch: process.arch, definition, script, ...added })
   return `sha256:${createHash('sha256').update(made).digest('hex')}`
 }
@@ -327,6 +83,21 @@ export async function readFiles({ files = {} }: BuiltIn): Promise<[path: string,
     Object.entries(files).map(
       async ([path, name]): Promise<[string, string]> => [path, await readSource(name)],
     ),
+  )
+}
+
+/** `from`: its path on this host; `to`: in the image. */
+export type NpmSource = { from: string; to: string; version: string }
+
+/** Throws if this installation lacks one of them. */
+export async function npmSourcesOf({ npmPackages = {} }: BuiltIn): Promise<NpmSource[]> {
+  const { resolve } = createRequire(import.meta.url)
+  return await Promise.all(
+    Object.entries(npmPackages).map(async ([to, { name, path = '.' }]): Promise<NpmSource> => {
+      const about = resolve(`${name}/package.json`)
+      const { version } = JSON.parse(await readFile(about, 'utf8')) as { version: string }
+      return { from: join(dirname(about), path), to, version }
+    }),
   )
 }
 
@@ -358,6 +129,6 @@ export function builtInConfig(definition: BuiltIn): ImageConfig {
   }
 }
 
-function searchPath(...first: string[]): string {
+export function searchPath(...first: string[]): string {
   return [...first, '/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'].join(':')
 }

@@ -1,0 +1,326 @@
+// What each built-in image is made of (builtin.ts).
+
+import { type BuiltIn, entrypointPath, searchPath } from './builtin.ts'
+
+/** Keeps a unit without a server alive, so that commands can run in it. */
+const idle = ['sleep', 'infinity']
+
+/** Below the directory of a user's plugins, which RabbitMQ itself puts before all others once it knows its plugins. */
+const erlangModules = '/usr/lib/rabbitmq/plugins/modules/ebin'
+
+/** An agent's own user beside root. */
+const makeUser = 'useradd --create-home --uid 1000 --user-group --groups sudo --shell /bin/bash user'
+
+/** The unit is the environment: its packages belong to no one else. */
+const ownPackages = {
+  PIP_BREAK_SYSTEM_PACKAGES: '1',
+  PIP_ROOT_USER_ACTION: 'ignore',
+  PYTHONUNBUFFERED: '1',
+}
+
+/** That of this installation, for programs that Debian's is too old for. It comes first in the path. */
+const node = { '/usr/local/bin/node': { name: `node-linux-${process.arch}`, path: 'bin/node' } }
+
+/** Where the image for code has its programs. */
+const interpreter = '/usr/local/lib/berth-code'
+
+export const builtIns: BuiltIn[] = [
+  { name: 'debian', version: '12', packages: ['ca-certificates', 'curl'], cmd: idle },
+  {
+    // A machine for an agent to work on: its tools, and a user of its own beside root.
+    name: 'base',
+    version: '12',
+    packages: [
+      'bash',
+      'ca-certificates',
+      'curl',
+      'git',
+      'iproute2',
+      'nodejs',
+      'npm',
+      'passwd',
+      'procps',
+      'python-is-python3',
+      'python3',
+      'python3-pip',
+      'python3-venv',
+    ],
+    prepare: `${makeUser} && ln -s ${entrypointPath} /usr/local/bin/sudo`,
+    env: ownPackages,
+    cmd: idle,
+    script: 'base.sh',
+  },
+  {
+    // Runs code for the API, in kernels that are there before they are asked for (src/domain/units/code.ts).
+    name: 'code',
+    version: '1',
+    packages: [
+      'bash',
+      'ca-certificates',
+      'curl',
+      'esbuild',
+      'fonts-dejavu-core',
+      'fonts-liberation',
+      'git',
+      'netcat-openbsd',
+      'nodejs',
+      'npm',
+      'passwd',
+      'procps',
+      'python-is-python3',
+      'python3',
+      'python3-bs4',
+      'python3-ipykernel',
+      'python3-jupyter-client',
+      'python3-lxml',
+      'python3-matplotlib',
+      'python3-numpy',
+      'python3-openpyxl',
+      'python3-pandas',
+      'python3-pil',
+      'python3-pip',
+      'python3-requests',
+      'python3-scipy',
+      'python3-seaborn',
+      'python3-sklearn',
+      'python3-sympy',
+      'python3-tabulate',
+      'python3-venv',
+      'r-cran-irkernel',
+    ],
+    // The list of fonts takes seconds to make. It is not the home's, so that every user has it.
+    prepare:
+      `${makeUser} && install -d -m 1777 /var/cache/matplotlib && ` +
+      `ln -s ${interpreter}/base /usr/local/bin/sudo && python3 ${interpreter}/modules.py && ` +
+      'MPLCONFIGDIR=/var/cache/matplotlib python3 -c "import matplotlib.font_manager"',
+    env: { ...ownPackages, MPLCONFIGDIR: '/var/cache/matplotlib' },
+    cmd: idle,
+    script: 'code.sh',
+    files: {
+      [`${interpreter}/base`]: 'base.sh',
+      [`${interpreter}/ask`]: 'code/ask',
+      [`${interpreter}/modules.py`]: 'code/modules.py',
+      [`${interpreter}/server.py`]: 'code/server.py',
+      [`${interpreter}/python_kernels.py`]: 'code/python_kernels.py',
+      [`${interpreter}/node_kernel.mjs`]: 'code/node_kernel.mjs',
+      [`${interpreter}/bash_kernel.sh`]: 'code/bash_kernel.sh',
+    },
+  },
+  {
+    name: 'python',
+    version: '3.11',
+    packages: ['ca-certificates', 'curl', 'python-is-python3', 'python3', 'python3-pip', 'python3-venv'],
+    env: ownPackages,
+    cmd: idle,
+    script: 'python.sh',
+  },
+  {
+    // What coding agents and hosted agents' workers need beside a shell (docs/guides/hosted-agents.md).
+    name: 'agent',
+    version: '1',
+    packages: [
+      'bash',
+      'build-essential',
+      'ca-certificates',
+      'curl',
+      'file',
+      'git',
+      'iproute2',
+      'jq',
+      'less',
+      'nodejs',
+      'npm',
+      'openssh-client',
+      'passwd',
+      'patch',
+      'procps',
+      'python-is-python3',
+      'python3',
+      'python3-pip',
+      'python3-venv',
+      'ripgrep',
+      'tmux',
+      'unzip',
+      'xz-utils',
+      'zip',
+    ],
+    npmPackages: node,
+    prepare: `${makeUser} && ln -s ${entrypointPath} /usr/local/bin/sudo`,
+    env: ownPackages,
+    cmd: idle,
+    script: 'base.sh',
+  },
+  {
+    name: 'browser',
+    version: '1',
+    packages: [
+      'bash',
+      'ca-certificates',
+      'chromium',
+      'chromium-sandbox',
+      'curl',
+      'fonts-dejavu-core',
+      'fonts-liberation',
+      'fonts-noto-cjk',
+      'fonts-noto-color-emoji',
+      'passwd',
+      'procps',
+      'python-is-python3',
+      'python3',
+      'python3-pip',
+      'python3-venv',
+    ],
+    // From any directory, also by `import`, which looks upwards for node_modules alone.
+    npmPackages: { ...node, '/node_modules/playwright-core': { name: 'playwright-core' } },
+    prepare: makeUser,
+    files: { '/usr/local/lib/berth-browser/cdp.mjs': 'browser/cdp.mjs' },
+    env: ownPackages,
+    cmd: ['browser'],
+    ports: [9222],
+    script: 'browser.sh',
+  },
+  {
+    name: 'docker',
+    version: '20.10',
+    packages: ['buildah', 'ca-certificates', 'curl', 'docker-compose', 'docker.io', 'iproute2', 'iptables'],
+    // The sandbox's kernel has the older interface of the two.
+    // A host's overlay, which the unit's own disk is, takes no whiteouts of another one: buildah copies layers instead.
+    prepare:
+      'update-alternatives --set iptables /usr/sbin/iptables-legacy && mkdir -p /etc/containers && ' +
+      'printf "[storage]\\ndriver = \\"vfs\\"\\nrunroot = \\"/run/containers/storage\\"\\ngraphroot = \\"/var/lib/containers/storage\\"\\n" ' +
+      '>/etc/containers/storage.conf && rm -rf /var/lib/containers/storage',
+    // A build by buildah shares the network and the processes of the unit.
+    env: { BUILDAH_ISOLATION: 'chroot' },
+    cmd: ['dockerd'],
+    script: 'docker.sh',
+  },
+  {
+    name: 'node',
+    version: '18',
+    packages: ['ca-certificates', 'curl', 'nodejs', 'npm'],
+    cmd: idle,
+    script: 'node.sh',
+  },
+  {
+    name: 'postgres',
+    version: '15',
+    packages: ['postgresql-15'],
+    prepare: preparePostgres('/usr/lib/postgresql/15/bin'),
+    keepsRun: true,
+    volumeData: {
+      mount: '/var/lib/postgresql/data',
+      archive: '/usr/share/berth/prepared.tar',
+      directory: '15.prepared',
+    },
+    remove: ['/var/lib/postgresql/15', '/etc/postgresql/15', '/etc/ssl/private/ssl-cert-snakeoil.key'],
+    env: { PGDATA: '/var/lib/postgresql/data/15', PATH: searchPath('/usr/lib/postgresql/15/bin') },
+    cmd: ['postgres'],
+    ports: [5432],
+    script: 'postgres.sh',
+    // SIGTERM waits for every client to disconnect; SIGINT ends their sessions and shuts down cleanly.
+    stopSignal: 'SIGINT',
+  },
+  {
+    name: 'mariadb',
+    version: '10.11',
+    packages: ['mariadb-server'],
+    prepare:
+      'install -d -o mysql -g mysql /usr/share/berth /run/mysqld && ' +
+      'mariadb-install-db --user=mysql --datadir=/usr/share/berth/data --skip-test-db --cross-bootstrap && ' +
+      packed('data'),
+    keepsRun: true,
+    volumeData: { mount: '/var/lib/mysql', archive: '/usr/share/berth/data.tar', directory: 'data.prepared' },
+    remove: ['/var/lib/mysql'],
+    cmd: ['mariadbd'],
+    ports: [3306],
+    script: 'mariadb.sh',
+  },
+  {
+    name: 'redis',
+    version: '7',
+    packages: ['redis-server'],
+    cmd: ['redis-server'],
+    ports: [6379],
+    script: 'redis.sh',
+  },
+  {
+    name: 'rabbitmq',
+    version: '3',
+    packages: ['rabbitmq-server'],
+    prepare: gatherModules(),
+    remove: ['/var/lib/rabbitmq/mnesia', '/var/lib/rabbitmq/.erlang.cookie'],
+    env: {
+      // The node's name is part of its data's path, and a fork has another host name.
+      RABBITMQ_NODENAME: 'rabbit@localhost',
+      RABBITMQ_LOGS: '-',
+      ERL_AFLAGS: `-pa ${erlangModules}`,
+    },
+    cmd: ['rabbitmq-server'],
+    ports: [5672],
+    script: 'rabbitmq.sh',
+  },
+  {
+    name: 'etcd',
+    version: '3.4',
+    packages: ['etcd-server', 'etcd-client'],
+    env: { ETCDCTL_API: '3' },
+    cmd: ['etcd'],
+    ports: [2379],
+    script: 'etcd.sh',
+  },
+  {
+    name: 'nginx',
+    version: '1.22',
+    packages: ['nginx-light'],
+    prepare: 'ln -sf /dev/stdout /var/log/nginx/access.log && ln -sf /dev/stderr /var/log/nginx/error.log',
+    cmd: ['nginx'],
+    ports: [80],
+    script: 'nginx.sh',
+    stopSignal: 'SIGQUIT',
+  },
+]
+
+export function findBuiltIn(name: string, tag: string | null): BuiltIn | null {
+  return builtIns.find((image) => image.name === name && (tag === image.version || tag === 'latest')) ?? null
+}
+
+/**
+ * Erlang looks for each module in one directory after the other: of RabbitMQ's start, 53,000 of 56,000 opened files were not
+ * there. In this one a link leads to each (decisions/builtin-images.md): but for `rabbit_env`, which finds the plugins by
+ * where it lies itself.
+ */
+function gatherModules(): string {
+  const modules = 'find /usr/lib/erlang/lib /usr/lib/rabbitmq/lib -name "*.beam" ! -name rabbit_env.beam'
+  return `mkdir -p ${erlangModules} && ${modules} -exec ln -s -t ${erlangModules} {} +`
+}
+
+/**
+ * A cluster with one locale for all, since it keeps the one that it was created with. For volumes it has a database to spare,
+ * so that no unit has to copy one: the script gives it its name and its owner. By content in postgresql.auto.conf the script
+ * knows a cluster that something was done with.
+ */
+function preparePostgres(programs: string): string {
+  const at = '/usr/share/berth'
+  const asPostgres = 'setpriv --reuid=postgres --regid=postgres --init-groups'
+  return [
+    `install -d -o postgres -g postgres ${at} /run/postgresql`,
+    `${asPostgres} ${programs}/initdb --pgdata=${at}/cluster --username=postgres --encoding=UTF8 ` +
+      '--locale=C.UTF-8 --auth-local=trust --auth-host=scram-sha-256 --no-sync',
+    `echo "host all all all scram-sha-256" >>${at}/cluster/pg_hba.conf`,
+    `: >${at}/cluster/postgresql.auto.conf`,
+    `cp --archive ${at}/cluster ${at}/prepared`,
+    'echo "CREATE DATABASE spare STRATEGY file_copy" | ' +
+      `${asPostgres} ${programs}/postgres --single -D ${at}/prepared -c fsync=off -c exit_on_error=on postgres`,
+    packed('cluster'),
+    packed('prepared'),
+  ].join(' && ')
+}
+
+/** A directory of /usr/share/berth as one file without runs of zeros, which is fast to unpack in a sandbox too. */
+function packed(directory: string): string {
+  const at = `/usr/share/berth/${directory}`
+  return (
+    `cp --archive --sparse=always ${at} ${at}.thin && ` +
+    `tar --create --sparse --file=${at}.tar --directory=${at}.thin . && rm -r ${at} ${at}.thin`
+  )
+}
