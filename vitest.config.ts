@@ -37,7 +37,11 @@ const inPart = [
 ]
 
 /** The examples import it as their users do. */
-const alias = { '@berth/sdk': fileURLToPath(new URL('packages/sdk/src/index.ts', import.meta.url)) }
+const sdk = fileURLToPath(new URL('packages/sdk/src', import.meta.url))
+const alias = [
+  { find: /^@berth\/sdk$/, replacement: `${sdk}/index.ts` },
+  { find: /^@berth\/sdk\/(.+)$/, replacement: `${sdk}/adapters/$1.ts` },
+]
 
 export default defineConfig({
   test: {

@@ -1,7 +1,7 @@
 // The SDK package as users get it: built, packed, installed in another directory, and small.
 
 import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { access, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -39,8 +39,10 @@ it('the SDK package can be installed, imported and type-checked in a fresh direc
   await npm(['install', '--offline', join(directory, packed)], fresh)
   const installed = JSON.parse(
     await readFile(join(fresh, 'node_modules/@berth/sdk/package.json'), 'utf8'),
-  ) as object
+  ) as { exports: Record<string, { types: string; default: string }> }
   expect(installed).not.toHaveProperty('dependencies')
+  for (const { types, default: code } of Object.values(installed.exports))
+    for (const file of [types, code]) await access(join(fresh, 'node_modules/@berth/sdk', file))
 
   const program = `import { Berth, BerthError, errorCodes, type Contract } from '@berth/sdk'
 const berth: Berth = new Berth({ url: 'http://127.0.0.1:9', apiKey: 'k', retries: 0 })

@@ -49,10 +49,13 @@ export type Files = {
   readText: (path: string, options?: CallOptions) => Promise<string>
   /** A file of any size, as it is read. */
   readStream: (path: string, options?: CallOptions) => Promise<ReadableStream<Uint8Array>>
-  /** Writes a file of any size: one of this machine by `openAsBlob` of `node:fs`, for example. */
+  /**
+   * Writes a file of any size: one of this machine by `openAsBlob` of `node:fs`, for example. A stream is sent as it comes, and
+   * once: such a call is not repeated.
+   */
   writeStream: (
     path: string,
-    content: Uint8Array | Blob,
+    content: Uint8Array | Blob | ReadableStream<Uint8Array>,
     options?: CallOptions & WriteOptions,
   ) => Promise<FileWritten>
   /**

@@ -171,6 +171,8 @@ async function send(settings: Settings, call: Call, accept: string): Promise<Att
 /** How long to wait before the call is sent again, in ms; null: it is not. */
 function waitBefore(settings: Settings, call: Call, error: unknown, attempt: number): number | null {
   if (!(error instanceof BerthError)) return null
+  // What a stream gave is gone.
+  if (call.body instanceof ReadableStream) return null
   const isRefused = error.status === 429
   const isAway = error.status === 503 || error.code === 'connection_failed'
   const isRepeatable = call.idempotencyKey !== undefined || ['GET', 'PUT', 'DELETE'].includes(call.method)
@@ -205,6 +207,7 @@ async function sendOnce(settings: Settings, call: Call, accept: string): Promise
       // The service never redirects: a key must not be sent to another host.
       redirect: 'error',
       ...(call.body === undefined ? {} : { body: bodyOf(call.body) }),
+      ...(call.body instanceof ReadableStream ? { duplex: 'half' } : {}),
     })
     if (!response.ok) throw errorOf(response.status, response.headers, await response.text())
     return { response, abort: (reason) => controller.abort(reason), inTime, end }
@@ -216,24 +219,24 @@ async function sendOnce(settings: Settings, call: Call, accept: string): Promise
 }
 
 async function headersOf(settings: Settings, call: Call, accept: string): Promise<Record<string, string>> {
-  const isBytes = call.body instanceof Uint8Array || call.body instanceof Blob
   return {
     authorization: `Bearer ${await settings.apiKey()}`,
     accept,
     'user-agent': settings.userAgent,
     ...(call.body === undefined
       ? {}
-      : { 'content-type': isBytes ? 'application/octet-stream' : 'application/json' }),
+      : { 'content-type': isBytes(call.body) ? 'application/octet-stream' : 'application/json' }),
     ...(call.idempotencyKey === undefined ? {} : { 'idempotency-key': call.idempotencyKey }),
     ...call.headers,
   }
 }
 
 function bodyOf(body: unknown): NonNullable<RequestInit['body']> {
-  return body instanceof Uint8Array || body instanceof Blob
-    ? (body as NonNullable<RequestInit['body']>)
-    : JSON.stringify(body)
+  return isBytes(body) ? (body as NonNullable<RequestInit['body']>) : JSON.stringify(body)
 }
+
+const isBytes = (body: unknown) =>
+  body instanceof Uint8Array || body instanceof Blob || body instanceof ReadableStream
 
 function queryText(query: Query = {}): string {
   const said = new URLSearchParams()

@@ -1,12 +1,22 @@
 // Tools of the AI SDK for one unit: what a model runs and writes stays in it.
 
-import type { Unit } from '@berth/sdk'
-import { tool } from 'ai'
+import { type Tool, tool } from 'ai'
 import { z } from 'zod'
+import type { DirectoryEntry, ExecResult, FileWritten } from '../contract.ts'
+import type { Unit } from '../unit.ts'
 
-const path = z.string().startsWith('/').describe('An absolute path in the unit.')
+const path = z.string().startsWith('/').describe('An absolute path in the sandbox.')
 
-export const unitTools = (unit: Unit) => ({
+export type UnitTools = {
+  run: Tool<{ command: string; cwd?: string | undefined }, ExecResult>
+  write_file: Tool<{ path: string; text: string }, FileWritten>
+  read_file: Tool<{ path: string }, string>
+  list_directory: Tool<{ path: string }, DirectoryEntry[]>
+  publish: Tool<{ port: number }, string>
+}
+
+/** Tools for `generateText`, `streamText` and agents. A failed call is told to the model, in the words of the service. */
+export const unitTools = (unit: Unit): UnitTools => ({
   run: tool({
     description: 'Runs a shell command in the sandbox and answers its exit code and output.',
     inputSchema: z.object({ command: z.string(), cwd: path.optional() }),
