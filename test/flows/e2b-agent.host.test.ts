@@ -4,6 +4,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { RunResult } from '../../src/contract/run-result.ts'
 import { solve } from '../../examples/e2b/agent.ts'
 import { connectionTo } from '../support/e2b.ts'
 import { useBerth } from '../support/use-berth.ts'
@@ -30,6 +31,10 @@ function reply({ messages }: Asked): object {
 
 beforeAll(async () => {
   await berth.start({ BERTH_ISOLATION: 'gvisor' })
+  // The SDK waits a minute for a sandbox. Its image may take longer to build beside other tests.
+  const spec = { name: 'first', image: 'berth.local/base:12' }
+  const made = await berth.call<RunResult>('POST', '/v1/units', { spec, waitTimeoutMs: 300_000 })
+  expect(made.body.units[0]?.state).toBe('running')
   model = createServer((request, response) => {
     void json(request).then((asked) =>
       response.end(JSON.stringify({ choices: [{ message: reply(asked as Asked) }] })),
