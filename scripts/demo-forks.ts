@@ -118,8 +118,12 @@ async function forkOnce(url: string): Promise<void> {
     missing.length === 0,
   )
   await delay(2000)
-  const { failed } = await load.stop()
-  check(`of ${load.acknowledged.size} visits to the source ${failed} were not answered`, failed === 0)
+  const { failures: unanswered } = await load.stop()
+  check(
+    `of ${load.acknowledged.size} visits to the source ${unanswered.length} were not answered`,
+    unanswered.length === 0,
+  )
+  for (const why of unanswered) console.log(`     ${why}`)
   check(
     'the source went on, and its copy did not',
     (await rowsOf('shop')).size > (await rowsOf('trial')).size,
@@ -186,18 +190,19 @@ async function makeShop(): Promise<string> {
   )
 }
 
-type Load = { acknowledged: Set<number>; stop(): Promise<{ failed: number }> }
+type Load = { acknowledged: Set<number>; stop(): Promise<{ failures: string[] }> }
 
 /** Visits that come one after the other from each of a few, until stopped. */
 function startLoad(url: string): Load {
   const acknowledged = new Set<number>()
-  let [next, failed, isOver] = [Date.now() * 100, 0, false]
+  let [next, isOver] = [Date.now() * 100, false]
+  const failures: string[] = []
   const visitor = async () => {
     while (!isOver) {
       const row = next++
       await visit(url, row).then(
         () => acknowledged.add(row),
-        () => failed++,
+        (error: unknown) => failures.push(String(error)),
       )
     }
   }
@@ -205,7 +210,7 @@ function startLoad(url: string): Load {
   const stop = async () => {
     isOver = true
     await Promise.all(visitors)
-    return { failed }
+    return { failures }
   }
   return { acknowledged, stop }
 }

@@ -16,6 +16,7 @@ export function dashboardPages(
     'units/new': heading('It costs'),
     [`units/${unit}`]: heading('Details'),
     [`units/${unit}/terminal`]: text(/^Connected\./),
+    [`units/${unit}/code`]: text(/^Variables stay/),
     [`units/${unit}/logs`]: text(/Live|nothing more/),
     [`units/${unit}/metrics`]: heading('Memory'),
     [`units/${unit}/egress`]: heading('What it was refused'),

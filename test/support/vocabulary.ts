@@ -69,7 +69,6 @@ export const bannedWords: readonly BannedWord[] = [
   { pattern: /\bbeginningOf\b/, instead: 'startFingerprintOf' },
   { pattern: /\bimageCaps\b|\bImageCaps\b/, instead: 'imageLimits' },
   { pattern: /\bUpkeep(?:Settings)?\b|\bkeepUp\b/, instead: 'Maintenance, runMaintenance' },
-  { pattern: /\b(?:open)?[Nn]otebook\b/, instead: 'StateFile' },
   { pattern: /\b(?:image|start)Upkeep\b|\bupkeep\b/, instead: 'maintenance' },
   { pattern: /\buntilClean\b|\bremoveTraces\b/, instead: 'waitForCleanup, cleanUpRun' },
   { pattern: /\b(?:create)?(?:Pull)?Turns\b(?=\()/, instead: 'createPullQueue, createConcurrencyLimit' },

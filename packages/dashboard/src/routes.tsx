@@ -62,6 +62,12 @@ const terminal = createRoute({
   component: lazyPage(() => import('./unit/terminal-tab.tsx'), 'TerminalTab'),
 })
 
+const code = createRoute({
+  getParentRoute: () => unit,
+  path: '/code',
+  component: lazyPage(() => import('./unit/code-tab.tsx'), 'CodeTab'),
+})
+
 const logs = createRoute({
   getParentRoute: () => unit,
   path: '/logs',
@@ -192,7 +198,7 @@ const routes = root.addChildren([
     teamStart,
     unitsRoute,
     newUnit,
-    unit.addChildren([overview, terminal, logs, metrics, egress, files, forks, activity, settings]),
+    unit.addChildren([overview, terminal, code, logs, metrics, egress, files, forks, activity, settings]),
     stacks,
     stack,
     recipes,

@@ -39,6 +39,8 @@ const pageHeaders = {
     "style-src 'self'",
     "font-src 'self'",
     "img-src 'self' data:",
+    // What code in a unit shows as HTML, in a frame without any rights.
+    'frame-src data:',
     "connect-src 'self'",
     "form-action 'self'",
     "base-uri 'none'",

@@ -4,10 +4,15 @@ import { Link, useLocation, useNavigate } from '@tanstack/react-router'
 import { useEffect, useRef } from 'react'
 import { useKeys } from '../shell/keys.ts'
 import { useTeam } from '../shell/team-context.ts'
+import { useUnit } from './unit-context.ts'
 import styles from './unit.module.css'
 
-const tabs = [
+/** Only units of this image run code (docs/guides/code.md). */
+const CODE_IMAGE = /^berth\.local\/code(?::|$)/
+
+const allTabs = [
   { label: 'Overview', to: '/t/$team/units/$id' },
+  { label: 'Code', to: '/t/$team/units/$id/code' },
   { label: 'Terminal', to: '/t/$team/units/$id/terminal' },
   { label: 'Logs', to: '/t/$team/units/$id/logs' },
   { label: 'Files', to: '/t/$team/units/$id/files' },
@@ -18,6 +23,8 @@ const tabs = [
 
 export function Tabs({ id }: { id: string }) {
   const { slug } = useTeam()
+  const { image } = useUnit()
+  const tabs = allTabs.filter(({ label }) => label !== 'Code' || CODE_IMAGE.test(image))
   const navigate = useNavigate()
   const params = { team: slug, id }
   useKeys(
