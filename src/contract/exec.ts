@@ -2,13 +2,13 @@
 
 import { z } from 'zod'
 import { processEnvSchema } from './env.ts'
-import { strict, text } from './fields.ts'
+import { argument, strict, text } from './fields.ts'
 import { limits } from './limits.ts'
 import { commandUserSchema } from './unit-user.ts'
 
 export const execSchema = strict({
   cmd: z
-    .array(text(limits.execArgvItemLength), {
+    .array(argument, {
       error: ({ input }) =>
         typeof input === 'string'
           ? 'must be an array of arguments, run without a shell; for a shell line send ["sh", "-c", "…"]'

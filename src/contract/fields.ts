@@ -1,6 +1,7 @@
 // The field types that the schemas of this folder share.
 
 import { z } from 'zod'
+import { limits } from './limits.ts'
 
 /**
  * Returns a schema for an object that refuses unknown fields and lists the known ones in its error, because the
@@ -24,6 +25,12 @@ export function text(maxLength: number) {
       error: 'must be text without NUL characters and lone surrogates',
     })
 }
+
+/** An argument of a command: as many bytes as the kernel takes. */
+export const argument = text(limits.execArgvItemBytes).refine(
+  (value) => new TextEncoder().encode(value).length <= limits.execArgvItemBytes,
+  { error: `must be at most ${limits.execArgvItemBytes} bytes` },
+)
 
 /**
  * Characters that are blank or invisible, break a line or change the direction of text: in mails and lists a name

@@ -63,9 +63,9 @@ export const limits = {
   terminalSide: 1000,
   /** A JSON exec answer keeps this much of each stream and sets `truncated` (design 3). */
   execOutputBytes: MB,
-  /** An exec may carry a script as an argument; the kernel limits one argument to 128 KB. */
+  /** An exec may carry a script as an argument; the kernel limits one argument to 128 KB, with the NUL at its end. */
   execArgvItems: 1024,
-  execArgvItemLength: 32768,
+  execArgvItemBytes: 128 * KB - 1,
   execStdinLength: MB,
   /** Code in a context: its text, all it prints, and all of its results. */
   codeLength: MB,

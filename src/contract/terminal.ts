@@ -3,7 +3,7 @@
 
 import { z } from 'zod'
 import { processEnvSchema } from './env.ts'
-import { strict, text } from './fields.ts'
+import { argument, strict, text } from './fields.ts'
 import { limits } from './limits.ts'
 import { commandUserSchema } from './unit-user.ts'
 
@@ -20,7 +20,7 @@ export const terminalQuerySchema = strict({
   tty: z.enum(['0', '1']).default('1').describe('`0`: no terminal, and standard error apart.'),
   cols: side.default(80),
   rows: side.default(24),
-  cmd: list(text(limits.execArgvItemLength))
+  cmd: list(argument)
     .pipe(z.array(z.string()).min(1).max(limits.execArgvItems))
     .refine((cmd) => cmd[0] !== '', { error: 'the first item must name a command' })
     .optional()

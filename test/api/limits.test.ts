@@ -234,6 +234,14 @@ describe('exec', () => {
       expect((await exec({ cmd: ['true'], timeoutMs })).status).toBe(400)
     },
   )
+  test.each([
+    ['x', limits.execArgvItemBytes, 200],
+    ['x', limits.execArgvItemBytes + 1, 400],
+    ['中', 43_690, 200],
+    ['中', 43_691, 400],
+  ])('with an argument of %j, %i times, is answered with %i', async (character, times, status) => {
+    expect((await exec({ cmd: ['true', character.repeat(times)] })).status).toBe(status)
+  })
   test.each([[[]], ['ls -la'], [['']], [[1]], [null], [{ 0: 'true' }], [['nul\0']]])(
     'with cmd %j is refused',
     async (cmd) => {

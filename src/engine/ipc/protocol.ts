@@ -118,7 +118,7 @@ const stopRequest = z.strictObject({
 })
 
 const execRequest = z.strictObject({
-  argv: z.array(noNul(limits.execArgvItemLength)).min(1).max(limits.execArgvItems),
+  argv: z.array(noNul(limits.execArgvItemBytes)).min(1).max(limits.execArgvItems),
   env: processEnv.optional(),
   cwd: cwd.optional(),
   stdin: bytes(STDIN_BYTES).nullable(),

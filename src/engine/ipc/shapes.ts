@@ -20,7 +20,7 @@ export const machineUser = z.string().regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$/
 
 export const processRequest = z.strictObject({
   id,
-  argv: z.array(noNul(limits.execArgvItemLength)).min(1).max(limits.execArgvItems),
+  argv: z.array(noNul(limits.execArgvItemBytes)).min(1).max(limits.execArgvItems),
   /** Kept, and told again with each list. */
   shown: z
     .array(noNul(limits.processShownLength))
@@ -108,7 +108,7 @@ const size = z.strictObject({
 })
 
 export const terminalRequest = z.strictObject({
-  argv: z.array(noNul(limits.execArgvItemLength)).min(1).max(limits.execArgvItems),
+  argv: z.array(noNul(limits.execArgvItemBytes)).min(1).max(limits.execArgvItems),
   env: processEnv.optional(),
   cwd: cwd.optional(),
   timeoutMs: z.int().min(limits.execTimeoutMs.min).max(limits.terminalMs),
