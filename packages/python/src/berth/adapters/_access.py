@@ -6,8 +6,9 @@ from __future__ import annotations
 import errno
 from typing import List, Protocol
 
-# Opening is the question: `test -r` says nothing of what is missing on the way. `$1` is the path, `LC_ALL` keeps the
-# kernel's reasons in English.
+# No program of the user's own is taken for one of these, and the kernel's reasons are in English.
+_OWN = "LC_ALL=C PATH=/usr/sbin:/usr/bin:/sbin:/bin; export LC_ALL PATH;"
+# Opening is the question: `test -r` says nothing of what is missing on the way. `$1` is the path.
 _READ = '[ ! -d "$1" ] || exit 21; : <"$1"'
 _WRITE = '[ ! -d "$1" ] || exit 21; mkdir -p -- "$(dirname -- "$1")" && : >>"$1"'
 
@@ -37,12 +38,12 @@ class Ended(Protocol):
 
 def reading(path: str) -> List[str]:
     """The command that ends with 0 if its user may read the file."""
-    return ["sh", "-c", f"LC_ALL=C; export LC_ALL; {_READ}", "sh", path]
+    return ["/bin/sh", "-c", f"{_OWN} {_READ}", "sh", path]
 
 
 def writing(path: str) -> List[str]:
     """The command that ends with 0 if its user may write the file, which it then made, with the directories above it."""
-    return ["sh", "-c", f"LC_ALL=C; export LC_ALL; {_WRITE}", "sh", path]
+    return ["/bin/sh", "-c", f"{_OWN} {_WRITE}", "sh", path]
 
 
 def refusal(result: Ended) -> int | None:
