@@ -2,7 +2,6 @@
 // which keeps that id.
 
 import { type AppError, unavailable, validation } from '../../../contract/errors.ts'
-import { limits } from '../../../contract/limits.ts'
 
 /** A home that is not there is no reason to refuse a command that names no directory. */
 const SCRIPT = `
@@ -18,44 +17,9 @@ cd "$dir" 2>/dev/null || { [ -z "$given" ] && cd /; } || { echo '!directory'; ex
 echo $$
 exec "$@"`
 
-/** Puts arguments together that come in pieces: how many arguments, then of each how many pieces, and these. */
-const JOIN = `
-dir=$1 left=$2
-shift 2
-while [ "$left" -gt 0 ]; do
-  pieces=$1 whole=
-  shift
-  while [ "$pieces" -gt 0 ]; do
-    whole=$whole$1
-    shift
-    pieces=$((pieces - 1))
-  done
-  set -- "$@" "$whole"
-  left=$((left - 1))
-done
-set -- "$dir" "$@"`
-
-/** An argument that is longer than one of the API may be is passed in pieces. */
+/** Returns the arguments that begin a command in a directory; it is refused as any other with an argument that is too long. */
 export function entering(cwd: string, command: readonly string[]): string[] {
-  if (command.every((argument) => argument.length <= limits.execArgvItemLength))
-    return ['/bin/sh', '-c', SCRIPT, 'enter', cwd, ...command]
-  const pieces = command.flatMap((argument) => {
-    const cut = piecesOf(argument)
-    return [String(cut.length), ...cut]
-  })
-  return ['/bin/sh', '-c', JOIN + SCRIPT, 'enter', cwd, String(command.length), ...pieces]
-}
-
-/** No piece ends between the two halves of a character. */
-function piecesOf(argument: string): string[] {
-  const pieces: string[] = []
-  for (let at = 0; at < argument.length; ) {
-    const end = at + limits.execArgvItemLength
-    const isHalved = /[\uD800-\uDBFF]/.test(argument.charAt(end - 1)) && end < argument.length
-    pieces.push(argument.slice(at, isHalved ? end - 1 : end))
-    at += pieces.at(-1)?.length ?? 0
-  }
-  return pieces
+  return ['/bin/sh', '-c', SCRIPT, 'enter', cwd, ...command]
 }
 
 /** More is no line of the script above. */
