@@ -17,11 +17,13 @@ async function told(program: string, argument: string): Promise<unknown> {
   return JSON.parse(/^told (.*)$/m.exec(stdout)?.[1] ?? 'null')
 }
 
-it('an agent writes and runs a program in the unit of the example, which is gone afterwards', async () => {
+it('an agent writes and runs programs and types into one, in the unit of the example, which is gone afterwards', async () => {
   expect(await told('run_example.py', join(project, 'examples/openai-agents'))).toEqual([
     'done',
     expect.stringContaining('exited with code 0'),
     expect.stringMatching(/code 3[^]*\/workspace\naaaaaaa\n[^]*cat: none: No such file/),
+    expect.stringMatching(/session ID \d+[^]*>>> /),
+    expect.stringMatching(/session ID \d+[^]*6 \* 7\s+42\s/),
   ])
   const { body } = await berth.call<{ units: unknown[] }>('GET', '/v1/units')
   expect(body.units).toEqual([])

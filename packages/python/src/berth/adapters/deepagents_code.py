@@ -35,7 +35,7 @@ class BerthProvider(SandboxProvider):
         )
 
     def get_or_create(
-        self, *, sandbox_id: str | None = None, image: str = "berth.local/python:3.11", **create: Any
+        self, *, sandbox_id: str | None = None, image: str = "berth.local/base:12", **create: Any
     ) -> BerthSandbox:
         """
         :param sandbox_id: Of a unit that exists; it is woken by its first command.
