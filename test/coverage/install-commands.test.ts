@@ -9,7 +9,17 @@ import { project } from '../support/clients.ts'
 import { packagesIn, workspacesIn } from '../support/install-commands.ts'
 
 /** Packages of others that readers may be told to fetch, by their names in the registries. */
-const thirdParty = new Set(['@anthropic-ai/sdk', 'mcp-remote', 'vitest', 'websockets', 'httpx2'])
+const thirdParty = new Set([
+  '@anthropic-ai/sdk',
+  'ai',
+  'httpx2',
+  'mcp-remote',
+  'playwright',
+  'playwright-core',
+  'vitest',
+  'websockets',
+  'zod',
+])
 
 /** What people read: pages, examples, and the messages of programs. */
 const texts = new Map<string, string>()
@@ -63,6 +73,7 @@ it('the names of our packages are free in the registries, and texts name no othe
 it.each([
   ["pip install 'berth[terminal]'", ['berth']],
   ['python3 -m pip install --upgrade berth==1.3', ['berth']],
+  ['pip install "berth[langchain] @ https://example.com/berth.whl"', ['berth']],
   ['uv add berth && pipx install berth-cli', ['berth', 'berth-cli']],
   ['npm i -g @berth/sdk@latest berth', ['@berth/sdk', 'berth']],
   ['npx -y berth mcp', ['berth']],
@@ -80,6 +91,7 @@ it.each([
   'npm install /PATH/TO/CHECKOUT/berth-sdk-*.tgz',
   'npm install --global "${{ vars.BERTH_CLI }}"',
   'npm install http://127.0.0.1:7070/packages/berth-sdk.tgz',
+  'pip install "berth-sdk[langchain] @ http://127.0.0.1:7070/packages/berth_sdk-0.1.0-py3-none-any.whl"',
   '.venv/bin/pip install http://127.0.0.1:7070/packages/berth_sdk-0.1.0-py3-none-any.whl',
   'pip install -r requirements.txt',
   'npm install # then npm start',

@@ -26,7 +26,8 @@ const withValue = new Set([
 ])
 
 /** A package of ours is served by a Berth, a file of the checkout, or what the reader has put into a variable. */
-const isFile = (word: string) =>
+const isFile = (named: string) => isFileOfOurs(named.replace(/^[\w.-]+(?:\[[\w,-]+\])? @ /, ''))
+const isFileOfOurs = (word: string) =>
   /^(?:[./~$]|[A-Z_-]+\/|(?:http:\/\/127\.0\.0\.1:7070|\$?\{(?:base_)?url\})\/packages\/)/.test(word)
 
 /** Without version and extras: `mcp-remote@1.2`, `berth[terminal]>=1`. */

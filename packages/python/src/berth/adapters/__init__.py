@@ -1,2 +1,2 @@
-"""Sandbox providers for agent frameworks, a module for each. Import the one you use, and install its extra:
-`pip install "berth-sdk[langchain]"`. Nothing here is imported by `import berth`."""
+"""Sandbox providers for agent frameworks, a module for each. Import the one you use, and install the library
+with its extra, as docs/guides/frameworks.md says. Nothing here is imported by `import berth`."""

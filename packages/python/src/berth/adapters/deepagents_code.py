@@ -7,7 +7,6 @@ from typing import Any
 
 from deepagents_code.integrations.sandbox_provider import (
     SandboxError,
-    SandboxInstallHint,
     SandboxNotFoundError,
     SandboxProvider,
     SandboxProviderMetadata,
@@ -28,11 +27,8 @@ class BerthProvider(SandboxProvider):
 
     @property
     def metadata(self) -> SandboxProviderMetadata:
-        return SandboxProviderMetadata(
-            name="berth",
-            working_dir=_HOME,
-            install=SandboxInstallHint(kind="package", name="berth-sdk[langchain]"),
-        )
+        # Without a hint for the CLI to install it by: that would take a package of this name from PyPI, where it is not ours.
+        return SandboxProviderMetadata(name="berth", working_dir=_HOME)
 
     def get_or_create(
         self, *, sandbox_id: str | None = None, image: str = "berth.local/base:12", **create: Any

@@ -87,7 +87,7 @@ class BerthExecutor(RemotePythonExecutor):
     def _install(self, packages: Sequence[str]) -> None:
         if not packages:
             return
-        command = f"!pip install --quiet {' '.join(shlex.quote(each) for each in packages)}"
+        command = "!" + shlex.join(["pip", "install", "--quiet", *packages])
         # A failure of a command after `!` is no error of the code.
         self.run_code_raise_errors(f"{command}\nassert _exit_code == 0, 'pip failed'")
         self.installed_packages = list(packages)
