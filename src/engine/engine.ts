@@ -63,6 +63,14 @@ export type ImageConfig = {
   workingDir: string
   user: string
   exposedPorts: number[]
+  ahead?: AheadOfOrders | undefined
+}
+
+/** Of built-in images alone: what a machine that is made ahead begins before it is a unit's. */
+export type AheadOfOrders = {
+  command: string[]
+  /** The file that is there once that has begun. */
+  begun: string
 }
 
 /** A pulled image: `digest` identifies it from then on. */

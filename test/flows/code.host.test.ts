@@ -96,6 +96,30 @@ describe.each(['gvisor', 'runc'])('with %s, code', (isolation) => {
     await unit.code.delete(context)
   })
 
+  it('of a machine that was made ahead runs at once, in the environment of its unit', async () => {
+    // The file of its lock is older than a unit that took a ready machine.
+    const isAhead = '[ "$(stat -c %Y /run/berth-code.lock)" -lt "$BEGAN" ]; echo $?'
+    await expect
+      .poll(
+        async () => {
+          const env = { BEGAN: String(Math.floor(Date.now() / 1000)), WORD: 'its own' }
+          const made = await client.units.create({ image: 'berth.local/code:1', size: 'medium', env })
+          const { text } = await made.code.run("import os; (os.environ['WORD'], os.environ['HOME'])", {
+            timeoutMs: STARTS_MS,
+          })
+          const { stdout: said } = await made.code
+            .run('echo $WORD', { language: 'bash' })
+            .then(({ info }) => info)
+          const { stdout } = await made.exec(['sh', '-c', isAhead])
+          await made.destroy()
+          expect({ text, said }).toEqual({ text: "('its own', '/root')", said: 'its own\n' })
+          return stdout
+        },
+        { interval: 3000 },
+      )
+      .toBe('0\n')
+  })
+
   const harms: [string, string, (outcome: CodeOutcome) => void][] = [
     [
       'kills its kernel',

@@ -95,9 +95,14 @@ export const builtIns: BuiltIn[] = [
       'MPLCONFIGDIR=/var/cache/matplotlib python3 -c "import matplotlib.font_manager"',
     env: { ...ownPackages, MPLCONFIGDIR: '/var/cache/matplotlib' },
     cmd: idle,
+    ahead: {
+      command: ['env', 'BERTH_AHEAD=1', `${interpreter}/keep`],
+      begun: '/run/berth-code/warm',
+    },
     script: 'code.sh',
     files: {
       [`${interpreter}/base`]: 'base.sh',
+      [`${interpreter}/keep`]: 'code/keep',
       [`${interpreter}/ask`]: 'code/ask',
       [`${interpreter}/modules.py`]: 'code/modules.py',
       [`${interpreter}/server.py`]: 'code/server.py',

@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
-import type { ImageConfig } from '../../engine.ts'
+import type { AheadOfOrders, ImageConfig } from '../../engine.ts'
 
 export type BuiltIn = {
   name: string
@@ -23,6 +23,7 @@ export type BuiltIn = {
   remove?: string[]
   env?: Record<string, string>
   cmd: string[]
+  ahead?: AheadOfOrders
   ports?: number[]
   /** A script under `builtin/`, run as the entrypoint: prepares the data directory and drops root. */
   script?: string
@@ -115,7 +116,7 @@ const SIGTERM = 15
 
 /** Every image runs under an init, which reaps orphans and forwards signals. */
 export function builtInConfig(definition: BuiltIn): ImageConfig {
-  const { stopSignal, script, env = {} } = definition
+  const { ahead, stopSignal, script, env = {} } = definition
   const rewrite = stopSignal ? ['--rewrite', `${SIGTERM}:${signalNumbers[stopSignal]}`] : []
   return {
     env: Object.entries({ PATH: searchPath(), LANG: 'C.UTF-8', ...env }).map(
@@ -126,6 +127,7 @@ export function builtInConfig(definition: BuiltIn): ImageConfig {
     workingDir: '/',
     user: '',
     exposedPorts: definition.ports ?? [],
+    ...(ahead && { ahead }),
   }
 }
 

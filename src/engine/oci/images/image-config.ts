@@ -28,6 +28,7 @@ export const imageConfigSchema = z.object({
   workingDir: z.string(),
   user: z.string(),
   exposedPorts: z.array(z.int().min(1).max(65535)),
+  ahead: z.object({ command: argv, begun: z.string() }).optional(),
 }) satisfies z.ZodType<ImageConfig>
 
 const env = z

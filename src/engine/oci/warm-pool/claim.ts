@@ -1,6 +1,6 @@
 // Turns a ready machine into the machine of a create: it gets an id at the create, and everything else that the
-// caller specifies at its start. Until its first process has read the command, nothing has run in it but that process
-// and, in gVisor, the one that sets its hostname.
+// caller specifies at its start. Until its first process has read the command, nothing has run in it but that process,
+// what a built-in image begins ahead and, in gVisor, the one that sets its hostname.
 
 import { existsSync, renameSync, rmSync, symlinkSync, writeSync } from 'node:fs'
 import { rename } from 'node:fs/promises'

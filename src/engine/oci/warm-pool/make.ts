@@ -1,11 +1,12 @@
 // Makes a ready machine: disk, network, sandbox, and in it a process that waits for its command. Everything that
 // only the caller can specify comes later (claim.ts).
 
-import { closeSync, constants, openSync, statSync } from 'node:fs'
+import { closeSync, constants, existsSync, openSync, statSync } from 'node:fs'
 import { mkdir, symlink, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { randomBytes } from 'node:crypto'
-import type { MachineSpec, RunSpec } from '../../engine.ts'
+import type { ImageConfig, MachineSpec, RunSpec } from '../../engine.ts'
 import { allSettled } from '../../../lib/concurrency/all-settled.ts'
 import { getDriver, newMachine, type EngineContext } from '../context.ts'
 import { closeUnused, makeStandby } from '../exec/make-standby.ts'
@@ -41,6 +42,25 @@ const nobodysRun: RunSpec = {
   files: [],
   searchDomain: 'internal',
   egress: null,
+}
+
+/** How long what an image begins ahead may take: longer, and it goes on in the unit. */
+const AHEAD_WITHIN_MS = 30_000
+const LOOK_EVERY_MS = 20
+
+/** The first process begins what the image has for this, and then waits. */
+function runAheadOf(image: ImageConfig): RunSpec {
+  const [waiting = ''] = nobodysRun.entrypoint ?? []
+  if (image.ahead === undefined) return nobodysRun
+  const begin = '"$@" </dev/null >/dev/null 2>&1 & exec "$0"'
+  return { ...nobodysRun, entrypoint: ['/bin/sh', '-c', begin, waiting, ...image.ahead.command] }
+}
+
+/** Nothing of a unit has run in the machine, so that its files are the image's. */
+async function untilBegun({ ahead }: ImageConfig, root: number, signal: AbortSignal): Promise<void> {
+  const deadline = performance.now() + AHEAD_WITHIN_MS
+  while (ahead && performance.now() < deadline && !existsSync(`/proc/self/fd/${root}/.${ahead.begun}`))
+    await delay(LOOK_EVERY_MS, undefined, { signal })
 }
 
 /** Of the very files that a machine is made of. */
@@ -84,7 +104,9 @@ async function make(host: EngineContext, { spec, paths, image, ends, signal }: M
   const identity = identityOf(host, spec, image.rootfs)
   const attachment = await makeLasting(host, { spec, paths, image })
   const { namespacePath: networkNamespace, address } = attachment
-  await writeEtc(host, host.paths.machine(spec.id).upper, { address, run: nobodysRun })
+  const { config: imageConfig } = image.image
+  const run = runAheadOf(imageConfig)
+  await writeEtc(host, host.paths.machine(spec.id).upper, { address, run })
   const hold = (path: string, flags: number) => {
     const fd = openSync(path, flags)
     ends.add(fd)
@@ -97,7 +119,7 @@ async function make(host: EngineContext, { spec, paths, image, ends, signal }: M
   const { config, input, monitor } = await makeRun(host, {
     record,
     driver,
-    run: nobodysRun,
+    run,
     paths,
     image,
     networkNamespace,
@@ -114,6 +136,7 @@ async function make(host: EngineContext, { spec, paths, image, ends, signal }: M
   closeSync(both)
   ends.delete(both)
   await unlink(paths.orders)
+  await untilBegun(imageConfig, root, signal)
   const naming = traitsOf(spec).sharesKernel
     ? null
     : await prepareNaming(driver, paths.container, config.process)

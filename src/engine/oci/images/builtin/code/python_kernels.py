@@ -120,8 +120,12 @@ class Kernel(IPythonKernel):
         kernel, before = os.getpid(), None
         expressions = dict(user_expressions or {})
         env = expressions.pop('berth_env', None)
+        adopts = expressions.pop('berth_adopts', None)
         if not silent:
             Stream.left = PRINTED_CHARACTERS
+        if adopts is not None:
+            os.environ.clear()
+            os.environ.update(json.loads(adopts))
         if env is not None:
             # For this run alone.
             before = dict(os.environ)
@@ -150,6 +154,7 @@ def become_kernel(order):
     for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_DFL if number != signal.SIGINT else signal.default_int_handler)
     signal.set_wakeup_fd(-1)
+    os.environ.clear()
     os.environ.update(order['env'])
     try:
         os.chdir(order['cwd'])

@@ -32,6 +32,10 @@ INTERRUPT_S = 5
 LANGUAGES = {'python': 'python', 'javascript': 'node', 'typescript': 'node', 'bash': 'bash', 'r': 'r'}
 
 
+# This began before the machine was a unit's. The unit's own command is the first process, and has its environment.
+AHEAD = os.environ.pop('BERTH_AHEAD', None) is not None
+
+
 class Refused(Exception):
     def __init__(self, code, message):
         super().__init__(message)
@@ -55,6 +59,8 @@ class Jupyter:
         self.file = f'{RUN}/{context.id}.json'
         self.transport = transport
         self.client = None
+        # The environment that it is to have from its next run on; null: the one that it began with.
+        self.adopts = None
 
     async def connect(self):
         from jupyter_client.asynchronous import AsyncKernelClient
@@ -83,7 +89,9 @@ class Jupyter:
         return False
 
     async def execute(self, code, env, tell):
-        expressions = {'berth_env': json.dumps(env)} if env and LANGUAGES[self.context.language] == 'python' else None
+        expressions = {'berth_env': json.dumps(env)} if env and LANGUAGES[self.context.language] == 'python' else {}
+        if self.adopts is not None:
+            expressions['berth_adopts'], self.adopts = json.dumps(self.adopts), None
         asked = self.client.execute(code, allow_stdin=False, stop_on_error=False, user_expressions=expressions)
         reply = None
         told_error = False
@@ -232,7 +240,7 @@ class Nursery:
         order = secrets.token_hex(8)
         waiting = self.forks[order] = asyncio.get_running_loop().create_future()
         context = kernel.context
-        line = json.dumps({'id': order, 'file': kernel.file, 'cwd': context.cwd, 'env': context.env})
+        line = json.dumps({'id': order, 'file': kernel.file, 'cwd': context.cwd, 'env': {**os.environ, **context.env}})
         self.writer.write(line.encode() + b'\n')
         pid = await waiting
         self.kernels[pid] = kernel
@@ -513,6 +521,7 @@ class Code:
         self.contexts = {}
         self.defaults = {}
         self.nursery = Nursery()
+        self.is_adopted = not AHEAD
 
     def load(self):
         try:
@@ -573,7 +582,21 @@ class Code:
             return await self.create(language, is_default=True)
         return context
 
+    def adopt(self):
+        """The environment of the unit. Nobody asks for anything before the machine is one's."""
+        with open('/proc/1/environ', 'rb') as file:
+            pairs = [pair.partition(b'=') for pair in file.read().split(b'\0') if pair]
+        env = {os.fsdecode(name): os.fsdecode(value) for name, _, value in pairs}
+        os.environ.clear()
+        os.environ.update(env)
+        for context in self.contexts.values():
+            if context.kernel is not None:
+                context.kernel.adopts = {**env, **context.env}
+
     async def answer(self, asked, tell):
+        if not self.is_adopted:
+            self.is_adopted = True
+            self.adopt()
         op = asked.get('op')
         if op == 'list':
             return {'contexts': [context.shown() for context in self.contexts.values()]}
@@ -690,6 +713,7 @@ async def main():
         await code.default('python')
     except Refused as refused:
         log(refused)
+    open(f'{RUN}/warm', 'w').close()
     await asyncio.Event().wait()
 
 
