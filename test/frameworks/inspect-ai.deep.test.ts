@@ -2,6 +2,7 @@
 
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import { createUnit, listUnits } from '../support/berth-units.ts'
 import { project } from '../support/clients.ts'
 import { useFrameworkPython } from '../support/framework-python.ts'
 import { useBerth } from '../support/use-berth.ts'
@@ -15,9 +16,16 @@ it('an evaluation runs the example’s task in a unit, which is gone afterwards'
   const args = [join(programs, 'run_example.py'), join(project, 'examples/inspect-ai'), python.directory]
   const stdout = await python.run(args, { env: connection() })
   const [, told = ''] = /^told (.*)$/m.exec(stdout) ?? []
-  expect(JSON.parse(told)).toEqual(['success', ['C'], '78498\n/workspace\n'])
-  const { body } = await berth.call<{ units: unknown[] }>('GET', '/v1/units')
-  expect(body.units).toEqual([])
+  expect(JSON.parse(told)).toEqual(['success', ['C'], '78498\n/workspace\nuser\n'])
+  expect(await listUnits(berth)).toEqual([])
+})
+
+it('the cleanup command of Inspect destroys the units that a broken run left, and no other', async () => {
+  const other = await createUnit(berth, { name: 'other', image: 'berth.local/python:3.11' })
+  await python.run([join(programs, 'leave_unit.py')], { env: connection() })
+  expect(await listUnits(berth)).toMatchObject([{ size: 'nano', timeToLive: '24h' }, { id: other.id }])
+  await python.run(['-m', 'inspect_ai', 'sandbox', 'cleanup', 'berth'], { env: connection() })
+  expect((await listUnits(berth)).map(({ id }) => id)).toEqual([other.id])
 })
 
 it('passes the self check of Inspect, all 44 of it, for a user that is not root', async () => {

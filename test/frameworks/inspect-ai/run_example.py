@@ -29,7 +29,7 @@ def call(tool, **arguments):
 model = get_model(
     "mockllm/model",
     custom_outputs=[
-        call("bash", command=f"cat >a.py <<'EOF'{SIEVE}EOF\npython3 a.py && pwd"),
+        call("bash", command=f"cat >a.py <<'EOF'{SIEVE}EOF\npython3 a.py && pwd && id -un"),
         call("submit", answer="78498"),
     ],
 )

@@ -9,6 +9,7 @@ import shlex
 import uuid
 from typing import Any, Dict, List
 
+import yaml
 from inspect_ai.util import (
     ExecResult,
     OutputLimitExceededError,
@@ -37,8 +38,8 @@ _FROM_FILE = 'exec <"$1" && shift && exec "$@"'
 
 class BerthSandboxConfig(BaseModel):
     """
-    What the units of a task are made of: `SandboxEnvironmentSpec("berth", BerthSandboxConfig(size="medium"))`. The image alone
-    can be written as text, `("berth", "berth.local/python:3.11")`.
+    What the units of a task are made of: `SandboxEnvironmentSpec("berth", BerthSandboxConfig(size="medium"))`, or the same
+    fields in a file `berth.yaml` beside the task, or in one that is named, `("berth", "other.yaml")`.
 
     :param user: Who runs commands and reads and writes files, unless a call names another: a name or a number of the
         unit's `/etc/passwd`.
@@ -47,7 +48,7 @@ class BerthSandboxConfig(BaseModel):
     :param create: More arguments of `berth.units.create`, such as `egress`.
     """
 
-    model_config = {"frozen": True}
+    model_config = {"frozen": True, "extra": "forbid"}
 
     image: str = "berth.local/base:12"
     size: str | None = None
@@ -68,6 +69,10 @@ class BerthSandboxEnvironment(SandboxEnvironment):
         self._config = config
 
     @classmethod
+    def config_files(cls) -> List[str]:
+        return ["berth.yaml"]
+
+    @classmethod
     def config_deserialize(cls, config: Dict[str, Any]) -> BaseModel:
         return BerthSandboxConfig(**config)
 
@@ -75,9 +80,7 @@ class BerthSandboxEnvironment(SandboxEnvironment):
     async def sample_init(
         cls, task_name: str, config: SandboxEnvironmentConfigType | None, metadata: Dict[str, str]
     ) -> Dict[str, SandboxEnvironment]:
-        settings = config if isinstance(config, BerthSandboxConfig) else BerthSandboxConfig()
-        if isinstance(config, str):
-            settings = BerthSandboxConfig(image=config)
+        settings = _settings_of(config)
         # A sample makes many short calls: it waits where there were too many in a minute.
         berth = AsyncBerth(user_agent="inspect_ai", max_retry_after=60, retries=10)
         asked: Dict[str, Any] = {"size": settings.size, "time_to_live": settings.time_to_live, **settings.create}
@@ -241,6 +244,16 @@ class BerthSandboxEnvironment(SandboxEnvironment):
             pass
         finally:
             await self._berth.aclose()
+
+
+def _settings_of(config: SandboxEnvironmentConfigType | None) -> BerthSandboxConfig:
+    """Of a task, of the file that it names, or as they are without either. Raises ValueError for those of another provider."""
+    if isinstance(config, str):
+        with open(config, encoding="utf-8") as file:
+            return BerthSandboxConfig(**(yaml.safe_load(file) or {}))
+    if config is None or isinstance(config, BerthSandboxConfig):
+        return config or BerthSandboxConfig()
+    raise ValueError(f"The sandbox berth takes a BerthSandboxConfig, not a {type(config).__name__}.")
 
 
 def _as_text(data: bytes | None) -> str | None:
