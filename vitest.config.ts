@@ -41,6 +41,8 @@ const sdk = fileURLToPath(new URL('packages/sdk/src', import.meta.url))
 const alias = [
   { find: /^@berth\/sdk$/, replacement: `${sdk}/index.ts` },
   { find: /^@berth\/sdk\/(.+)$/, replacement: `${sdk}/adapters/$1.ts` },
+  // It only passes on what this one has.
+  { find: /^@openai\/agents(?=\/|$)/, replacement: '@openai/agents-core' },
 ]
 
 export default defineConfig({

@@ -18,8 +18,8 @@ const manifest = async (path: string) => JSON.parse(await readText(`${path}/pack
 /** Of rows with an import of the SDK: its name, the package, its range and the version that is tested. */
 async function rowsOfTable(): Promise<{ name: string; of: string; range: string; tested: string }[]> {
   const page = await readText('docs/guides/frameworks.md')
-  const row = /^\|.*`@berth\/sdk\/([\w-]+)`.*\| `([^`]+)` ([^|]+) \| (\S+) \|$/gm
-  return [...page.matchAll(row)].map(([, name = '', of = '', range = '', tested = '']) => ({
+  const row = /^\|.*`@berth\/sdk\/([\w-]+)`.*\| `([^`]+)` \| `([^`]+)` (\S+) \|$/gm
+  return [...page.matchAll(row)].map(([, name = '', range = '', of = '', tested = '']) => ({
     name,
     of,
     range,

@@ -6,11 +6,11 @@ import { assistantMessage, functionCall, ScriptedModel } from '@openai/agents-co
 import { fakeModel } from '@langchain/core/testing'
 import { generateText, isStepCount } from 'ai'
 import { MockLanguageModelV4 } from 'ai/test'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { berth as provider } from '../../packages/sdk/src/adapters/computesdk.ts'
 import { unitTools as toolsOfAiSdk } from '../../packages/sdk/src/adapters/ai.ts'
-import { berth as provider } from '../../examples/computesdk/berth.ts'
+import { unitSession } from '../../packages/sdk/src/adapters/openai-agents.ts'
 import { unitTools as toolsOfLangChain } from '../../examples/langchain/tools.ts'
-import { unitSession } from '../../examples/openai-agents/session.ts'
 import { Berth } from '../../packages/sdk/src/index.ts'
 import { makeTeam } from '../support/make.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -59,7 +59,6 @@ describe('the ComputeSDK provider', () => {
   })
 
   it('writes, reads, lists and removes files', async () => {
-    service.engine.onExec(({ argv }) => (argv[0] === 'mkdir' ? { exitCode: 0 } : null))
     const { sandbox } = provider({ ...account, image: IMAGE })
     const { filesystem, destroy } = await sandbox.create().then((made) => ({
       filesystem: made.filesystem,
@@ -81,7 +80,7 @@ describe('the ComputeSDK provider', () => {
     await made.filesystem.writeFile('/root/kept', 'before')
     const { id } = await snapshot.create(made.sandboxId, { name: 'kept' })
     await made.filesystem.writeFile('/root/kept', 'after')
-    expect(await snapshot.list()).toMatchObject([{ id, name: 'kept', state: 'stopped' }])
+    expect(await snapshot.list()).toMatchObject([{ id, metadata: { name: 'kept', state: 'stopped' } }])
     const copy = await sandbox.create({ snapshotId: id })
     expect(await copy.filesystem.readFile('/root/kept')).toBe('before')
     expect((await sandbox.list()).map(({ sandboxId }) => sandboxId)).not.toContain(id)
@@ -160,20 +159,28 @@ it('the LangChain tools run the model’s tool calls', async () => {
   ])
 })
 
-it('an agent of the OpenAI Agents SDK runs its shell commands in the unit', async () => {
+it('an agent of the OpenAI Agents SDK runs its shell commands to their end where there are no WebSockets', async () => {
+  vi.stubGlobal('WebSocket', undefined)
+  onTestFinished(() => void vi.unstubAllGlobals())
   setTracingDisabled(true)
   service.engine.onExec(({ argv }) => (argv[0] === 'mkdir' ? { exitCode: 0 } : null))
   await using unit = await berth.units.create(IMAGE)
   const model = new ScriptedModel([
-    [functionCall('exec_command', { cmd: 'echo from the unit > /root/a.txt' }, { callId: 'one' })],
-    [functionCall('exec_command', { cmd: 'cat /root/a.txt; exit 4' }, { callId: 'two' })],
+    [
+      functionCall(
+        'exec_command',
+        { cmd: 'echo from the unit > /root/a.txt', login: false },
+        { callId: 'one' },
+      ),
+    ],
+    [functionCall('exec_command', { cmd: 'cat /root/a.txt; exit 4', login: false }, { callId: 'two' })],
     [assistantMessage('done')],
   ])
   const agent = new SandboxAgent({ name: 'coder', model, capabilities: [shell()] })
   const session = unitSession(unit)
   const { finalOutput } = await run(agent, 'go', { sandbox: { session } })
   expect(finalOutput).toBe('done')
-  expect(JSON.stringify(model.lastCall?.request.input)).toContain('Exit code: 4\\nfrom the unit')
+  expect(JSON.stringify(model.lastCall?.request.input)).toMatch(/Exit code: 4\\n[^"]*from the unit/)
   expect(await session.running?.()).toBe(true)
   expect(await session.readFile?.({ path: '/root/a.txt' })).toEqual(
     new TextEncoder().encode('from the unit\n'),

@@ -38,6 +38,8 @@ export type FrameworkProject = {
    * @throws Error with all of its output, if the types are wrong or it ends with another code than 0.
    */
   run(program: string, env?: Record<string, string>): Promise<string>
+  /** Type-checks the sources of the SDK with the frameworks' own types, where they are built with a part of these. */
+  checkSdk(): Promise<void>
   /** Runs a line of JavaScript by Node 20, the oldest that the SDK supports. */
   runByNode20(line: string): Promise<string>
 }
@@ -60,6 +62,17 @@ export function useFrameworkProject(): FrameworkProject {
       const file = join(directory, basename(program))
       await checkTypes(directory, file)
       return await output(process.execPath, [file], directory, env)
+    }
+    setup.checkSdk = async () => {
+      const sources = join(directory, 'sdk')
+      await cp(join(project, 'packages/sdk/src'), sources, { recursive: true })
+      await rm(join(sources, 'adapters/not-installed.d.ts'))
+      const adapters = (await readdir(join(sources, 'adapters'))).map((name) => `sdk/adapters/${name}`)
+      await output(
+        tsc,
+        [...strict, '--lib', 'es2022,dom,dom.iterable,dom.asynciterable,esnext.disposable', ...adapters],
+        directory,
+      )
     }
     setup.runByNode20 = async (line) =>
       await output(

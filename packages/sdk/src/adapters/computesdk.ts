@@ -1,7 +1,10 @@
-// Berth as a provider of ComputeSDK: sandboxes are units, snapshots are forks that are asleep.
+// Berth as a provider of ComputeSDK: sandboxes are units, snapshots are forks that are stopped.
 
-import { Berth, isBerthError, type Unit } from '@berth/sdk'
-import { defineProvider } from '@computesdk/provider'
+import { defineProvider, type Provider } from '@computesdk/provider'
+import { Berth } from '../berth.ts'
+import { isBerthError } from '../errors.ts'
+import type { Unit } from '../unit.ts'
+import { factsBehindLinks } from './paths.ts'
 
 /** Without a URL and a key, those of the environment or of `berth login` are used. */
 export type BerthConfig = {
@@ -9,6 +12,13 @@ export type BerthConfig = {
   apiKey?: string
   /** Of sandboxes that name none. */
   image?: string
+}
+
+export type UnitSnapshot = {
+  id: string
+  provider: 'berth'
+  createdAt: string
+  metadata: { name: string; state: Unit['state'] }
 }
 
 /** Stacks keep sandboxes and snapshots apart from each other, and from the other units of the team. */
@@ -33,12 +43,30 @@ async function unitsIn(config: BerthConfig, stack: string): Promise<Unit[]> {
   return found
 }
 
+const snapshotOf = ({ id, name, state, info }: Unit): UnitSnapshot => ({
+  id,
+  provider: 'berth',
+  createdAt: info.createdAt,
+  metadata: { name, state },
+})
+
 async function destroy(config: BerthConfig, id: string): Promise<void> {
   const unit = await open(config).units.get(id)
   await unit.destroy()
 }
 
-export const berth = defineProvider<Unit, BerthConfig, never, Unit>({
+/**
+ * The provider, for `compute.setConfig({ provider: berth({}) })` of ComputeSDK or by itself. Output of a command is streamed by
+ * Berth, so no program of ComputeSDK is put into the unit.
+ *
+ * @throws BerthError as the calls of Berth do.
+ */
+export const berth: (config: BerthConfig) => Provider<Unit, never, UnitSnapshot> = defineProvider<
+  Unit,
+  BerthConfig,
+  never,
+  UnitSnapshot
+>({
   name: 'berth',
   methods: {
     sandbox: {
@@ -102,9 +130,10 @@ export const berth = defineProvider<Unit, BerthConfig, never, Unit>({
       },
       getUrl: async (unit, { port }) => await unit.url(port),
       filesystem: {
-        readFile: async (unit, path) => await unit.files.readText(path),
-        writeFile: async (unit, path, content) => void (await unit.files.write(path, content)),
-        mkdir: async (unit, path) => void (await unit.exec(['mkdir', '-p', '--', path], { check: true })),
+        readFile: async (unit, path) => await new Response(await unit.files.readStream(path)).text(),
+        writeFile: async (unit, path, content) =>
+          void (await unit.files.writeStream(path, new TextEncoder().encode(content))),
+        mkdir: async (unit, path) => void (await unit.files.makeDirectory(path)),
         readdir: async (unit, path) => {
           const entries = []
           for await (const { name, type, bytes, modifiedAt } of unit.files.list(path))
@@ -116,7 +145,7 @@ export const berth = defineProvider<Unit, BerthConfig, never, Unit>({
             })
           return entries
         },
-        exists: async (unit, path) => (await unit.exec(['test', '-e', path])).exitCode === 0,
+        exists: async (unit, path) => (await factsBehindLinks(unit, path)) !== null,
         remove: async (unit, path) => void (await unit.files.delete(path, { recursive: true })),
       },
     },
@@ -124,9 +153,10 @@ export const berth = defineProvider<Unit, BerthConfig, never, Unit>({
       create: async (config, id, { name } = {}) => {
         const source = await open(config).units.get(id)
         const copy = await source.fork({ stack: SNAPSHOTS, ...(name === undefined ? {} : { name }) })
-        return await copy.stop()
+        return snapshotOf(await copy.stop())
       },
-      list: async (config, { limit } = {}) => (await unitsIn(config, SNAPSHOTS)).slice(0, limit),
+      list: async (config, { limit } = {}) =>
+        (await unitsIn(config, SNAPSHOTS)).slice(0, limit).map(snapshotOf),
       delete: destroy,
     },
   },
