@@ -63,7 +63,8 @@ export class UnitSandbox extends MastraSandbox {
     const found = this.#given ?? (await this.#berth.units.find(this.id))
     const { image = DEFAULT_IMAGE } = this.#spec
     const unit = found ?? (await this.#berth.units.create({ ...this.#spec, image, name: this.id }))
-    this.#unit = unit.state === 'stopped' ? await unit.start() : unit
+    if (unit.state === 'stopped') await unit.start()
+    this.#unit = await unit.ready()
     if (this.workingDirectory !== undefined) await unit.files.makeDirectory(this.workingDirectory)
     return { outcome: found ? 'connected' : 'created' }
   }

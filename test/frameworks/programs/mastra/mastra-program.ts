@@ -13,7 +13,7 @@ import {
   supportsNetworking,
   Workspace,
 } from '@mastra/core/workspace'
-import { convertArrayToReadableStream, MockLanguageModelV4 } from 'ai/test'
+import { MockLanguageModelV4 } from 'ai/test'
 import { ask } from './agent.ts'
 
 const berth = new Berth()
@@ -91,7 +91,8 @@ describe('the sandbox', () => {
     assert.deepEqual(await own.start(), { outcome: 'created' })
     await own.executeCommand?.('echo kept >/root/kept')
     await own.stop()
-    assert.equal((await own.executeCommand?.('cat /root/kept'))?.stdout, 'kept\n')
+    const again = await own.executeCommand?.('cat /root/kept')
+    assert.deepEqual([again?.stdout, again?.stderr, again?.exitCode], ['kept\n', '', 0])
     await own.destroy()
     assert.equal(await berth.units.find(own.id), null)
   })
@@ -149,29 +150,22 @@ const usage = {
   inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
   outputTokens: { total: 1, text: 1, reasoning: 0 },
 }
-const finish = (unified: 'tool-calls' | 'stop') => ({
-  type: 'finish' as const,
-  finishReason: { unified, raw: undefined },
-  usage,
-})
-
 /** A model that makes these calls, one after the other, and then says what it was told last. */
 function scripted(...calls: [string, object][]) {
-  const steps = calls.map(([toolName, input], index) => [
-    { type: 'tool-call' as const, toolCallId: `${index}`, toolName, input: JSON.stringify(input) },
-    finish('tool-calls'),
-  ])
+  const left = calls.map(([toolName, input], index) => ({
+    type: 'tool-call' as const,
+    toolCallId: `${index}`,
+    toolName,
+    input: JSON.stringify(input),
+  }))
   return new MockLanguageModelV4({
-    doStream: async ({ prompt }) => {
-      const said = JSON.stringify(prompt.at(-1))
-      const parts = steps.shift() ?? [
-        { type: 'text-start' as const, id: 't' },
-        { type: 'text-delta' as const, id: 't', delta: said },
-        { type: 'text-end' as const, id: 't' },
-        finish('stop'),
-      ]
+    doGenerate: async ({ prompt }) => {
+      const call = left.shift()
       return {
-        stream: convertArrayToReadableStream([{ type: 'stream-start' as const, warnings: [] }, ...parts]),
+        content: [call ?? { type: 'text', text: JSON.stringify(prompt.at(-1)) }],
+        finishReason: { unified: call ? 'tool-calls' : 'stop', raw: undefined },
+        usage,
+        warnings: [],
       }
     },
   })
