@@ -86,6 +86,8 @@ describe('a unit', () => {
     await unit.files.writeStream('/srv/large', new Blob([content]), { mode: 0o600 })
     const read = await new Response(await unit.files.readStream('/srv/large')).bytes()
     expect(Buffer.from(read).equals(content)).toBe(true)
+    await unit.files.writeStream('/srv/piped', new Blob([content, content]).stream())
+    expect(await unit.files.facts('/srv/piped')).toMatchObject({ bytes: 6_000_000 })
     await unit.files.move('/srv/large', '/srv/moved')
     expect(await unit.files.facts('/srv/moved')).toMatchObject({ mode: '0600', owner: 'root' })
     expect(await unit.files.makeDirectory('/srv/new')).toMatchObject({ made: true })

@@ -89,7 +89,8 @@ export function useFrameworkProject(): FrameworkProject {
 async function installed(): Promise<string> {
   const lock = await readFile(join(packages, 'package-lock.json'))
   const name = createHash('sha256').update(lock).digest('hex').slice(0, 16)
-  const kept = join(homedir(), '.cache/berth-test/frameworks-npm', name)
+  const all = process.env.BERTH_TEST_FRAMEWORKS ?? join(homedir(), '.cache/berth-frameworks')
+  const kept = join(all, `npm-${name}`)
   if (await readdir(join(kept, 'node_modules')).catch(() => null)) return kept
   const fresh = `${kept}-${process.pid}`
   await cp(packages, fresh, { recursive: true })
