@@ -51,8 +51,9 @@ class UnitProcess extends ProcessHandle {
         else this.emitStderr(text)
       }
       this.exitCode = (await this.#terminal.wait()).exitCode
-    } catch {
-      // The connection, or the unit, ended before the command did.
+    } catch (error) {
+      // It could not be run, or its connection or its unit ended before it did.
+      this.emitStderr(error instanceof Error ? `${error.message}\n` : '')
       this.exitCode = KILLED
     }
     if (this.#isLate) this.exitCode = TIMED_OUT

@@ -72,14 +72,17 @@ export class UnitSandbox extends MastraSandbox {
   /** Keeps the disk; a later start goes on with it. */
   async stop(): Promise<void> {
     if (!this.#given) await this.#unit?.stop()
+    // A caller of this method itself, and not of a workspace, finds it so too.
+    this.status = 'stopped'
   }
 
   async destroy(): Promise<void> {
-    if (this.#given) return
-    await this.#unit?.destroy().catch((error: unknown) => {
-      if (!isBerthError(error, 'not_found')) throw error
-    })
+    if (!this.#given)
+      await this.#unit?.destroy().catch((error: unknown) => {
+        if (!isBerthError(error, 'not_found')) throw error
+      })
     this.#unit = undefined
+    this.status = 'destroyed'
   }
 
   async writeFiles(files: SandboxFileInput[], options: WriteFilesOptions = {}): Promise<void> {
