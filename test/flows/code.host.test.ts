@@ -2,6 +2,7 @@
 
 import { Berth as Client, type CodeOutcome, type Unit } from '../../packages/sdk/src/index.ts'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { keepsMemory } from '../support/memory-kept.ts'
 import { useBerth } from '../support/use-berth.ts'
 
 const berth = useBerth(null)
@@ -13,7 +14,7 @@ describe.each(['gvisor', 'runc'])('with %s, code', (isolation) => {
   let unit: Unit
   let client: Client
   beforeAll(async () => {
-    await berth.start({ BERTH_ISOLATION: isolation })
+    await berth.start({ BERTH_ISOLATION: isolation, BERTH_FROZEN_FOR: '0s' })
     const { baseUrl, apiKey } = berth.credentials
     client = new Client({ url: baseUrl, apiKey })
     unit = await client.units.create({ image: 'berth.local/code:1', size: 'medium', waitTimeoutMs: 600_000 })
@@ -172,6 +173,16 @@ describe.each(['gvisor', 'runc'])('with %s, code', (isolation) => {
     for (const [index, { stdout }] of said.entries()) expect(stdout).toBe(`${index}\n`.repeat(50))
     for (const context of contexts) await unit.code.delete(context)
   })
+
+  it.skipIf(isolation === 'runc' || !keepsMemory.gvisor)(
+    'goes on with its variables after a long sleep',
+    async () => {
+      await run('kept = {"a": 1}')
+      await unit.sleep('10m', { now: true })
+      expect((await unit.refresh()).info.memory).toMatchObject({ kept: true })
+      expect((await run('kept')).text).toBe("{'a': 1}")
+    },
+  )
 
   it('says that its context is lost after a stop, and runs in it again after a restart', async () => {
     const context = await unit.code.createContext()
