@@ -64,10 +64,10 @@ async function clone(
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 git -C "$scratch" init -q
-git -C "$scratch" fetch -q --depth 1 "$1" "$2"
+git -C "$scratch" fetch -q --depth 1 -- "$1" "$2"
 git -C "$scratch" checkout -q FETCH_HEAD
-mkdir -p "$4"
-cp -a "$scratch/$3/." "$4/"`
+mkdir -p -- "$4"
+cp -a -- "$scratch/$3/." "$4/"`
   await unit.exec(['sh', '-c', script, 'clone', from, ref ?? 'HEAD', subpath ?? '.', path], {
     user,
     check: true,

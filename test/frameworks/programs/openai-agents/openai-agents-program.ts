@@ -144,16 +144,21 @@ describe('the client', () => {
     await assert.rejects(async () => await made.unit.exec('true'))
   })
 
-  it('clones a repository into the workspace', async () => {
-    await session.exec({
-      cmd: 'command -v git && git init -q /tmp/repo && cd /tmp/repo && mkdir sub && echo cloned >sub/file && git add . && git -c user.name=a -c user.email=a@b commit -qm one',
-    })
-    const hasGit = (await session.exec({ cmd: 'command -v git' })).exitCode === 0
-    const entry = { type: 'git_repo' as const, repo: 'file:///tmp/repo', subpath: 'sub' }
-    const put = async () => await session.materializeEntry({ path: 'cloned', entry })
-    if (!hasGit) return await assert.rejects(put, /git/)
-    await put()
-    assert.equal(text(await session.readFile({ path: 'cloned/file' })), 'cloned\n')
+  it('clones a repository, or a folder of it, into the workspace', async () => {
+    // The first unit of this image waits until that is built.
+    const client = new UnitSandboxClient({ image: 'berth.local/base:12', timeoutMs: 600_000 })
+    const made = await client.create()
+    const commit = 'git -c user.name=a -c user.email=a@example.com commit -qm one'
+    const cmd = `git init -q /tmp/repo && cd /tmp/repo && mkdir sub && echo cloned >sub/file && git add . && ${commit}`
+    assert.equal((await made.exec({ cmd })).exitCode, 0)
+    const entry = { type: 'git_repo' as const, repo: 'file:///tmp/repo' }
+    await made.materializeEntry({ path: 'whole', entry })
+    await made.materializeEntry({ path: 'part', entry: { ...entry, subpath: 'sub' } })
+    assert.equal(text(await made.readFile({ path: 'whole/sub/file' })), 'cloned\n')
+    assert.equal(text(await made.readFile({ path: 'part/file' })), 'cloned\n')
+    const none = { ...entry, repo: 'file:///tmp/none' }
+    await assert.rejects(async () => await made.materializeEntry({ path: 'x', entry: none }))
+    await made.delete()
   })
 
   it('refuses mounts, users and local files outside of the working directory', async () => {
