@@ -65,7 +65,7 @@ describe.concurrent.each(['runc', 'gvisor'] as const)('with %s', (isolation) => 
 
   it('every recipe is listed and has a test', async () => {
     const { body } = await berth.call<RecipeList>('GET', '/v1/recipes')
-    // nested.host.test.ts uses docker, which class runc refuses, and browser.deep.test.ts the browser.
+    // nested.deep.test.ts uses docker, which class runc refuses, and browser.deep.test.ts the browser.
     const tested = [...Object.keys(clients), ...elsewhere, 'browser', 'debian', 'docker']
     expect(body.recipes.map(({ name }) => name).toSorted()).toEqual(tested.toSorted())
   })
