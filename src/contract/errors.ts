@@ -24,8 +24,27 @@ export const errorCodes = [
 ] as const
 export type ErrorCode = (typeof errorCodes)[number]
 
+/** Why a path in a unit cannot be read or written so (docs/files.md). One that is not there is `not_found`. */
+export const fileReasons = [
+  'not_a_file',
+  'not_a_directory',
+  'directory_not_empty',
+  'too_large',
+  'not_permitted',
+  'read_only',
+  'too_many_links',
+  'name_too_long',
+  'refused',
+] as const
+export type FileReason = (typeof fileReasons)[number]
+
 /** One refused field: `path` as `spec.env.NAME`, empty for the body itself (design 5). */
-export type Issue = { path: string; message: string }
+export type Issue = {
+  path: string
+  message: string
+  /** Of a path in a unit: what is wrong with it, for programs. */
+  reason?: FileReason
+}
 
 export class AppError extends Error {
   readonly code: ErrorCode

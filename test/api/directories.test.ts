@@ -20,7 +20,7 @@ beforeAll(async () => {
 })
 afterAll(async () => await service.close())
 
-type Refused = { error: { code: string; message: string } }
+type Refused = { error: { code: string; message: string; details?: unknown } }
 type Listing = { entries: { name: string; type: string }[]; next: string | null; truncated: boolean }
 
 const call = async <T>(method: string, rest: string, body?: unknown) =>
@@ -106,6 +106,7 @@ test('a directory that is not empty is deleted only with recursive=true', async 
   const refused = await call<Refused>('DELETE', '/files?path=/app/gone')
   expect([refused.status, refused.body.error.code]).toEqual([409, 'invalid_state'])
   expect(refused.body.error.message).toContain('recursive=true')
+  expect(refused.body.error.details).toEqual({ reason: 'directory_not_empty' })
   expect((await call('DELETE', '/files?path=/app/gone&recursive=true')).body).toEqual({ path: '/app/gone' })
   expect((await call('GET', '/directory?path=/app/gone')).status).toBe(404)
   expect(await rowsOf('unit.file.delete')).toContainEqual(

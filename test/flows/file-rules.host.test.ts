@@ -2,6 +2,7 @@
 // names that are not UTF-8. A program in the unit that opens the path is the reference.
 
 import { beforeAll, describe, expect, it } from 'vitest'
+import type { FileReason } from '../../src/contract/errors.ts'
 import type { Unit } from '../../src/contract/unit.ts'
 import { createUnit, exec } from '../support/berth-units.ts'
 import { newEra } from '../support/mcp.ts'
@@ -51,9 +52,15 @@ describe.each(['runc', 'gvisor'])('with %s, a unit', (isolation) => {
       mode: headers.get('berth-file-mode'),
     }
   }
-  const refusal = (text: string) => ({
+  const refusal = (text: string, reason?: FileReason) => ({
     status: 400,
-    body: { error: { code: 'validation', message: expect.stringContaining(text) } },
+    body: {
+      error: {
+        code: 'validation',
+        message: expect.stringContaining(text),
+        details: [reason ? { reason } : {}],
+      },
+    },
   })
 
   /** Whether the write succeeded, by each door. */
@@ -88,8 +95,8 @@ describe.each(['runc', 'gvisor'])('with %s, a unit', (isolation) => {
     for (const state of Object.values(states)) expect(state).toBe(states['program'])
     expect((await sh('ls /made /third /elsewhere-* 2>/dev/null')).stdout).toBe('')
     const looped = await call('PUT', 'files', { path: '/srv/PUT/tree/loop-a' }, Buffer.from('x'))
-    expect(looped).toMatchObject(refusal('/srv/PUT/tree/loop-a: '))
-    expect(looped).toMatchObject(refusal('Too many levels of symbolic links'))
+    expect(looped).toMatchObject(refusal('/srv/PUT/tree/loop-a: ', 'too_many_links'))
+    expect(looped).toMatchObject(refusal('Too many levels of symbolic links', 'too_many_links'))
   })
 
   it('gives a file the mode of the write, answers it and lists it, and never reads a device or a FIFO', async () => {
@@ -107,9 +114,11 @@ describe.each(['runc', 'gvisor'])('with %s, a unit', (isolation) => {
       { name: 'run', mode: '0710' },
     ])
     for (const special of ['/srv/modes/fifo', '/dev/null']) {
-      expect(await call('GET', 'files', { path: special })).toMatchObject(refusal('is not a regular file'))
+      expect(await call('GET', 'files', { path: special })).toMatchObject(
+        refusal('is not a regular file', 'not_a_file'),
+      )
       expect(await call('PUT', 'files', { path: special }, Buffer.from('x'))).toMatchObject(
-        refusal('is not a regular file'),
+        refusal('is not a regular file', 'not_a_file'),
       )
     }
   })
@@ -126,11 +135,14 @@ describe.each(['runc', 'gvisor'])('with %s, a unit', (isolation) => {
     const device = { name: 'dev/null', type: 'char', device: [1, 3] } satisfies TarEntry
     const block = { name: 'disk', type: 'block', device: [8, 0] } satisfies TarEntry
     const answer = await unpack(device, block, { name: 'after', content: 'x' })
-    for (const name of ['dev/null: a device', 'disk: a device']) expect(answer).toMatchObject(refusal(name))
+    for (const name of ['dev/null: a device', 'disk: a device'])
+      expect(answer).toMatchObject(refusal(name, 'refused'))
     expect((await sh('ls /srv/box')).stdout).toContain('after')
     expect((await unpack({ name: 'led/through', content: 'x' })).status).toBe(200)
     expect((await sh('cat /srv/box/taken/through; readlink /srv/box/led')).stdout).toBe('xtaken\n')
-    expect(await unpack({ name: 'taken', content: 'x' })).toMatchObject(refusal('taken: Is a directory'))
+    expect(await unpack({ name: 'taken', content: 'x' })).toMatchObject(
+      refusal('taken: Is a directory', 'not_a_file'),
+    )
   })
 
   it('has files whose names are not UTF-8 listed, read, written and deleted', async () => {

@@ -1,6 +1,6 @@
 // Translates errors of a path in a unit into errors of the contract.
 
-import { type AppError, invalidState, notFound, validation } from '../../contract/errors.ts'
+import { type AppError, type FileReason, invalidState, notFound, validation } from '../../contract/errors.ts'
 import { limits } from '../../contract/limits.ts'
 import { type EngineErrorKind, isEngineError } from '../../engine/errors.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
@@ -9,19 +9,37 @@ import { machineSizes } from './model/machine.ts'
 
 type Refusals = Partial<Record<EngineErrorKind, (path: string, said: string) => AppError>>
 
+const ofPath = (reason: FileReason, message: string) => validation([{ path: 'path', message, reason }])
+
+/** What the unit's file system says, in the words of the C library. */
+const saidReasons: [said: RegExp, reason: FileReason][] = [
+  [/not permitted|permission denied/i, 'not_permitted'],
+  [/read-only/i, 'read_only'],
+  [/too many levels of symbolic links/i, 'too_many_links'],
+  [/name too long/i, 'name_too_long'],
+  [/not a directory/i, 'not_a_directory'],
+  [/is a directory/i, 'not_a_file'],
+]
+
+function reasonIn(said: string): FileReason {
+  return saidReasons.find(([pattern]) => pattern.test(said))?.[1] ?? 'refused'
+}
+
 /** Failures that are about the path, by what the caller can do; others go on as they are. */
 const refusals: Refusals = {
   file_not_found: (path) => notFound('file', path),
-  not_a_file: (path) => validation([{ path: 'path', message: `${path} is not a regular file` }]),
-  not_a_directory: (path) => validation([{ path: 'path', message: `${path} is not a directory` }]),
+  not_a_file: (path) => ofPath('not_a_file', `${path} is not a regular file`),
+  not_a_directory: (path) => ofPath('not_a_directory', `${path} is not a directory`),
   directory_not_empty: (path) =>
-    invalidState(`${path} is a directory that is not empty; send recursive=true to delete all of it.`, {}),
+    invalidState(`${path} is a directory that is not empty; send recursive=true to delete all of it.`, {
+      reason: 'directory_not_empty' satisfies FileReason,
+    }),
   not_an_archive: () =>
     validation([
       { path: '', message: 'the body must be a whole archive in the format of tar, uncompressed' },
     ]),
   file_too_large: () => fileTooLarge('path'),
-  file_refused: (path, said) => validation([{ path: 'path', message: `${path}: ${said}` }]),
+  file_refused: (path, said) => ofPath(reasonIn(said), `${path}: ${said}`),
   unknown_user: (_path, said) => validation([{ path: 'user', message: said }]),
   bad_path: (_path, said) => validation([{ path: 'path', message: said }]),
 }
@@ -69,12 +87,13 @@ export function refuseStream(
   const { ended, tooLarge } = streams[of]
   if (begun && isOver(error)) throw notPossible(unit, ended)
   return refuseFile(unit, path, {
-    file_too_large: () => validation([{ path: 'path', message: tooLarge }]),
+    file_too_large: () => ofPath('too_large', tooLarge),
   })(error)
 }
 
 export function fileTooLarge(field: string): AppError {
-  return validation([{ path: field, message: `a file must be at most ${limits.fileBytes} bytes` }])
+  const message = `a file must be at most ${limits.fileBytes} bytes`
+  return validation([{ path: field, message, reason: 'too_large' }])
 }
 
 /** Nothing is wrong with the call: it can be sent again once there is room. */
