@@ -11,8 +11,14 @@ import { packagesIn, workspacesIn } from '../support/install-commands.ts'
 /** Packages of others that readers may be told to fetch, by their names in the registries. */
 const thirdParty = new Set([
   '@anthropic-ai/sdk',
+  '@computesdk/provider',
+  '@mastra/core',
+  '@openai/agents',
   'ai',
+  'computesdk',
+  'deepagents',
   'httpx2',
+  'langchain',
   'mcp-remote',
   'playwright',
   'playwright-core',
