@@ -18,6 +18,8 @@ import type { Driver, Memory, Restored } from '../runtime/driver.ts'
 
 const PROBE_TIMEOUT_MS = 20_000
 const COUNTS_WITHIN_MS = 5000
+/** A restored one may take so many times as long as the start before it: on a busy host both take longer. */
+const TIMES_A_START = 10
 const LOOK_EVERY_MS = 10
 
 /**
@@ -88,11 +90,13 @@ async function saveAndRestore(probe: Probe, namespace: string): Promise<string |
   await makeNamespace(namespace)
   await writeConfig(probe, namespace)
 
+  const startedMs = performance.now()
   const started = await start(probe, null, signal)
   if (started !== null) return started
   const go = await driver.start(paths, signal)
   if (go.kind === 'failed') return go.reason
   await countsPast(probe, 2)
+  const patienceMs = Math.max(COUNTS_WITHIN_MS, TIMES_A_START * (performance.now() - startedMs))
   if (memory.standing) await memory.standing.hold(paths.container, () => {}, signal)
   else if (!(await freezeGroup(cgroups, paths.container))) return 'it could not be frozen'
   await memory.save(paths.container, images, { timeoutMs: PROBE_TIMEOUT_MS, signal, ends: true })
@@ -109,7 +113,8 @@ async function saveAndRestore(probe: Probe, namespace: string): Promise<string |
   if (restored !== null) return restored
   if (!(await memory.answers(paths.container, ['/helper/busybox', 'sh', '-c', VISIT], signal)))
     return 'what listened did not answer'
-  return (await countsPast(probe, saved)) ? null : 'it did not go on where it stood'
+  const withinMs = Math.min(patienceMs, PROBE_TIMEOUT_MS)
+  return (await countsPast(probe, saved, withinMs)) ? null : 'it did not go on where it stood'
 }
 
 async function writeConfig(
@@ -141,8 +146,8 @@ async function start(
 }
 
 /** Whether it prints a larger number in time, and none twice. */
-async function countsPast(probe: Probe, number: number): Promise<boolean> {
-  const rounds = COUNTS_WITHIN_MS / LOOK_EVERY_MS
+async function countsPast(probe: Probe, number: number, withinMs = COUNTS_WITHIN_MS): Promise<boolean> {
+  const rounds = withinMs / LOOK_EVERY_MS
   for (let round = 0; round < rounds; round += 1) {
     if ((await lastCount(probe)) > number) break
     await delay(LOOK_EVERY_MS)
