@@ -9,9 +9,8 @@ const frameworks = useFrameworkProject()
 
 it('the AI SDK uses a unit as its sandbox and by the ready-made tools, and its example runs', async () => {
   await frameworks.copy('examples/ai-sdk/agent.ts')
-  const { baseUrl, apiKey } = berth.credentials
   const program = 'test/frameworks/programs/ai/ai-program.ts'
-  const said = await frameworks.run(program, { BERTH_URL: baseUrl, BERTH_API_KEY: apiKey })
+  const said = await frameworks.run(program, berth.connection)
   expect(said).toMatch(/pass 13\n.*fail 0\n/s)
 })
 

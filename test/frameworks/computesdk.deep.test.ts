@@ -9,9 +9,8 @@ const frameworks = useFrameworkProject()
 
 it('ComputeSDK runs sandboxes in units, with streams and snapshots, and the example runs', async () => {
   await frameworks.copy('examples/computesdk/sandbox.ts')
-  const { baseUrl, apiKey } = berth.credentials
   const program = 'test/frameworks/programs/computesdk/computesdk-program.ts'
-  const said = await frameworks.run(program, { BERTH_URL: baseUrl, BERTH_API_KEY: apiKey })
+  const said = await frameworks.run(program, berth.connection)
   expect(said).toMatch(/pass 7\n.*fail 0\n/s)
 })
 

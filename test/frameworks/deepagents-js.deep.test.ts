@@ -9,9 +9,8 @@ const frameworks = useFrameworkProject()
 
 it('deep agents work in a unit by their own file tools, and the example runs', async () => {
   await frameworks.copy('examples/deepagents/agent.ts')
-  const { baseUrl, apiKey } = berth.credentials
   const program = 'test/frameworks/programs/deepagents/deepagents-program.ts'
-  const said = await frameworks.run(program, { BERTH_URL: baseUrl, BERTH_API_KEY: apiKey })
+  const said = await frameworks.run(program, berth.connection)
   expect(said).toMatch(/pass 5\n.*fail 0\n/s)
 })
 

@@ -11,8 +11,7 @@ const berth = useBerth({ BERTH_ISOLATION: 'gvisor' })
 const python = useFrameworkPython('google-adk', { atLeast: '3.11', extra: 'google-adk' })
 
 async function linesOf(program: string, ...args: string[]): Promise<string[]> {
-  const { baseUrl, apiKey } = berth.credentials
-  const env = { BERTH_URL: baseUrl, BERTH_API_KEY: apiKey }
+  const env = berth.connection
   return (await python.run([join(programs, program), ...args], { env })).trim().split('\n')
 }
 

@@ -9,11 +9,10 @@ import { useBerth } from '../support/use-berth.ts'
 
 const berth = useBerth({ BERTH_ISOLATION: 'gvisor' })
 const python = useFrameworkPython('harbor', { atLeast: '3.12', extra: 'harbor' })
-const connection = () => ({ BERTH_URL: berth.credentials.baseUrl, BERTH_API_KEY: berth.credentials.apiKey })
 
 it('the environment of Harbor runs commands, moves files and keeps network policies in a unit', async () => {
   const args = [join(project, 'test/frameworks/harbor/check_environment.py'), python.directory]
-  const stdout = await python.run(args, { env: connection() })
+  const stdout = await python.run(args, { env: berth.connection })
   expect(stdout.trim().split('\n')).toEqual([
     'start',
     'commands',
@@ -30,7 +29,7 @@ it('the oracle agent of Harbor solves the task of the example in a unit, which i
   const task = ['--path', join(project, 'examples/harbor/print-answer'), '--agent', 'oracle']
   const environment = ['--environment-import-path', 'berth.adapters.harbor:BerthEnvironment']
   const stored = ['--trials-dir', trials, '--trial-name', 'one']
-  await python.run([...program, ...task, ...environment, ...stored], { env: connection() })
+  await python.run([...program, ...task, ...environment, ...stored], { env: berth.connection })
   const result = JSON.parse(await readFile(join(trials, 'one/result.json'), 'utf8')) as object
   expect(result).toMatchObject({ exception_info: null, verifier_result: { rewards: { reward: 1 } } })
   expect((await berth.call<{ units: object[] }>('GET', '/v1/units')).body.units).toEqual([])

@@ -10,11 +10,10 @@ import { useBerth } from '../support/use-berth.ts'
 const programs = join(project, 'test/frameworks/inspect-ai')
 const berth = useBerth({ BERTH_ISOLATION: 'gvisor' })
 const python = useFrameworkPython('inspect-ai', { atLeast: '3.11', extra: 'inspect-ai' })
-const connection = () => ({ BERTH_URL: berth.credentials.baseUrl, BERTH_API_KEY: berth.credentials.apiKey })
 
 it('an evaluation runs the example’s task in a unit, which is gone afterwards', async () => {
   const args = [join(programs, 'run_example.py'), join(project, 'examples/inspect-ai'), python.directory]
-  const stdout = await python.run(args, { env: connection() })
+  const stdout = await python.run(args, { env: berth.connection })
   const [, told = ''] = /^told (.*)$/m.exec(stdout) ?? []
   expect(JSON.parse(told)).toEqual(['success', ['C'], '78498\n/workspace\nuser\n'])
   expect(await listUnits(berth)).toEqual([])
@@ -22,9 +21,9 @@ it('an evaluation runs the example’s task in a unit, which is gone afterwards'
 
 it('the cleanup command of Inspect destroys the units that a broken run left, and no other', async () => {
   const other = await createUnit(berth, { name: 'other', image: 'berth.local/python:3.11' })
-  await python.run([join(programs, 'leave_unit.py')], { env: connection() })
+  await python.run([join(programs, 'leave_unit.py')], { env: berth.connection })
   expect(await listUnits(berth)).toMatchObject([{ size: 'nano', timeToLive: '24h' }, { id: other.id }])
-  await python.run(['-m', 'inspect_ai', 'sandbox', 'cleanup', 'berth'], { env: connection() })
+  await python.run(['-m', 'inspect_ai', 'sandbox', 'cleanup', 'berth'], { env: berth.connection })
   expect((await listUnits(berth)).map(({ id }) => id)).toEqual([other.id])
 })
 
@@ -32,5 +31,5 @@ it('passes the self check of Inspect, all 44 of it, for a user that is not root'
   const loops = ['asyncio_default_fixture_loop_scope=module', 'asyncio_default_test_loop_scope=module']
   const options = ['asyncio_mode=auto', ...loops].flatMap((option) => ['-o', option])
   const args = ['-m', 'pytest', '-p', 'no:cacheprovider', '-q', ...options, programs]
-  expect(await python.run(args, { env: connection() })).toMatch(/^44 passed/m)
+  expect(await python.run(args, { env: berth.connection })).toMatch(/^44 passed/m)
 })

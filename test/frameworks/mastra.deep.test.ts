@@ -9,9 +9,8 @@ const frameworks = useFrameworkProject()
 
 it('agents of Mastra work in units, with processes and files, and the example runs', async () => {
   await frameworks.copy('examples/mastra/agent.ts')
-  const { baseUrl, apiKey } = berth.credentials
   const program = 'test/frameworks/programs/mastra/mastra-program.ts'
-  const said = await frameworks.run(program, { BERTH_URL: baseUrl, BERTH_API_KEY: apiKey })
+  const said = await frameworks.run(program, berth.connection)
   expect(said).toMatch(/pass 11\n.*fail 0\n/s)
 })
 

@@ -11,8 +11,7 @@ const programs = join(project, 'test/frameworks/mini-swe-agent')
 const berth = useBerth({ BERTH_ISOLATION: 'gvisor' })
 const python = useFrameworkPython('mini-swe-agent', { atLeast: '3.10', extra: 'mini-swe-agent' })
 const environment = () => ({
-  BERTH_URL: berth.credentials.baseUrl,
-  BERTH_API_KEY: berth.credentials.apiKey,
+  ...berth.connection,
   // Without it the program asks for a model's key first.
   MSWEA_CONFIGURED: 'true',
   MSWEA_SILENT_STARTUP: 'true',

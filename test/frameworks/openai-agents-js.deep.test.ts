@@ -9,9 +9,8 @@ const frameworks = useFrameworkProject()
 
 it('agents of the OpenAI Agents SDK work in units, by its client and by its sessions, and the example runs', async () => {
   await frameworks.copy('examples/openai-agents/agent.ts')
-  const { baseUrl, apiKey } = berth.credentials
   const program = 'test/frameworks/programs/openai-agents/openai-agents-program.ts'
-  const said = await frameworks.run(program, { BERTH_URL: baseUrl, BERTH_API_KEY: apiKey })
+  const said = await frameworks.run(program, berth.connection)
   expect(said).toMatch(/pass 13\n.*fail 0\n/s)
 })
 

@@ -12,7 +12,7 @@ const berth = useBerth({ BERTH_ISOLATION: 'gvisor' })
 const python = useFrameworkPython('openai-agents', { atLeast: '3.10', extra: 'openai-agents' })
 
 async function told(program: string, argument: string): Promise<unknown> {
-  const env = { BERTH_URL: berth.credentials.baseUrl, BERTH_API_KEY: berth.credentials.apiKey }
+  const env = berth.connection
   const stdout = await python.run([join(programs, program), argument], { env })
   return JSON.parse(/^told (.*)$/m.exec(stdout)?.[1] ?? 'null')
 }

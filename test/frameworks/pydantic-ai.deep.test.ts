@@ -11,7 +11,7 @@ const python = useFrameworkPython('pydantic-ai', { atLeast: '3.11', extra: 'pyda
 
 it('the agent of the example runs programs, reads and writes files, and goes on after a failed call', async () => {
   const program = join(project, 'test/frameworks/pydantic-ai/run_example.py')
-  const env = { BERTH_URL: berth.credentials.baseUrl, BERTH_API_KEY: berth.credentials.apiKey }
+  const env = berth.connection
   const stdout = await python.run([program, join(project, 'examples/pydantic-ai')], { env })
   const [, told = ''] = /^told (.*)$/m.exec(stdout) ?? []
   const [scripted, called] = JSON.parse(told) as unknown[]

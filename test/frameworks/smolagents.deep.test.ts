@@ -9,10 +9,9 @@ import { useBerth } from '../support/use-berth.ts'
 const programs = join(project, 'test/frameworks/smolagents')
 const berth = useBerth({ BERTH_ISOLATION: 'gvisor' })
 const python = useFrameworkPython('smolagents', { atLeast: '3.10', extra: 'smolagents' })
-const connection = () => ({ BERTH_URL: berth.credentials.baseUrl, BERTH_API_KEY: berth.credentials.apiKey })
 
 it('the executor of smolagents runs tools, variables, pictures and errors in contexts of a unit', async () => {
-  const stdout = await python.run([join(programs, 'check_executor.py')], { env: connection() })
+  const stdout = await python.run([join(programs, 'check_executor.py')], { env: berth.connection })
   expect(stdout.trim().split('\n')).toEqual([
     'tools',
     'variables, with a picture longer than one call',
@@ -27,7 +26,7 @@ it('the executor of smolagents runs tools, variables, pictures and errors in con
 
 it('an agent of smolagents keeps its variables from step to step in the unit of the example', async () => {
   const args = [join(programs, 'run_example.py'), join(project, 'examples/smolagents')]
-  const stdout = await python.run(args, { env: connection() })
+  const stdout = await python.run(args, { env: berth.connection })
   const [, told = ''] = /^told (.*)$/m.exec(stdout) ?? []
   expect(JSON.parse(told)).toEqual({
     mean: 4,

@@ -113,6 +113,12 @@ export class Berth {
     return this.#credentials
   }
 
+  /** What its clients read from the environment. */
+  get connection(): { BERTH_URL: string; BERTH_API_KEY: string } {
+    const { baseUrl, apiKey } = this.credentials
+    return { BERTH_URL: baseUrl, BERTH_API_KEY: apiKey }
+  }
+
   async call<T>(method: string, path: string, body?: unknown): Promise<Answer<T>> {
     const { baseUrl, apiKey } = this.credentials
     const response = await fetch(`${baseUrl}${path}`, {
