@@ -16,7 +16,7 @@ import { machineRef } from '../model/machine.ts'
 import { engineFailure, notPossibleNow } from '../lifecycle/failures.ts'
 import { retryOnConflict } from '../lifecycle/retry-on-conflict.ts'
 import { waitUntilStable } from '../lifecycle/wait-until-stable.ts'
-import { wakeUnit } from './wake.ts'
+import { isFallingAsleep, wakeUnit } from './wake.ts'
 import { recordUse, recordUseById, whileInUse } from './record-use.ts'
 import type { Used } from './used-lately.ts'
 
@@ -140,8 +140,8 @@ async function settleWith(app: App, unit: UnitRecord): Promise<void> {
 }
 
 /** Whether waiting longer would help: the unit is going to run, or to sleep, from where a call can wake it. */
-function mayWake({ state, stoppedReason }: UnitRecord): boolean {
-  return state === 'starting' || (state === 'stopping' && stoppedReason === 'idle')
+function mayWake(unit: UnitRecord): boolean {
+  return unit.state === 'starting' || isFallingAsleep(unit)
 }
 
 function notAwake(): AppError {

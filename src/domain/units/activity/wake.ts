@@ -46,7 +46,10 @@ async function wakeWithStack(
   await once(app, 'wake the stack of', caller, unit, async () => {
     const { teamId, stackId } = unit
     const stack = await listUnitsTogether(app.db, { teamId, stackId, now: app.clock.now() })
-    const others = stack.filter((other) => other.id !== unit.id && isAsleep(other))
+    // Nothing else would wake one that still falls asleep.
+    const others = stack.filter(
+      (other) => other.id !== unit.id && (other.state === 'sleeping' || isFallingAsleep(other)),
+    )
     // If order does not matter, the requested unit comes first, because there may not be room for all.
     const comesBefore = (other: UnitRecord) => !unit.frozen && other.id < unit.id
     await wakeNeighbours(app, caller, others.filter(comesBefore))
@@ -73,9 +76,9 @@ async function wakeNeighbours(app: App, caller: Caller | null, units: UnitRecord
   for (const unit of units.filter(({ frozen }) => !frozen)) await wake(unit)
 }
 
-/** Also one that still falls asleep: nothing else would wake it afterwards. */
-function isAsleep({ state, stoppedReason }: UnitRecord): boolean {
-  return state === 'sleeping' || (state === 'stopping' && stoppedReason === 'idle')
+/** On its way to sleep, from where a call can wake it. */
+export function isFallingAsleep({ state, stoppedReason }: UnitRecord): boolean {
+  return state === 'stopping' && stoppedReason === 'idle'
 }
 
 /** How long a unit may take to fall asleep before this counts as a failed wake. */
@@ -84,7 +87,7 @@ const SETTLE_MS = 20 * SECOND
 /** Waits for one that falls asleep. Returns null if it is in another state by then; throws if it takes too long. */
 export async function onceAsleep(app: App, unit: UnitRecord): Promise<UnitRecord | null> {
   if (unit.state === 'sleeping') return unit
-  if (!isAsleep(unit)) return null
+  if (!isFallingAsleep(unit)) return null
   await completesWithin(app.clock, SETTLE_MS, waitForChange(app, unit))
   const now = await findUnitOfAnyTeam(app.db, { id: unit.id, now: app.clock.now() })
   if (now?.state === 'stopping') throw new Error('the unit takes too long to fall asleep')
