@@ -66,9 +66,11 @@ export class UnitBackend extends BaseSandbox {
 function reasonOf(error: unknown): 'file_not_found' | 'permission_denied' | 'is_directory' | 'invalid_path' {
   if (isMissingFile(error)) return 'file_not_found'
   if (!isBerthError(error, 'validation')) throw error
-  const said = JSON.stringify(error.details ?? error.message)
-  if (/is a directory|not a regular file/i.test(said)) return 'is_directory'
-  return /permission|not permitted|read-only/i.test(said) ? 'permission_denied' : 'invalid_path'
+  const [first] = Array.isArray(error.details) ? (error.details as { reason?: string }[]) : []
+  if (first?.reason === 'not_a_file') return 'is_directory'
+  return first?.reason === 'not_permitted' || first?.reason === 'read_only'
+    ? 'permission_denied'
+    : 'invalid_path'
 }
 
 async function inTurn<Item, Answer>(items: Item[], ask: (item: Item) => Promise<Answer>): Promise<Answer[]> {
