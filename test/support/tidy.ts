@@ -19,6 +19,7 @@ const layers = {
   integrations: ['lib'],
   certificates: ['lib', 'config'],
   dns: ['lib'],
+  kubernetes: ['lib'],
   egress: ['lib', 'certificates'],
   engine: ['lib', 'contract'],
   'engine/behind': ['lib', 'contract', 'engine'],
