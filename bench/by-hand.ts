@@ -1,20 +1,22 @@
 // What a container costs at least: the same steps with the runtime alone, called by hand. It has no disk of its own, no
 // network, no limits, no log, and no record of what was done.
 
+import { existsSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { BUILT_RUNSC } from '../src/engine/oci/runsc-build/pinned.ts'
 import { run } from '../src/lib/process.ts'
 import { writeBundle } from './bundle.ts'
 import { type Figures, measure } from './figures.ts'
 
 const TIMEOUT_MS = 60_000
 
-/** As Berth starts them. BERTH_RUNSC chooses another gVisor than the one in the path, for Berth too. */
+/** As Berth starts them. BERTH_RUNSC chooses another gVisor than the built one, for Berth too. */
 const PROGRAMS: Record<string, string[]> = {
   runc: ['runc'],
   gvisor: [
-    process.env['BERTH_RUNSC'] ?? 'runsc',
+    process.env['BERTH_RUNSC'] ?? (existsSync(BUILT_RUNSC) ? BUILT_RUNSC : 'runsc'),
     '--platform=systrap',
     '--network=none',
     '--directfs=false',

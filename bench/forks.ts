@@ -9,6 +9,7 @@ const IMAGE = 'berth.local/debian:12'
 const AT_ONCE = 10
 /** Until a process holds what it is to hold. */
 export const FILLED_MS = 2000
+const PAUSES = '/root/pauses'
 /** What a fork is asked to copy, in MB. */
 export const disks = [
   { name: 'fork, 10 MB on disk', megabytes: 10 },
@@ -21,7 +22,19 @@ export const memories = [
 
 /** A process that holds that much, each page written. In one piece Perl would hold it twice. */
 export function holdingMemory(megabytes: number): string[] {
-  return ['perl', '-e', `$x .= "x" x (1 << 20) for 1..${megabytes}; sleep`]
+  return ['perl', '-e', `${filling(megabytes)}; sleep`]
+}
+
+/** The same, which notes how long it stood still, in ms, each time that was more than 20. */
+function notingPauses(megabytes: number): string[] {
+  const noting = `use Time::HiRes qw(time sleep); my $last = time; while (1) { sleep 0.002; my $now = time;
+    if ($now - $last > 0.02) { open my $to, ">>", "${PAUSES}"; printf $to "%d\\n", 1000 * ($now - $last); close $to; $now = time }
+    $last = $now }`
+  return ['perl', '-e', `${filling(megabytes)}; ${noting}`]
+}
+
+function filling(megabytes: number): string {
+  return `$x .= "x" x (1 << 20) for 1..${megabytes}`
 }
 
 type Forked = { units: { id: string }[]; copied: Record<string, string> }
@@ -57,18 +70,32 @@ export async function measureMemoryForks(call: Call, rounds: number): Promise<Fi
   const figures: Figures = {}
   for (const { name, megabytes } of memories) {
     const samples: number[] = []
+    const pauses: number[] = []
     const told: string[] = []
-    const source = await createUnit(call, { name: 'source', cmd: holdingMemory(megabytes) })
+    const source = await createUnit(call, { name: 'source', cmd: notingPauses(megabytes) })
     await delay(FILLED_MS)
     for (let round = 0; round < rounds; round += 1) {
+      await takePauses(call, source)
       const forked = await timed(samples, () => forkUnit(call, source))
+      pauses.push(Math.max(0, ...(await takePauses(call, source))))
       told.push(...Object.values(forked.copied))
       await destroy(call, copiesIn(forked))
     }
     await destroy(call, [source])
-    figures[told.every((each) => each === 'memory') ? name : `${name}, disk copied`] = samples
+    const isMemory = told.every((each) => each === 'memory')
+    figures[isMemory ? name : `${name}, disk copied`] = samples
+    figures[isMemory ? pauseOf(name) : `${pauseOf(name)}, disk copied`] = pauses
   }
   return figures
+}
+
+/** How long the source of a fork stood still. */
+export const pauseOf = (name: string) => `${name}: its source's pause`
+
+async function takePauses(call: Call, unit: string): Promise<number[]> {
+  const cmd = ['sh', '-c', `cat ${PAUSES}; rm -f ${PAUSES}`]
+  const { stdout } = (await call('POST', `/v1/units/${unit}/exec`, { cmd })) as { stdout: string }
+  return stdout.split('\n').filter(Boolean).map(Number)
 }
 
 /** Ten copies of one unit, and a stack of three. */

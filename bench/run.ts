@@ -21,7 +21,7 @@ import { measureFirstByte, measureGateway, measureWebSockets, missingTools } fro
 import { measureSpaced } from './ready.ts'
 import { measureRecipes } from './recipes.ts'
 import { type Berth, memoryOf, startBerth } from './service.ts'
-import { measureDue, measureIdleCost, measureWakes } from './sleep.ts'
+import { measureDue, measureHibernation, measureIdleCost, measureWakes } from './sleep.ts'
 
 /** The gateway is up a moment after the API; idle is what is asked about. */
 const SETTLE_MS = 5000
@@ -48,7 +48,7 @@ first    from create to the first command's answer, a hundred in a row and a hun
 wakes    a call that wakes its unit, beside the same call to a running one, in both tiers of sleep
 idle     processor time with 100 units asleep
 due      how soon 500 units that are due are asleep (runc only)
-memory   copies of a unit with 1 and 100 MB of memory, in runc beside CRIU by hand
+memory   copies of a unit with 1 and 100 MB of memory, and its sleep and wake, beside the runtime by hand
 forks    copies of a unit by the size of its disk, ten at once, and of a stack, beside Docker's commit and run
 recipes  what a recipe makes, until it is ready
 visits   a visit that wakes its unit, beside one to a running unit
@@ -79,9 +79,9 @@ async function runBenchmarks(classes: string[], only: Set<string>, rounds: numbe
       }
       if (only.has('idle')) notes.push(`${isolation}: ${await measureIdleCost(call, berth.pid)}`)
       if (only.has('memory')) {
-        if (isolation === 'runc')
-          results.push({ column: 'CRIU by hand', figures: await measureCheckpoints(berth.rootfs(), rounds) })
-        results.push({ column: `memory, ${isolation}`, figures: await measureMemoryForks(call, rounds) })
+        const figures = await measureCheckpoints(isolation, berth.rootfs(), rounds)
+        results.push({ column: `${isolation} by hand`, figures })
+        results.push({ column: `forks, ${isolation}`, figures: await measureMemoryForks(call, rounds) })
       }
       if (only.has('forks')) {
         results.push({ column: `forks, ${isolation}`, figures: await measureForks(call, rounds) })
@@ -99,6 +99,11 @@ async function runBenchmarks(classes: string[], only: Set<string>, rounds: numbe
       if (only.has('due') && isolation === 'runc') notes.push(`${isolation}: ${await measureDue(call)}`)
     })
     if (only.has('ready')) results.push(...(await measureReady(isolation, rounds)))
+    if (only.has('memory'))
+      await withBerth(isolation, { BERTH_FROZEN_FOR: '0s' }, async (berth) => {
+        const figures = await measureHibernation(clientOf(berth), rounds)
+        results.push({ column: `sleeps, ${isolation}`, figures })
+      })
     if (only.has('wakes')) results.push(...(await measureStopped(isolation, rounds)))
     if (only.has('forks') && isolation === 'runc') results.push(...(await measureDisksAlone(rounds)))
   }

@@ -3,7 +3,9 @@
 
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Call } from './berth.ts'
+import { hibernateOf, wakeOf } from './checkpoints.ts'
 import { type Figures, timed } from './figures.ts'
+import { FILLED_MS, holdingMemory, memories } from './forks.ts'
 import { cpuSecondsOf } from './service.ts'
 
 const IMAGE = 'berth.local/debian:12'
@@ -37,6 +39,34 @@ export async function measureWakes(call: Call, tier: 'frozen' | 'cold', rounds: 
   }
   await call('DELETE', `/v1/units/${id}`)
   return figures
+}
+
+/** A unit with memory that is stopped, until its memory is kept, and started again. For a Berth without the frozen tier. */
+export async function measureHibernation(call: Call, rounds: number): Promise<Figures> {
+  const figures: Figures = {}
+  for (const { megabytes } of memories) {
+    const [stops, wakes] = [[], []] as number[][]
+    Object.assign(figures, { [hibernateOf(megabytes)]: stops, [wakeOf(megabytes)]: wakes })
+    const cmd = holdingMemory(megabytes)
+    const id = await createUnit(call, { name: 'bench', stack: 'bench', size: 'medium', cmd })
+    await delay(FILLED_MS)
+    for (let round = 0; round < rounds; round += 1) {
+      await timed(stops ?? [], async () => {
+        await call('POST', `/v1/units/${id}/sleep`, { sleep: '30m', now: true })
+        while (!(await keptMemory(call, id))) await delay(5)
+      })
+      await timed(wakes ?? [], () => call('POST', `/v1/units/${id}/start`))
+    }
+    await call('DELETE', `/v1/units/${id}`)
+  }
+  return figures
+}
+
+/** Null as long as it is being saved. */
+async function keptMemory(call: Call, id: string): Promise<boolean> {
+  const { memory } = (await call('GET', `/v1/units/${id}`)) as { memory: { kept: boolean | null } }
+  if (memory.kept === false) throw new Error('the memory of a unit was not kept')
+  return memory.kept === true
 }
 
 /** Share of one core that the service and its units use, with none and with many asleep. */
@@ -76,9 +106,14 @@ async function coreShare(supervisor: number): Promise<number> {
 
 async function createUnit(
   call: Call,
-  { name, stack, size }: { name: string; stack: string; size: string },
+  {
+    name,
+    stack,
+    size,
+    cmd = ['sleep', 'infinity'],
+  }: { name: string; stack: string; size: string; cmd?: string[] },
 ): Promise<string> {
-  const spec = { name, image: IMAGE, cmd: ['sleep', 'infinity'], size }
+  const spec = { name, image: IMAGE, cmd, size }
   const { units } = (await call('POST', '/v1/units', { spec, stack })) as { units: { id: string }[] }
   return units[0]?.id ?? ''
 }

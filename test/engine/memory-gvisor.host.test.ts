@@ -131,6 +131,44 @@ describe.skipIf(!keepsMemory.gvisor)('the checkpoint of a gVisor machine', () =>
     await engine().destroy(fork.id)
   })
 
+  it('sends again what a connection had not delivered when it was made', async () => {
+    const server: RunSpec = {
+      ...counting,
+      entrypoint: [
+        'perl',
+        '-MIO::Socket::INET',
+        '-e',
+        '$| = 1; $c = IO::Socket::INET->new(Listen => 5, LocalPort => 8080)->accept; print while <$c>',
+      ],
+    }
+    const listening = await suite.running(server)
+    const address = (await suite.status(listening.id))?.address ?? ''
+    const client: RunSpec = {
+      ...counting,
+      entrypoint: [
+        'perl',
+        '-MIO::Socket::INET',
+        '-e',
+        `until ($s = IO::Socket::INET->new("${address}:8080")) { select undef, undef, undef, 0.1 }
+         $s->print("first\\n"); $s->flush; until (-e "/go") { select undef, undef, undef, 0.1 }
+         $s->print("second\\n"); $s->flush; open F, ">/written"; sleep`,
+      ],
+    }
+    const writing = await suite.running(client)
+    await suite.logged(listening.id, 1)
+    expect(await engine().suspend(listening, 0)).toBe(true)
+    await suite.sh(writing, 'touch /go; until [ -e /written ]; do sleep 0.1; done')
+    expect(await engine().suspend(writing, 0)).toBe(true)
+
+    for (const [{ id }, run] of [
+      [listening, server],
+      [writing, client],
+    ] as const)
+      expect(await engine().start({ id, generation: 2 }, run)).toMatchObject({ resumed: true })
+    const lines = await suite.logged(listening.id, 2)
+    expect(lines.map(({ text }) => text)).toEqual(['first', 'second'])
+  })
+
   it('lists background processes as lost, and never as ended with 0', async () => {
     const ref = await running()
     const request = { shown: ['sleep'], cwd: null, keepsAwake: false, stdin: null, env: {} }

@@ -62,7 +62,11 @@ async function compile(work: string, settings: BuildSettings, output: string): P
   await go(['build', '-trimpath', '-buildvcs=false', '-ldflags', stamp, '-o', output, './runsc'], tree)
 }
 
-/** In their order. `whole-writes`: what a program writes at once arrives whole. `frozen-stubs`: a freeze kills no command. */
+/**
+ * In their order. `frozen-stubs`: a freeze kills no command. `live-connections`: a restored machine keeps its connections at its
+ * next save too. `restored-connections`: they send again what was not acknowledged, and closed ones hold no port for long.
+ * `whole-writes`: what a program writes at once arrives whole.
+ */
 async function patches(): Promise<string[]> {
   return (await readdir(HERE))
     .filter((name) => name.endsWith('.patch'))

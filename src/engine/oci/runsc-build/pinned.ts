@@ -4,7 +4,7 @@
 export const GVISOR = 'gvisor.dev/gvisor'
 
 /** What it says with --version: of its own, since it differs from the released one by the patches beside this file. */
-export const BUILT_VERSION = 'release-20260905.0-berth2'
+export const BUILT_VERSION = 'release-20260905.0-berth3'
 
 /** All builds of a machine are here, each in a directory of its name: a unit may still run on an earlier one. */
 export const BUILDS = '/usr/local/lib/berth/runsc'
