@@ -1,7 +1,8 @@
 // Every setting of Berth: its environment variable, default and meaning (docs/settings.md lists them).
 // The only reader of process.env.
 
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
+import { type FleetSettings, fleetSettings } from './lib/fleet-settings.ts'
 import { defaultGatewayWorkers, MAX_GATEWAY_WORKERS } from './lib/gateway-workers.ts'
 import {
   address,
@@ -53,13 +54,9 @@ export type ProviderClient = {
   apiUrl: string
 }
 
-export type Config = {
+export type Config = FleetSettings & {
   /** `host`: the engine and the gateway alone, for a server on another machine. */
   role: 'all' | 'host'
-  /** Of `npm run hosts -- join-token`: a host joins with it. */
-  joinToken: string | null
-  /** Where the server reaches the engine of a host, if not at the address by which the host reaches the server's machine. */
-  engineAddress: Address | null
   dataDir: string
   /** Images are read-only, so several instances may share a directory. */
   imagesDir: string
@@ -74,10 +71,6 @@ export type Config = {
   gatewayHttp: Address
   gatewayTls: Address
   gatewayMysql: Address
-  /** Where the engine also answers a server on another machine, and the file with its certificate (lib/fleet-identity.ts). */
-  engineTls: (Address & { certificateFile: string }) | null
-  /** Where the server answers the gateways of other hosts; null: there are no other hosts. */
-  hostsAddress: Address | null
   /** On a host without a server of its own: where the server is, and the file with the gateway's identity. */
   serverLink: (Address & { identityFile: string }) | null
   /** The address on which the server and the gateway serve their metrics. */
@@ -180,12 +173,12 @@ export function loadConfig(env: Env = process.env): Config {
   const gatewayMysql = address(env, 'BERTH_GATEWAY_MYSQL', '127.0.0.1:7306')
   const metrics = address(env, 'BERTH_METRICS', '127.0.0.1:7071')
   const gatewayMetrics = address(env, 'BERTH_GATEWAY_METRICS', '127.0.0.1:7072')
-  const hostsAddress = env['BERTH_HOSTS_ADDRESS'] ? address(env, 'BERTH_HOSTS_ADDRESS', '') : null
   const domain = domainName(env, 'BERTH_DOMAIN', 'berth.localhost')
   const role = oneOf(env, 'BERTH_ROLE', ['all', 'host'])
+  const fleet = fleetSettings(env, { role, dataDir })
   return {
     role,
-    ...hostSettings(env, role),
+    ...fleet,
     dataDir,
     imagesDir: resolve(env['BERTH_IMAGES_DIR'] ?? `${dataDir}/images`),
     images: {
@@ -196,8 +189,6 @@ export function loadConfig(env: Env = process.env): Config {
     gatewayHttp,
     gatewayTls,
     gatewayMysql,
-    engineTls: role === 'host' ? hostEngine(env, dataDir) : engineTls(env),
-    hostsAddress,
     serverLink: null,
     metrics,
     gatewayMetrics,
@@ -209,7 +200,7 @@ export function loadConfig(env: Env = process.env): Config {
       gatewayMysql,
       metrics,
       gatewayMetrics,
-      ...(hostsAddress ? [hostsAddress] : []),
+      ...(fleet.hostsAddress ? [fleet.hostsAddress] : []),
     ]),
     tlsFiles: tlsFiles(env),
     acme: acme(env),
@@ -262,14 +253,6 @@ export function loadConfig(env: Env = process.env): Config {
   }
 }
 
-function engineTls(env: Env): Config['engineTls'] {
-  const certificateFile = env['BERTH_ENGINE_CERTIFICATE']
-  if ((env['BERTH_ENGINE_TLS'] === undefined) !== (certificateFile === undefined))
-    throw new Error('BERTH_ENGINE_TLS and BERTH_ENGINE_CERTIFICATE are set together or not at all.')
-  if (certificateFile === undefined) return null
-  return { ...address(env, 'BERTH_ENGINE_TLS', ''), certificateFile: resolve(certificateFile) }
-}
-
 function gatewayWorkers(env: Env): number {
   const text = env['BERTH_GATEWAY_WORKERS'] ?? 'auto'
   if (text === 'auto') return defaultGatewayWorkers()
@@ -277,30 +260,6 @@ function gatewayWorkers(env: Env): number {
   throw new Error(
     `BERTH_GATEWAY_WORKERS must be "auto" or a number from 1 to ${MAX_GATEWAY_WORKERS}, not "${text}"`,
   )
-}
-
-const forHosts = ['BERTH_JOIN', 'BERTH_ENGINE_ADDRESS'] as const
-const forServers = ['DATABASE_URL', 'BERTH_HOSTS_ADDRESS'] as const
-
-function hostSettings(env: Env, role: Config['role']): Pick<Config, 'joinToken' | 'engineAddress'> {
-  const unused = role === 'all' ? forHosts.find((name) => env[name]) : undefined
-  if (unused)
-    throw new Error(`${unused} is for a machine with BERTH_ROLE=host: set both, or unset ${unused}.`)
-  const ofServers = role === 'host' ? forServers.find((name) => env[name]) : undefined
-  if (ofServers)
-    throw new Error(`A host has no server: unset ${ofServers}, which is for the server's machine.`)
-  const engineAddress = env['BERTH_ENGINE_ADDRESS'] ? address(env, 'BERTH_ENGINE_ADDRESS', '') : null
-  return { joinToken: env['BERTH_JOIN'] || null, engineAddress }
-}
-
-/** Its certificate comes with its joining. */
-function hostEngine(env: Env, dataDir: string): Config['engineTls'] {
-  if (env['BERTH_ENGINE_CERTIFICATE'] !== undefined)
-    throw new Error('A host gets its certificate when it joins: unset BERTH_ENGINE_CERTIFICATE.')
-  const listen = address(env, 'BERTH_ENGINE_TLS', '0.0.0.0:7075')
-  if (listen.port === 0)
-    throw new Error('BERTH_ENGINE_TLS of a host needs a port that stays, since the server calls it there.')
-  return { ...listen, certificateFile: join(dataDir, 'fleet', 'engine.pem') }
 }
 
 /** A client that sees it announced does not register otherwise, so it must work. */

@@ -73,11 +73,13 @@ export async function signIdentity(
   return certificate + (await readFile(authorityFile(authority.directory), 'utf8'))
 }
 
+export const DOOR_NAME = `join.${FLEET_DOMAIN}`
+
 /** Key and certificate, in PEM, of the door at which hosts join. Its name is of no member, so it serves nothing else. */
 export async function issueDoor(dataDir: string, now: Date): Promise<string> {
   const authority = fleetAuthority(dataDir)
   await prepareAuthority(authority, now)
-  return await issueCertificate(authority, { names: [`join.${FLEET_DOMAIN}`], usage: 'serverAuth' })
+  return await issueCertificate(authority, { names: [DOOR_NAME], usage: 'serverAuth' })
 }
 
 export type AuthorityTimes = { endsAt: Date; replacedFrom: Date }

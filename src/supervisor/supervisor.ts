@@ -25,6 +25,7 @@ import { prepareIdentityOfServer, renewalsPart } from './fleet-identities.ts'
 import { type Credentials, readCredentials, writeCredentials } from './credentials-file.ts'
 import { lockDataDirectory } from './data-directory-lock.ts'
 import { listMachinesAndDisks, loadInstance, postgresSocketDir, runDirOf } from './instance.ts'
+import { kubernetesPart } from './kubernetes/part.ts'
 import { joinAtStart, refuseOtherRole } from './join/join-at-start.ts'
 import { type Membership, showGatewayIdentity } from './join/membership.ts'
 import { superviseService, type SupervisedService, type Service, type Running } from './restart-policy.ts'
@@ -172,6 +173,8 @@ async function keepFleetIdentities(context: Context): Promise<void> {
   if (!config.hostsAddress) return
   renewing(context, await prepareIdentityOfServer(config, instance.id))
   await keep(context, renewalsPart({ config, runDir, databaseUrl: databaseUrls.berth, log }))
+  const kubernetes = kubernetesPart({ config, databaseUrl: databaseUrls.berth, log })
+  if (kubernetes) await keep(context, kubernetes)
 }
 
 function renewing({ log, stop }: Context, kept: KeptCertificate): void {

@@ -50,6 +50,7 @@ const doors: Record<string, string> = {
   'src/supervisor/join/join.ts': 'the machine that a join token of the operator names',
   'src/supervisor/join/door.ts':
     'the engine of a machine that shows a join token of the operator, before it may join',
+  'src/kubernetes/api.ts': 'the API server of the cluster that the server is a pod of',
   'src/store/db.ts': 'Postgres',
   'src/store/prepared.ts': 'Postgres',
   'src/store/outage.ts': 'nothing: it tells errors of Postgres apart',

@@ -47,7 +47,17 @@ const layers = {
     'jobs',
     'metrics',
   ],
-  supervisor: ['lib', 'config', 'store', 'certificates', 'domain', 'engine/behind', 'doctor', 'processes'],
+  supervisor: [
+    'lib',
+    'config',
+    'store',
+    'certificates',
+    'kubernetes',
+    'domain',
+    'engine/behind',
+    'doctor',
+    'processes',
+  ],
   operator: [
     'lib',
     'config',

@@ -67,6 +67,7 @@ const sections = {
   ],
   Operate: [
     ['operating', 'Operating'],
+    ['kubernetes', 'Kubernetes'],
     ['certificates', 'Certificates and domains'],
     ['upgrade', 'Upgrade'],
     ['settings', 'Settings'],

@@ -27,6 +27,9 @@ export type HostsTable = {
   certificates_end: Date | null
   destroys_units: Generated<boolean>
   version: string | null
+  node_name: string | null
+  node_uid: string | null
+  cordoned: Generated<boolean>
 }
 
 /** A state that a host came to, whether it answers, what came of its certificates' renewal, or that its units are destroyed. */

@@ -1,15 +1,15 @@
 // What a host does before anything else: it joins, if it has not yet, or goes on with what it got when it did.
 
-import { access } from 'node:fs/promises'
+import { access, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { X509Certificate } from 'node:crypto'
 import type { Config } from '../../config.ts'
-import { addressText } from '../../lib/setting-values.ts'
+import { address, addressText } from '../../lib/setting-values.ts'
 import { print, printError } from '../../lib/terminal.ts'
 import { fingerprintOfToken, joinFleet } from './join.ts'
 import { hostIdentitiesIn } from '../../processes/channel.ts'
 import { findMembership, type Membership, readIdentityFile } from './membership.ts'
-import { readToken } from './protocol.ts'
+import { type JoinToken, type PodInvitation, readToken } from './protocol.ts'
 
 /** One data directory is never that of a host and of a Berth with a server. Throws a sentence. */
 export async function refuseOtherRole({ role, dataDir }: Pick<Config, 'role' | 'dataDir'>): Promise<void> {
@@ -31,18 +31,29 @@ export async function refuseOtherRole({ role, dataDir }: Pick<Config, 'role' | '
     )
 }
 
-/** A token that was used here already does nothing more. Throws a sentence that says what to do. */
-export async function joinAtStart(config: Config): Promise<Membership> {
+/** Where a pod finds what it shows at the door (the chart's projected volume). */
+const POD_DIRECTORY = '/var/run/secrets/berth'
+
+/**
+ * A token that was used here already does nothing more; a pod of Kubernetes joins each time, so that one that was given up
+ * takes units again, and goes on where it cannot. Throws a sentence that says what to do.
+ */
+export async function joinAtStart(config: Config, podDirectory = POD_DIRECTORY): Promise<Membership> {
   const { dataDir, joinToken, engineTls, engineAddress } = config
   const known = await findMembership(dataDir)
   const trouble = known && (await troubleWith(dataDir))
-  const token = joinToken === null ? null : readToken(joinToken)
+  const goesOn = (error: unknown): null => {
+    if (!known || trouble || !joinToken?.startsWith(IN_A_POD)) throw error
+    printError(error instanceof Error ? error.message : String(error))
+    return null
+  }
+  const token = joinToken === null ? null : await readInvitation(joinToken, podDirectory).catch(goesOn)
   if (known && !trouble && (token === null || known.token === fingerprintOfToken(token))) return known
   if (token === null || engineTls === null)
     throw new Error(
       `${trouble ?? 'This machine has not joined a Berth yet'}: run "npm run hosts -- join-token NAME ADDRESS:PORT" on the server's machine, and start again with BERTH_JOIN=TOKEN.`,
     )
-  print(`Joining at ${addressText(token)} as ${token.name}`)
+  print(`Joining at ${addressText(token)}${'fingerprint' in token ? ` as ${token.name}` : ''}`)
   try {
     const { host, port } = engineTls
     return await joinFleet(token, { dataDir, listen: { host, port }, reachedAt: engineAddress })
@@ -51,6 +62,26 @@ export async function joinAtStart(config: Config): Promise<Membership> {
     printError(error instanceof Error ? error.message : String(error))
     printError(`It goes on as ${known.name}, with the certificate that it has.`)
     return known
+  }
+}
+
+const IN_A_POD = 'kubernetes:'
+
+/** Throws a sentence for a setting that is none. */
+async function readInvitation(text: string, podDirectory: string): Promise<PodInvitation | JoinToken> {
+  if (!text.startsWith(IN_A_POD)) return readToken(text)
+  const at = address({ BERTH_JOIN: text.slice(IN_A_POD.length) }, 'BERTH_JOIN', '')
+  try {
+    const [secret, authority] = await Promise.all([
+      readFile(join(podDirectory, 'token'), 'utf8'),
+      readFile(join(podDirectory, 'ca.crt'), 'utf8'),
+    ])
+    return { ...at, secret: secret.trim(), authority }
+  } catch (cause) {
+    throw new Error(
+      `A pod joins with the files token and ca.crt in ${podDirectory}: ${(cause as Error).message}. The server writes the latter once it has started.`,
+      { cause },
+    )
   }
 }
 

@@ -16,7 +16,8 @@ import { freePort } from '../../lib/free-port.ts'
 import { silentLog } from '../../lib/log.ts'
 import type { Address } from '../../lib/setting-values.ts'
 import { listBlocks, takeBlockBack } from './blocks.ts'
-import { type NewMember, openDoor } from './door.ts'
+import { openDoor } from './by-token.ts'
+import type { NewMember } from './door.ts'
 import { joinFleet } from './join.ts'
 import { hostIdentitiesIn } from '../../processes/channel.ts'
 import { findMembership, readIdentityFile } from './membership.ts'
@@ -122,6 +123,7 @@ it('the service is told where the engine is reached, and the host where its gate
     name: 'east',
     instance: 'east',
     engine: { host: '127.0.0.1', port: expect.any(Number) },
+    node: null,
   })
   expect(membership).toMatchObject({ name: 'east', link, door: { port: door.token.port } })
   expect(await findMembership(own)).toEqual(membership)

@@ -5,6 +5,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { connect, type TLSSocket } from 'node:tls'
+import { DOOR_NAME } from '../../certificates/fleet-ca.ts'
 import { makeKey, signingRequest, toPem } from '../../certificates/signed.ts'
 import { VERSION } from '../../lib/version.ts'
 import { type FleetRole, fleetNameOf, parseIdentity } from '../../lib/fleet-identity.ts'
@@ -15,8 +16,8 @@ import {
   type Admitted,
   ANSWER_WITHIN_MS,
   fingerprintOf,
+  type Invitation,
   joinAnswer,
-  type JoinToken,
   readLine,
 } from './protocol.ts'
 
@@ -30,17 +31,17 @@ type Joining = {
 
 /** Throws a sentence, and leaves nothing. */
 export async function joinFleet(
-  token: JoinToken,
+  invitation: Invitation,
   { dataDir, listen, reachedAt }: Joining,
 ): Promise<Membership> {
   const instance = await loadInstance(dataDir)
   const free = (await isUnused(dataDir)) ? await findFreeSubnets() : []
   const others = free.map((subnet) => Number(subnet.split('.')[1]))
-  const [engine, gateway] = [await newKey('engine', token), await newKey('gateway', token)]
+  const [engine, gateway] = [await newKey('engine'), await newKey('gateway')]
   const proof = randomBytes(32).toString('base64url')
   const asked = {
     version: VERSION,
-    secret: token.secret,
+    secret: invitation.secret,
     at: Date.now(),
     requests: { engine: engine.request, gateway: gateway.request },
     instance: instance.id,
@@ -49,7 +50,7 @@ export async function joinFleet(
     proof,
   }
   const listening = await sayProof(listen, proof)
-  const { certificates, subnet, link } = await askDoor(token, (own) => {
+  const { name, certificates, subnet, link } = await askDoor(invitation, (own) => {
     const host = isAnyAddress(listen.host) ? own : listen.host
     return JSON.stringify({ ...asked, engine: reachedAt ?? { host, port: listen.port } })
   }).finally(listening)
@@ -61,19 +62,22 @@ export async function joinFleet(
   if (subnet !== instance.subnet && !free.includes(subnet))
     throw new Error(`The server gave this machine the addresses ${subnet}, which are in use here.`)
   if (subnet !== instance.subnet) await keepInstance(dataDir, { ...instance, subnet })
-  const { name, host, port } = token
-  const membership = { name, door: { host, port }, link, token: fingerprintOfToken(token) }
+  const { host, port } = invitation
+  // A server that listens at every address is where its door is.
+  const found = link && isAnyAddress(link.host) ? { host, port: link.port } : link
+  const membership = { name, door: { host, port }, link: found, token: fingerprintOfToken(invitation) }
   await keepMembership(dataDir, membership, identities)
   return membership
 }
 
-export function fingerprintOfToken({ secret }: JoinToken): string {
+export function fingerprintOfToken({ secret }: Pick<Invitation, 'secret'>): string {
   return createHash('sha256').update(secret).digest('base64url')
 }
 
-async function newKey(role: FleetRole, { name }: JoinToken) {
+/** The door says for which name it signs. */
+async function newKey(role: FleetRole) {
   const key = await makeKey()
-  return { key, request: signingRequest([fleetNameOf({ role, host: name })], key).toString('base64') }
+  return { key, request: signingRequest([fleetNameOf({ role, host: 'host' })], key).toString('base64') }
 }
 
 export function isAnyAddress(host: string): boolean {
@@ -101,21 +105,23 @@ const TOOK_TOO_LONG =
   'the server did not answer in time. Start again; if its token is used by then, make another one.'
 
 /**
- * Nothing is sent to a machine that does not show the certificate that the token names. `lineFrom` gets the address by
+ * Nothing is sent to a machine that does not show the door's certificate. `lineFrom` gets the address by
  * which this machine reaches it.
  */
-async function askDoor(
-  { host, port, fingerprint }: JoinToken,
-  lineFrom: (own: string) => string,
-): Promise<Admitted> {
+async function askDoor(invitation: Invitation, lineFrom: (own: string) => string): Promise<Admitted> {
+  const { host, port } = invitation
   const where = addressText({ host, port })
-  // The fingerprint is checked instead: this machine has no authority yet.
-  const socket = connect({ host, port, minVersion: 'TLSv1.3', rejectUnauthorized: false })
+  // Without an authority the fingerprint is checked instead.
+  const trust =
+    'authority' in invitation
+      ? { ca: invitation.authority, servername: DOOR_NAME }
+      : { rejectUnauthorized: false }
+  const socket = connect({ host, port, minVersion: 'TLSv1.3', ...trust })
   const tooLong = setTimeout(() => socket.destroy(new Error(TOOK_TOO_LONG)), ANSWER_WITHIN_MS)
   try {
     await connected(socket)
     const shown = socket.getPeerX509Certificate()
-    if (!shown || fingerprintOf(shown) !== fingerprint)
+    if (!shown || ('fingerprint' in invitation && fingerprintOf(shown) !== invitation.fingerprint))
       throw new Error('another machine answers there. Compare the address with that of the server.')
     socket.write(`${lineFrom(socket.localAddress ?? '')}\n`)
     const answer = joinAnswer.parse(JSON.parse(await readLine(socket)))

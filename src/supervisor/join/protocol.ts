@@ -16,6 +16,12 @@ export type JoinToken = Address & {
   secret: string
 }
 
+/** What a host shows at a door, and by what it knows that it is the right one. */
+export type Invitation = Omit<JoinToken, 'name'> | PodInvitation
+
+/** The secret is a token of its service account; `authority` is the certificate of the fleet's, in PEM. */
+export type PodInvitation = Address & { secret: string; authority: string }
+
 export const LONGEST_LINE_BYTES = 8192
 export const ANSWER_WITHIN_MS = 15 * SECOND
 /** A certificate that begins in the future is refused by the machine that it is for. */
@@ -39,7 +45,8 @@ const tokenSchema = z.tuple([
 
 export const joinRequest = z.strictObject({
   version: z.string().max(32),
-  secret: z.string().max(64),
+  /** Of the join token, or the token of a service account. */
+  secret: z.string().max(4096),
   at: z.number(),
   /** The engine and the gateway have keys of their own: the gateway's process, which reads what strangers send, has only its. */
   requests: z.strictObject({ engine: request, gateway: request }),
@@ -55,6 +62,8 @@ export const joinRequest = z.strictObject({
 })
 
 const admitted = z.strictObject({
+  /** By which it is a host from now on. */
+  name: z.string().refine(isHostName),
   certificates: z.strictObject({ engine: z.string(), gateway: z.string() }),
   subnet,
   /** Where the server answers gateways of other machines; null if it does not. */

@@ -6,10 +6,10 @@ import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { authorityFile, issueCertificate, prepareAuthority } from '../../../src/certificates/authority.ts'
+import { freePort } from '../../../src/lib/free-port.ts'
 import type { ApiAccess, KubeObject } from '../../../src/kubernetes/api.ts'
 
 export type FakeObject = KubeObject & {
@@ -64,11 +64,11 @@ export async function startFakeApiServer(): Promise<FakeApiServer> {
       return answer(response, failure(401, 'Unauthorized'))
     void state.handle(request, response)
   })
-  let port = 0
+  // Below those of outgoing connections, so that it is free when the server starts again.
+  const port = await freePort('127.0.0.1')
   const start = async () => {
-    server.listen(port, 'localhost')
+    server.listen(port, '127.0.0.1')
     await once(server, 'listening')
-    port = (server.address() as AddressInfo).port
   }
   const stop = async () => {
     const closed = once(server, 'close')
@@ -210,9 +210,11 @@ function createState() {
     }
     const pod = inCollection('api/v1/pods').get(`${namespace}/${boundObjectRef?.name}`)
     const node = inCollection('api/v1/nodes').get(String(pod?.spec?.['nodeName']))
-    const token = randomUUID()
+    const user = `system:serviceaccount:${namespace}:${name}`
+    const claims = Buffer.from(JSON.stringify({ sub: user, aud: audiences })).toString('base64url')
+    const token = `header.${claims}.${randomUUID()}`
     bearers.set(token, {
-      user: `system:serviceaccount:${namespace}:${name}`,
+      user,
       audiences,
       ...(pod && { pod: pod.metadata.name }),
       ...(node && { node: node.metadata.name, nodeUid: node.metadata.uid ?? '' }),
