@@ -79,6 +79,7 @@ describe('settings', () => {
     [{ BERTH_ROLE: 'host', DATABASE_URL: 'postgresql://b/b' }, 'unset DATABASE_URL'],
     [{ BERTH_ROLE: 'host', BERTH_ENGINE_CERTIFICATE: '/a.pem' }, 'unset BERTH_ENGINE_CERTIFICATE'],
     [{ BERTH_ROLE: 'host', BERTH_ENGINE_TLS: '10.0.0.2:0' }, 'needs a port that stays'],
+    [{ BERTH_GATEWAY_HANDOVER: '10.0.0.1:7077' }, 'means nothing without other hosts'],
     [{ BERTH_ROLE: 'engine' }, 'BERTH_ROLE'],
   ])('of a host and of a server do not mix: %j is refused with what to set', (env, words) => {
     expect(() => loadConfig(env)).toThrow(words)

@@ -201,6 +201,7 @@ export function loadConfig(env: Env = process.env): Config {
       metrics,
       gatewayMetrics,
       ...(fleet.hostsAddress ? [fleet.hostsAddress] : []),
+      ...(fleet.gatewayHandover ? [fleet.gatewayHandover] : []),
     ]),
     tlsFiles: tlsFiles(env),
     acme: acme(env),

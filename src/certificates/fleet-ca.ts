@@ -18,13 +18,13 @@ import { isDue, readCertificate } from './certificate.ts'
 const CERTIFICATE_DAYS = 365
 
 /**
- * A server calls engines and answers gateways. An engine only answers and a gateway only asks: with its certificate no
- * engine can call another one.
+ * A server calls engines and answers gateways, and gateways hand visits over to each other. An engine only answers: with its
+ * certificate it can call no other one.
  */
 const usages = {
   server: 'serverAuth,clientAuth',
   engine: 'serverAuth',
-  gateway: 'clientAuth',
+  gateway: 'serverAuth,clientAuth',
 } as const satisfies Record<FleetRole, Subject['usage']>
 
 /**

@@ -26,7 +26,7 @@ afterEach(async () => {
 
 const owner = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 }
 async function prepare(host = 'main'): Promise<FleetIdentity> {
-  await prepareServerIdentity({ dataDir, host, file, clock, owner })
+  await prepareServerIdentity({ dataDir, role: 'server', host, file, clock, owner })
   return parseIdentity(await readFile(file, 'utf8'))
 }
 

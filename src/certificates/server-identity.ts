@@ -1,5 +1,5 @@
-// The server's identity in the fleet. The supervisor issues it, as root: the server's user can read its own key only,
-// not that of the authority.
+// The identities in the fleet of the server and of the gateway beside it. The supervisor issues them, as root: their users can
+// read their own key only, not that of the authority.
 
 import { readFile } from 'node:fs/promises'
 import { type Clock, MINUTE } from '../lib/clock.ts'
@@ -13,30 +13,34 @@ const LOOK_EVERY_MS = MINUTE
 
 type Wanted = {
   dataDir: string
+  role: 'server' | 'gateway'
   /** The server's host, by name. */
   host: string
   file: string
   clock: Clock
-  /** Whose file it becomes. */
+  /** Whose file it becomes, if not the role's own user. */
   owner?: { uid: number; gid: number }
 }
 
-/** Puts the server's key and certificate where it reads them, and renews them while the result is kept. */
+const users = { server: 'berth', gateway: 'berth-gateway' } as const
+
+/** Puts key and certificate where the process reads them, and renews them while the result is kept. */
 export async function prepareServerIdentity({
   dataDir,
+  role,
   host,
   file,
   clock,
   owner,
 }: Wanted): Promise<KeptCertificate> {
-  const member = { role: 'server', host } as const
-  const reader = owner ?? (await getAccount('berth'))
+  const member = { role, host }
+  const reader = owner ?? (await getAccount(users[role]))
   const run = async () => {
     const current = await readFile(file, 'utf8').catch(() => '')
     const renewed = await renewIdentity(dataDir, { member, current }, clock.now())
     if (renewed !== null) await writeDurably(file, renewed, 0o400, reader)
   }
   await run()
-  const loop = { name: "server's certificate", everyMs: LOOK_EVERY_MS, timeoutMs: MINUTE, run }
+  const loop = { name: `${role}'s certificate`, everyMs: LOOK_EVERY_MS, timeoutMs: MINUTE, run }
   return { keep: async (around) => await runLoop(loop, { clock, ...around }) }
 }

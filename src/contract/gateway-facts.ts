@@ -18,6 +18,8 @@ export const gatewayFactsSchema = strict({
   mysqlPort: portSchema,
   /** The ports for endpoints of their own; both ends are included. */
   ports: strict({ first: endpointPort, last: endpointPort }).nullable(),
+  /** Where other hosts' gateways hand visits over to it; absent: they cannot. A server that is older knows no such field. */
+  handover: portSchema.optional(),
 }).refine(({ domain: name, url }) => isOriginOf(name, url), 'has a URL of another domain')
 export type GatewayFacts = z.infer<typeof gatewayFactsSchema>
 
@@ -36,6 +38,7 @@ export type GatewaySettings = {
   gatewayPublicUrl: string | null
   gatewayPublicTls: number | null
   gatewayPublicMysql: number | null
+  gatewayHandover: { port: number } | null
 }
 
 /** What a gateway with these settings says. */
@@ -47,5 +50,6 @@ export function gatewayFactsOf(settings: GatewaySettings): GatewayFacts {
     tlsPort: settings.gatewayPublicTls ?? gatewayTls.port,
     mysqlPort: settings.gatewayPublicMysql ?? gatewayMysql.port,
     ports: gatewayPorts,
+    ...(settings.gatewayHandover && { handover: settings.gatewayHandover.port }),
   }
 }

@@ -26,8 +26,9 @@ export async function claimPorts(config: Config): Promise<Config> {
     if (config.role === 'all' || !ofServer.has(key)) claimed[key] = await freeAddress(config[key], variable)
   const { engineTls } = config
   if (engineTls) claimed.engineTls = { ...engineTls, ...(await freeAddress(engineTls, 'BERTH_ENGINE_TLS')) }
-  const { hostsAddress } = config
+  const { hostsAddress, gatewayHandover } = config
   if (hostsAddress) claimed.hostsAddress = await freeAddress(hostsAddress, 'BERTH_HOSTS_ADDRESS')
+  if (gatewayHandover) claimed.gatewayHandover = await freeAddress(gatewayHandover, 'BERTH_GATEWAY_HANDOVER')
   // The default of BERTH_PUBLIC_URL is the address of the API, whose port is known only now.
   const isDefault = config.publicUrl === httpUrl(config.apiAddress)
   return isDefault ? { ...claimed, publicUrl: httpUrl(claimed.apiAddress) } : claimed

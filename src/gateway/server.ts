@@ -12,13 +12,14 @@ import type { Certificates } from './certificates/current.ts'
 import { createConnectionLimiter } from './listen/connection-limits.ts'
 import { type Exchange, isTooLarge, type Request, type Response, readExchange } from './http/exchange.ts'
 import { createRawPaths, isAnswering } from './http/raw-paths.ts'
-import { peerOf } from './peer.ts'
+import type { HandedVisit } from './handover/protocol.ts'
+import { applicationOf, type Arrival, peerOf, setArrival } from './peer.ts'
 import { createMysqlPort } from './listen/mysql-port.ts'
 import { handleMysqlConnection } from './tcp/mysql/handle-connection.ts'
 import { CHECK_EVERY_MS } from './sessions/open-sessions.ts'
 import { type Outcome, errorMessageOf } from './sessions/outcomes.ts'
 import { writePage } from './http/pages.ts'
-import { handleCancelRequest } from './tcp/postgres/cancel.ts'
+import { handleCancelRequest, takeCancel } from './tcp/postgres/cancel.ts'
 import { createTlsPort } from './listen/tls-port.ts'
 import { redisError, dispatchConnection } from './listen/tls-dispatch.ts'
 import { handleRequest, sendErrorAtOnce } from './http/handle-request.ts'
@@ -41,6 +42,9 @@ export type Gateway = {
   tls: NetServer
   /** For MySQL, where the server speaks first. */
   mysql: NetServer
+  /** Serves a visit that another host's gateway has handed over. */
+  takeVisit(socket: TLSSocket, visit: HandedVisit): void
+  takeCancel(request: Buffer, socket: TLSSocket): Promise<boolean>
   /** The number of connections and visits. */
   count(): { connections: number; visits: number }
   close(): Promise<void>
@@ -82,18 +86,17 @@ export function createGateway(options: GatewayOptions): Gateway {
   })
   const sessions = watchSessions(http2, limits)
 
+  const toHttp = (socket: TLSSocket) =>
+    void (applicationOf(socket) === 'h2' ? http2 : http1).emit('connection', socket)
+
   const { tickets, peers } = options
   const tlsPort = createTlsPort({
     certificates: options.certificates,
     ...(tickets && { tickets }),
     greetingMs: limits.headersMs,
     onConnection: (socket) => connections.enter(socket),
-    onGreeted: (socket, greeting) =>
-      void dispatchConnection(context, socket, greeting, () => {
-        const server = socket.alpnProtocol === 'h2' ? http2 : http1
-        server.emit('connection', socket)
-      }),
-    onCancel: (socket) => void handleCancelRequest(context.cancelKeys, socket),
+    onGreeted: (socket, greeting) => void dispatchConnection(context, socket, greeting, () => toHttp(socket)),
+    onCancel: (socket) => void handleCancelRequest(context, socket),
   })
 
   const mysql = createMysqlPort({
@@ -123,6 +126,15 @@ export function createGateway(options: GatewayOptions): Gateway {
     http: http1,
     tls: tlsPort.server,
     mysql,
+    takeVisit(socket, visit) {
+      setArrival(socket, arrivalIn(visit))
+      connections.enter(socket)
+      if (socket.destroyed) return
+      if (visit.kind === 'requests') toHttp(socket)
+      else if (visit.kind === 'mysql') void handleMysqlConnection(context, socket, visit)
+      else void dispatchConnection(context, socket, visit, () => toHttp(socket))
+    },
+    takeCancel: async (request, socket) => await takeCancel(context.cancelKeys, request, socket),
     count: () => ({ connections: connections.count(), visits: context.sessions.count() }),
     async close() {
       stopping.abort()
@@ -134,6 +146,13 @@ export function createGateway(options: GatewayOptions): Gateway {
       await Promise.all([...closed, looking])
     },
   }
+}
+
+function arrivalIn(visit: HandedVisit): Arrival {
+  const plain = { address: visit.address, serverName: null, application: null, isSecure: true, owner: null }
+  if (visit.kind === 'requests') return { ...plain, isSecure: visit.isSecure }
+  const { serverName, owner } = visit
+  return { ...plain, serverName, owner, application: visit.kind === 'tls' ? visit.application : null }
 }
 
 function closeListening(server: NetServer): Promise<unknown> | null {

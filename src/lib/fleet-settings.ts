@@ -12,6 +12,8 @@ export type FleetSettings = {
   engineTls: (Address & { certificateFile: string }) | null
   /** Where the server answers the gateways of other hosts; null: there are no other hosts. */
   hostsAddress: Address | null
+  /** Where the gateway takes visits that came to the gateways of other hosts; null: each host's gateway has its own alone. */
+  gatewayHandover: Address | null
   /** Where pods of Kubernetes join as hosts, and where the API server is; null: membership is the operator's. */
   kubernetes: { door: Address; api: Address; anchorImage: string } | null
 }
@@ -36,8 +38,15 @@ export function fleetSettings(
     engineAddress: env['BERTH_ENGINE_ADDRESS'] ? address(env, 'BERTH_ENGINE_ADDRESS', '') : null,
     engineTls: role === 'host' ? hostEngine(env, dataDir) : engineTls(env),
     hostsAddress,
+    gatewayHandover: gatewayHandover(env, role === 'host' || hostsAddress !== null),
     kubernetes: kubernetes(env, hostsAddress),
   }
+}
+
+function gatewayHandover(env: Env, hasOthers: boolean): FleetSettings['gatewayHandover'] {
+  if (!env['BERTH_GATEWAY_HANDOVER']) return null
+  if (hasOthers) return address(env, 'BERTH_GATEWAY_HANDOVER', '')
+  throw new Error('BERTH_GATEWAY_HANDOVER means nothing without other hosts: set BERTH_HOSTS_ADDRESS too.')
 }
 
 /** Kubernetes itself says in every pod where its API server is. */

@@ -32,16 +32,18 @@ import {
   egressSocketsOf,
   gatewayDirOf,
   type GatewayWorker,
+  identityFileIn,
   RESOLVER_PORT,
   wakeSocketOf,
 } from './channel.ts'
-import { followIdentity } from './identity.ts'
+import { openHandover } from './gateway-handover.ts'
+import { type FollowedIdentity, followIdentity } from './identity.ts'
 import type { ProcessContext, ProcessMain } from './run-process.ts'
 
 export const gatewayProcess: ProcessMain = async (context) => {
   const { config, runDir, stateDir, databaseUrl, worker, log } = context
   const clock = systemClock
-  const link = await openLink({ config, runDir, databaseUrl, worker, log })
+  const link = await openLink({ config, runDir, stateDir, databaseUrl, worker, log })
   const { server, source } = link
   const workers = worker && (await openWorker(worker, { runDir, log }))
   const { peers } = workers ?? {}
@@ -56,6 +58,9 @@ export const gatewayProcess: ProcessMain = async (context) => {
   const range = config.gatewayPorts
   const findAll = async () => (range ? await source.findPorts(range) : [])
   const ports = createEndpointPorts({ host: config.gatewayTls.host, findAll, clock, log })
+  const limits = dividedLimits(sessionLimits, worker?.of ?? 1)
+  const isShared = worker !== null
+  const handover = openHandover(config, link.identity, { server, limits, isShared, clock, log })
   const gateway = createGateway({
     certificates,
     domain: config.domain,
@@ -64,7 +69,8 @@ export const gatewayProcess: ProcessMain = async (context) => {
     routes,
     waker: use.waker,
     activity: use.activity,
-    limits: dividedLimits(sessionLimits, worker?.of ?? 1),
+    limits,
+    ...(handover && { handover: handover.handovers }),
     ...shared,
     ...(workers && { tickets: workers.tickets }),
     clock,
@@ -73,11 +79,11 @@ export const gatewayProcess: ProcessMain = async (context) => {
   const metrics = createGatewayMetrics(() => gateway.count(), worker)
   peers?.answer('metrics', async () => ({ text: await metrics.read() }))
   await peers?.open()
-  const isShared = worker !== null
   await Promise.all([
     listen(gateway.http, config.gatewayHttp, isShared),
     listen(gateway.tls, config.gatewayTls, isShared),
     listen(gateway.mysql, config.gatewayMysql, isShared),
+    handover?.listen(gateway),
   ])
   if (range && isFirst) ports.open(gateway)
   const all = peers
@@ -88,6 +94,7 @@ export const gatewayProcess: ProcessMain = async (context) => {
     stop: async () => {
       await shown?.close()
       await ports.stop()
+      await handover?.stop()
       await gateway.close()
       await certificates.stop()
       await use.stop()
@@ -160,23 +167,31 @@ function openDoor(runDir: string, { findRoutes }: RoutingSource): Door {
   }
 }
 
-type Link = { server: ServerClient; source: RoutingSource; close(): Promise<void> }
+type Link = {
+  server: ServerClient
+  source: RoutingSource
+  /** In the fleet; null: there are no other hosts to hand visits over to. */
+  identity: FollowedIdentity | null
+  close(): Promise<void>
+}
 
 /** On the server's own host: its socket, and the database. On another one: the server alone, by TLS. */
 async function openLink({
   config,
   runDir,
+  stateDir,
   databaseUrl,
   worker,
   log,
-}: Pick<ProcessContext, 'config' | 'runDir' | 'databaseUrl' | 'worker' | 'log'>): Promise<Link> {
+}: Pick<ProcessContext, 'config' | 'runDir' | 'stateDir' | 'databaseUrl' | 'worker' | 'log'>): Promise<Link> {
   const clock = systemClock
   if (config.serverLink) {
     const { host, port, identityFile } = config.serverLink
     const identity = await followIdentity(identityFile, { log, clock })
     const address = { host, port, identity: identity.current, settings: config }
     const server = connectToServer({ address, clock })
-    return { server, source: routesOfServer(server), close: identity.stop }
+    const source = routesOfServer(server, { everywhere: config.gatewayHandover !== null })
+    return { server, source, identity, close: identity.stop }
   }
   const db = openDatabase(
     databaseUrl,
@@ -185,7 +200,14 @@ async function openLink({
     Math.max(MIN_CONNECTIONS, Math.floor(POOL_SIZE / (worker?.of ?? 1))),
   )
   const server = connectToServer({ address: { socketPath: wakeSocketOf(runDir) }, clock })
-  return { server, source: routesOfDatabase(db), close: async () => await db.destroy() }
+  const identity = config.gatewayHandover
+    ? await followIdentity(identityFileIn(stateDir), { log, clock })
+    : null
+  const close = async () => {
+    await identity?.stop()
+    await db.destroy()
+  }
+  return { server, source: routesOfDatabase(db), identity, close }
 }
 
 /** With several gateways, the kernel gives each connection to one of those that listen (SO_REUSEPORT). */

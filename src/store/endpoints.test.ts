@@ -53,6 +53,7 @@ describe('the route of an endpoint', () => {
         stoppedReason: null,
         frozen: false,
         generation: 1,
+        hostId: unit.host.id,
       },
     ])
     const names = [label.name, other.label.name]

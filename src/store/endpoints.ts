@@ -88,6 +88,8 @@ export type EndpointRoute = {
   frozen: boolean
   /** Connections to an older run must not be used for a newer one (reliability I10). */
   generation: number
+  /** Where the unit is. Absent if a server that is older than this gateway has answered. */
+  hostId?: string | undefined
 }
 
 /** Of any team: returns the live endpoints with these names, with `hostId` only those of units on that host. */
@@ -125,7 +127,7 @@ async function findPortRoutes(
     .selectFrom('units')
     .innerJoin('stacks', 'stacks.id', 'units.stack_id')
     .select(['units.id', 'units.address', 'units.state', 'units.stopped_reason as stoppedReason'])
-    .select(['units.frozen', 'units.generation'])
+    .select(['units.frozen', 'units.generation', 'units.host_id as hostId'])
     .where('stacks.name', '=', PORT_HOST_STACK)
     .where('units.id', 'in', [...new Set(hosts.map(({ unitId }) => unitId))])
     .where('units.state', 'not in', ['destroying', 'destroyed', 'error'])
@@ -163,6 +165,7 @@ function selectRoutes(db: Kysely<Database>) {
       'units.stopped_reason as stoppedReason',
       'units.frozen',
       'units.generation',
+      'units.host_id as hostId',
     ])
     .where('endpoints.retired_at', 'is', null)
 }

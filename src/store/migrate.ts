@@ -27,6 +27,7 @@ import { up as metadataAndEnds } from './migrations/0054-metadata-and-ends.ts'
 import { up as metricsOfUnits } from './migrations/0055-metrics-of-units.ts'
 import { up as requestsOfSecrets } from './migrations/0056-requests-of-secrets.ts'
 import { up as nodesOfHosts } from './migrations/0057-nodes-of-hosts.ts'
+import { up as hostsOfRoutes } from './migrations/0058-hosts-of-routes.ts'
 import { applyRepeatableSql } from './repeatable.ts'
 
 type RunStep = (step: Migration, on: Kysely<unknown>, name: string) => Promise<void>
@@ -56,6 +57,7 @@ const migrations: Record<string, Migration> = {
   '0055-metrics-of-units': { up: metricsOfUnits },
   '0056-requests-of-secrets': { up: requestsOfSecrets },
   '0057-nodes-of-hosts': { up: nodesOfHosts },
+  '0058-hosts-of-routes': { up: hostsOfRoutes },
 }
 
 // A lock of this file: the migrator takes its own only after it has looked for its tables.

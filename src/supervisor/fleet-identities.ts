@@ -12,12 +12,14 @@ import { identityFileIn, renewalSocketOf } from '../processes/channel.ts'
 import { keptStateOf } from './process-command.ts'
 import type { Running, Service } from './restart-policy.ts'
 
-export async function prepareIdentityOfServer(
+/** The gateway beside the server needs one to hand visits over. */
+export async function prepareIdentityOf(
+  role: 'server' | 'gateway',
   { dataDir }: Config,
   instance: string,
 ): Promise<KeptCertificate> {
-  const file = identityFileIn(keptStateOf(dataDir, 'server'))
-  return await prepareServerIdentity({ dataDir, host: ownHostName(instance), file, clock: systemClock })
+  const file = identityFileIn(keptStateOf(dataDir, role))
+  return await prepareServerIdentity({ dataDir, role, host: ownHostName(instance), file, clock: systemClock })
 }
 
 type Renewals = { config: Config; runDir: string; databaseUrl: string; log: Log }

@@ -152,13 +152,14 @@ export function processCommand(name: ProcessName, input: ProcessInput): [string,
 
 function confinementOf(name: ProcessName, user: AccountName, { config, runDir }: ProcessInput): Sandbox {
   const seen = seenIn(runDir)
-  const { apiAddress, hostsAddress, gatewayHttp, gatewayTls, gatewayMysql } = config
+  const { apiAddress, hostsAddress, gatewayHttp, gatewayTls, gatewayMysql, gatewayHandover } = config
   const listened = [
     apiAddress,
     gatewayHttp,
     gatewayTls,
     gatewayMysql,
     ...(hostsAddress ? [hostsAddress] : []),
+    ...(gatewayHandover ? [gatewayHandover] : []),
   ]
   const ports = listened.map(({ port }) => port)
   return {

@@ -21,7 +21,7 @@ import {
 import { signInUrl } from '../domain/credentials/sign-in-url.ts'
 import { refuseBrokenHost } from '../doctor/preflight.ts'
 import { announce, announceHost } from './announce.ts'
-import { prepareIdentityOfServer, renewalsPart } from './fleet-identities.ts'
+import { prepareIdentityOf, renewalsPart } from './fleet-identities.ts'
 import { type Credentials, readCredentials, writeCredentials } from './credentials-file.ts'
 import { lockDataDirectory } from './data-directory-lock.ts'
 import { listMachinesAndDisks, loadInstance, postgresSocketDir, runDirOf } from './instance.ts'
@@ -171,7 +171,8 @@ async function keepFleetIdentities(context: Context): Promise<void> {
   const { input, databaseUrls, log } = context
   const { config, instance, runDir } = input
   if (!config.hostsAddress) return
-  renewing(context, await prepareIdentityOfServer(config, instance.id))
+  renewing(context, await prepareIdentityOf('server', config, instance.id))
+  if (config.gatewayHandover) renewing(context, await prepareIdentityOf('gateway', config, instance.id))
   await keep(context, renewalsPart({ config, runDir, databaseUrl: databaseUrls.berth, log }))
   const kubernetes = kubernetesPart({ config, databaseUrl: databaseUrls.berth, log })
   if (kubernetes) await keep(context, kubernetes)

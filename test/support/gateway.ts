@@ -11,6 +11,7 @@ import { join } from 'node:path'
 import { hashEndpointSecret, newEndpointName } from '../../src/contract/endpoint-label.ts'
 import type { DefaultCertificates } from '../../src/gateway/certificates/current.ts'
 import { createEndpointPorts } from '../../src/gateway/listen/endpoint-ports.ts'
+import type { Handovers } from '../../src/gateway/handover/hand-over.ts'
 import type { Route, Routes, WakeOutcome } from '../../src/gateway/routing/route.ts'
 import { createGateway, type Gateway } from '../../src/gateway/server.ts'
 import { type SessionLimits, sessionLimits } from '../../src/gateway/sessions/session-limits.ts'
@@ -69,6 +70,7 @@ export type TestGatewayOptions = {
   /** Of a gateway before, for one that is started again. */
   routes?: Map<string, Route>
   log?: Log
+  handover?: Handovers
 }
 
 export async function startGateway(
@@ -81,6 +83,7 @@ export async function startGateway(
     isShared = false,
     routes = new Map(),
     log = silentLog,
+    handover,
   }: TestGatewayOptions = {},
 ): Promise<TestGateway> {
   const clock = createTestClock()
@@ -120,6 +123,7 @@ export async function startGateway(
     log,
     limits: { ...sessionLimits, ...limits },
     ...(peers && { peers }),
+    ...(handover && { handover }),
     ...(tickets && { tickets }),
   })
   const self: TestGateway = {

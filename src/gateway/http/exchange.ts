@@ -3,8 +3,8 @@
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest } from 'node:http2'
 import type { Duplex, Writable } from 'node:stream'
-import { TLSSocket } from 'node:tls'
-import { peerAddress, serverNameOf } from '../peer.ts'
+import type { TLSSocket } from 'node:tls'
+import { arrivalOf, isSecure, peerAddress, serverNameOf } from '../peer.ts'
 import { type Origin, type RequestHead, readHead } from './request-head.ts'
 
 export type Request = IncomingMessage | Http2ServerRequest
@@ -23,6 +23,8 @@ export type Exchange = {
   origin: Origin
   /** The server name (SNI) of the connection; null without TLS, or without a name. */
   serverName: string | null
+  /** Another host's gateway has handed it over. */
+  isHandedOver: boolean
   hasBody: boolean
   /** Whether the visitor waits for 100 Continue before it sends its body. */
   expectsContinue: boolean
@@ -45,13 +47,14 @@ export function readExchange(
   })
   const socket = isHttp2(request) ? request.stream.session?.socket : request.socket
   if (!head || !socket) return null
-  const isSecure = socket instanceof TLSSocket
+  const isByTls = isSecure(socket)
   return {
     request,
     response,
     head,
-    origin: { address: peerAddress(socket), proto: isSecure ? 'https' : 'http' },
-    serverName: isSecure ? serverNameOf(socket) : null,
+    origin: { address: peerAddress(socket), proto: isByTls ? 'https' : 'http' },
+    serverName: isByTls ? serverNameOf(socket as TLSSocket) : null,
+    isHandedOver: arrivalOf(socket) !== null,
     hasBody: upgrade === null && announcesBody(request, head),
     expectsContinue,
     upgrade,

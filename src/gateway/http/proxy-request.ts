@@ -68,6 +68,16 @@ export function proxyRequestOver(
   })
 }
 
+/** The same over a connection of this agent, whichever it is. */
+export function proxyRequestBy(
+  exchange: Exchange,
+  session: Session,
+  route: Route,
+  agent: Agent,
+): Promise<ProxyResult> {
+  return new Promise((resolve) => new Forwarding(exchange, session, route, resolve).start({ agent }))
+}
+
 class Forwarding {
   readonly #exchange: Exchange
   readonly #session: Session

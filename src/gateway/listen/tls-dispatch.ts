@@ -4,12 +4,16 @@
 import type { Duplex } from 'node:stream'
 import { TLSSocket } from 'node:tls'
 import type { EndpointLabel } from '../../contract/endpoint-label.ts'
-import { requestedLabel } from '../routing/asked-label.ts'
-import { serverNameOf } from '../peer.ts'
+import type { Door } from '../handover/doors.ts'
+import { findDoor } from '../handover/hand-over.ts'
+import { applications, type HandedVisit } from '../handover/protocol.ts'
+import { ownerOfPort, requestedLabel } from '../routing/asked-label.ts'
+import { applicationOf, isSecure, peerAddress, serverNameOf } from '../peer.ts'
 import { readFirstMessage } from '../tcp/first-message.ts'
 import type { Outcome } from '../sessions/outcomes.ts'
-import { errorIn } from '../tcp/protocol-errors.ts'
+import { errorIn, type Tcp } from '../tcp/protocol-errors.ts'
 import type { Route } from '../routing/route.ts'
+import { join } from '../tcp/splice.ts'
 import { handleTcpConnection } from '../tcp/handle-connection.ts'
 import type { ClientHello } from './tls-port.ts'
 import { findAuthorizedRoute, type GatewayContext } from '../sessions/connect-to-unit.ts'
@@ -21,7 +25,13 @@ export async function dispatchConnection(
   { serverName, isPostgres }: ClientHello,
   toHttp: () => void,
 ): Promise<void> {
-  const label = requestedLabel(context, { serverName, localPort: socket.localPort })
+  const owner = ownerOfPort(context, socket)
+  const label = requestedLabel(context, { serverName, owner })
+  const elsewhere = label === null ? null : await findDoor(context, socket, label.name)
+  if (elsewhere) {
+    const visit = { kind: 'tls', serverName, owner, isPostgres, ...arrivedBy(socket) } as const
+    return await handOver(context, socket, { ...elsewhere, visit, toHttp })
+  }
   const found = label === null ? null : await findTcp(context, label)
   if (socket.destroyed) return
   const route =
@@ -31,6 +41,28 @@ export async function dispatchConnection(
   else if (isPostgres)
     refuse(socket, found === 'routing-unavailable' ? { kind: 'routing-unavailable' } : { kind: 'unknown' })
   else toHttp()
+}
+
+const arrivedBy = (socket: TLSSocket) => ({
+  address: peerAddress(socket),
+  application: applications.find((known) => known === socket.alpnProtocol) ?? null,
+})
+
+type Elsewhere = { door: Door; route: Route; visit: HandedVisit; toHttp: () => void }
+
+/** The connection is its visitor's own, whose server name is one unit's: all of it is for the other host. */
+async function handOver(
+  { handover }: GatewayContext,
+  socket: TLSSocket,
+  { door, route, visit, toHttp }: Elsewhere,
+): Promise<void> {
+  const other = await handover?.begin(door, visit)
+  if (other && !socket.destroyed) return await join(socket, other)
+  other?.destroy()
+  if (socket.destroyed) return
+  // Which asks again for each request, and has a page if the host is still away.
+  if (route.protocol === 'http') return toHttp()
+  refuse(socket, { kind: 'host-away' }, route.protocol)
 }
 
 async function findTcp(
@@ -50,10 +82,11 @@ async function findTcp(
 }
 
 /** Whether the ClientHello fits the endpoint's protocol. A browser at a database's address gets a page. */
-function speaks({ protocol }: Route, { alpnProtocol }: TLSSocket, isPostgres: boolean): boolean {
+function speaks({ protocol }: Route, socket: TLSSocket, isPostgres: boolean): boolean {
+  const application = applicationOf(socket)
   if (protocol === 'postgres') return isPostgres
-  if (protocol === 'grpc') return alpnProtocol === 'h2'
-  return !isPostgres && (alpnProtocol === null || alpnProtocol === false)
+  if (protocol === 'grpc') return application === 'h2'
+  return !isPostgres && application === null
 }
 
 /**
@@ -63,12 +96,12 @@ function speaks({ protocol }: Route, { alpnProtocol }: TLSSocket, isPostgres: bo
 export function redisError(socket: Duplex, said: Buffer | undefined): Buffer | null {
   const isRedis = said !== undefined && readFirstMessage('redis', said) === 'whole'
   // HTTP clients normally say so in ALPN.
-  if (!isRedis || !(socket instanceof TLSSocket) || socket.alpnProtocol) return null
+  if (!isRedis || !(socket instanceof TLSSocket) || !isSecure(socket) || applicationOf(socket)) return null
   return errorIn('redis', { kind: serverNameOf(socket) === null ? 'missing-sni' : 'unknown' })
 }
 
-function refuse(socket: TLSSocket, outcome: Outcome): void {
-  const refusal = errorIn('postgres', outcome)
+function refuse(socket: TLSSocket, outcome: Outcome, protocol: Tcp = 'postgres'): void {
+  const refusal = errorIn(protocol, outcome)
   if (refusal !== null) socket.write(refusal)
   socket.destroySoon()
 }

@@ -8,6 +8,7 @@ import type { Certificates } from '../certificates/current.ts'
 import { type Challenges, isChallenge } from '../certificates/acme-challenges.ts'
 import type { TicketKeys } from '../workers/ticket-keys.ts'
 import { acceptOptions } from './connection-limits.ts'
+import { applications } from '../handover/protocol.ts'
 import { serverNameOf } from '../peer.ts'
 import { errorMessageOf } from '../sessions/outcomes.ts'
 import { writePage } from '../http/pages.ts'
@@ -33,8 +34,6 @@ export type TlsPort = {
 
 const TLS_RECORD = 0x16
 const POSTGRES = 'postgresql'
-/** The ALPN protocols to accept, in order of preference. */
-const APPLICATIONS = [POSTGRES, 'h2', 'http/1.1']
 const MAX_GREETINGS = 3
 /** The beginning of an HTTP request. */
 const REQUEST = /^[A-Z]{3,7} [/*h]/
@@ -65,7 +64,7 @@ export function createTlsPort({
       certificates,
       ...(tickets && { tickets: { keys: tickets, listener: hasAsked ? 'postgres' : 'tls' } }),
       handshakeMs: greetingMs / 2,
-      applications: APPLICATIONS,
+      applications,
       onSecure: (socket) =>
         onGreeted(socket, {
           serverName: serverNameOf(socket),

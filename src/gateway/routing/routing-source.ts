@@ -26,10 +26,15 @@ export function routesOfDatabase(db: Kysely<Database>): RoutingSource {
   }
 }
 
-export function routesOfServer(server: ServerClient): RoutingSource {
+/** `everywhere`: of all hosts, for a gateway that hands visits over. */
+export function routesOfServer(
+  server: ServerClient,
+  { everywhere = false }: { everywhere?: boolean } = {},
+): RoutingSource {
+  const scope = everywhere ? ({ everywhere } as const) : {}
   return {
     findRoutes: async (names) => {
-      const { routes } = await server.ask('routes', { names })
+      const { routes } = await server.ask('routes', { names, ...scope })
       return routes.map(({ secretHash, ...route }) => ({
         ...route,
         secretHash: secretHash === null ? null : Buffer.from(secretHash, 'base64'),
@@ -38,7 +43,7 @@ export function routesOfServer(server: ServerClient): RoutingSource {
     findPorts: async ({ first, last }) => {
       const found: EndpointPort[] = []
       for (let from = first; from <= last; from += MAX_PORTS) {
-        const part = { first: from, last: Math.min(last, from + MAX_PORTS - 1) }
+        const part = { first: from, last: Math.min(last, from + MAX_PORTS - 1), ...scope }
         found.push(...(await server.ask('ports', part)).ports)
       }
       return found

@@ -1,5 +1,6 @@
 // What the server answers to a gateway (protocol.ts): about the units of the gateway's host alone, which are all units where
-// there is one host. For any other name or unit the answer is that there is none.
+// there is one host. For any other name or unit the answer is that there is none, but where a name leads may be asked of all
+// hosts: the gateway that a visitor came to hands the visit over (handover/).
 
 import type { App } from '../../app.ts'
 import { recordUses } from '../../domain/units/activity/record-use.ts'
@@ -7,7 +8,9 @@ import { visitUnit } from '../../domain/units/activity/visit.ts'
 import { createSemaphore, type Semaphore } from '../../lib/concurrency/semaphore.ts'
 import { findEndpointPorts } from '../../store/endpoint-ports.ts'
 import { findEndpointRoutes } from '../../store/endpoints.ts'
+import { parseAddress } from '../../lib/setting-values.ts'
 import { findUnitsOnHost, saveGatewayFacts } from '../../store/host-gateways.ts'
+import { listHosts } from '../../store/hosts.ts'
 import { findAddressOfName } from '../../store/unit-names.ts'
 import {
   type GatewayAnswer,
@@ -79,17 +82,32 @@ export const handlers: Handlers = {
     app.gateways.set(hostId, facts)
     return {}
   },
-  routes: async ({ db }, { hostId, questions }, { names }) => {
-    const found = await questions(() => findEndpointRoutes(db, names, { hostId }))
-    const routes = found.map(({ secretHash, ...route }) => ({
+  routes: async ({ db }, { hostId, questions }, { names, everywhere = false }) => {
+    const found = await questions(() => findEndpointRoutes(db, names, everywhere ? {} : { hostId }))
+    const routes = found.map(({ secretHash, hostId: there, ...route }) => ({
       ...route,
+      ...(everywhere && { hostId: there }),
       secretHash: secretHash?.toString('base64') ?? null,
     }))
     return { routes }
   },
-  ports: async ({ db }, { hostId, questions }, range) => ({
-    ports: await questions(() => findEndpointPorts(db, range, { hostId })),
+  ports: async ({ db }, { hostId, questions }, { everywhere = false, ...range }) => ({
+    ports: await questions(() => findEndpointPorts(db, range, everywhere ? {} : { hostId })),
   }),
+  doors: async (app, { hostId, questions }) => {
+    const records = await questions(() => listHosts(app.db))
+    const own = app.fleet.local().id
+    const hosts = records.flatMap(({ id, name, state, memberSince, address }) => {
+      if (state === 'lost' || state === 'removed') return []
+      const [since, port] =
+        id === own
+          ? [0, app.config.gatewayHandover?.port]
+          : [memberSince.getTime(), app.gateways.get(id)?.handover]
+      const host = address === null ? null : parseAddress(address).host
+      return [{ id, name, since, address: host, port: port ?? null }]
+    })
+    return { own: hostId, hosts }
+  },
   address: async ({ db }, { hostId, questions }, asked) => ({
     address: await questions(() => findAddressOfName(db, { ...asked, hostId })),
   }),

@@ -15,6 +15,7 @@ import { MAX_GATEWAY_WORKERS } from '../../lib/gateway-workers.ts'
 import { SECOND } from '../../lib/clock.ts'
 import { answerLine, eventLine, failureLine } from '../../lib/ipc/call-lines.ts'
 import type { AnswersOf, RequestsOf } from '../../lib/ipc/operation-types.ts'
+import { isHostName } from '../../lib/fleet-identity.ts'
 import { isId } from '../../lib/ids.ts'
 
 /** What a TLS connection carries, as it is named in ALPN. */
@@ -27,6 +28,12 @@ const endpointId = z.string().refine((text) => isId('endpoint', text), 'is not t
 /** More than a unit can have. */
 const MAX_ENDPOINTS = 8
 const unitIds = z.array(unitId).max(MAX_IDS)
+
+const hostId = z.string().refine((text) => isId('host', text), 'is not the id of a host')
+/** As many as can join. */
+const MAX_HOSTS = 256
+/** Of a gateway that hands visits over to others: about units of all hosts, which older servers do not know. */
+const everywhere = z.literal(true).optional()
 
 /** The name of an endpoint; a label of DNS. */
 const endpointName = z.string().regex(/^[a-z0-9-]{1,63}$/)
@@ -49,6 +56,8 @@ const endpointRoute = z.strictObject({
   stoppedReason: z.enum(stoppedReasons).nullable(),
   frozen: z.boolean(),
   generation: z.int(),
+  /** Only in answers about all hosts. */
+  hostId: hostId.optional(),
 })
 
 export const gatewayOperations = {
@@ -89,19 +98,42 @@ export const gatewayOperations = {
   },
   /** The live endpoints with these names, of units on the gateway's host. */
   routes: {
-    request: z.strictObject({ names: z.array(endpointName).max(MAX_NAMES) }),
+    request: z.strictObject({ names: z.array(endpointName).max(MAX_NAMES), everywhere }),
     answer: z.strictObject({ routes: z.array(endpointRoute).max(MAX_NAMES) }),
     deadlineMs: 5 * SECOND,
   },
   /** The ports of the range that belong to endpoints of units on the gateway's host. */
   ports: {
     request: z
-      .strictObject({ first: port, last: port })
+      .strictObject({ first: port, last: port, everywhere })
       .refine(({ first, last }) => last - first < MAX_PORTS, 'are too many ports'),
     answer: z.strictObject({
       ports: z
         .array(z.strictObject({ port, name: endpointName, protocol: z.enum(protocols) }))
         .max(MAX_PORTS),
+    }),
+    deadlineMs: 5 * SECOND,
+  },
+  /**
+   * The hosts whose gateways may hand visits over, and where those take them: at the machine by which the server's is reached
+   * without an address, and nowhere without a port.
+   */
+  doors: {
+    request: z.strictObject({}),
+    answer: z.strictObject({
+      own: hostId,
+      hosts: z
+        .array(
+          z.strictObject({
+            id: hostId,
+            name: z.string().refine(isHostName),
+            /** Certificates from before are of an earlier host; in milliseconds. */
+            since: z.number(),
+            address: z.string().max(253).nullable(),
+            port: port.nullable(),
+          }),
+        )
+        .max(MAX_HOSTS),
     }),
     deadlineMs: 5 * SECOND,
   },

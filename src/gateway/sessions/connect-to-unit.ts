@@ -10,6 +10,7 @@ import type { EndpointPorts } from '../listen/endpoint-ports.ts'
 import { createMysqlSessions, type MysqlSessions } from '../tcp/mysql/kill.ts'
 import { createOpenSessions, type OpenSessions, type Session } from './open-sessions.ts'
 import type { Outcome } from './outcomes.ts'
+import type { Handovers } from '../handover/hand-over.ts'
 import { type CancelKeys, createCancelKeys } from '../tcp/postgres/cancel.ts'
 import { isAuthorized } from '../routing/private-link.ts'
 import { createConcurrencyLimit, type ConcurrencyLimit } from '../../lib/concurrency/concurrency-limit.ts'
@@ -32,6 +33,8 @@ export type GatewayContextOptions = {
   log: Log
   /** Other gateways on the same ports. */
   peers?: Peers
+  /** Hands visits over to the gateways of other hosts; absent where each host has its own alone. */
+  handover?: Handovers
   /** For clients of another interface (http/door.ts); absent on a host without a server. */
   door?: Door
 }

@@ -16,6 +16,8 @@ export type Outcome =
   | { kind: 'misdirected' }
   /** The endpoint cannot be looked up at the moment. */
   | { kind: 'routing-unavailable' }
+  /** The gateway of the unit's host does not answer. */
+  | { kind: 'host-away' }
   | { kind: 'too-many' }
   | { kind: 'waiting'; retryAfterS: number }
   | { kind: 'refused'; reason: VisitRefusal }
@@ -146,6 +148,15 @@ export function errorMessageOf(outcome: Outcome): ErrorMessage {
         text: 'Routing is temporarily unavailable.',
         advice: 'Try again in a few seconds.',
         retryAfterS: 2,
+      }
+    case 'host-away':
+      return {
+        status: 503,
+        code: 'host_away',
+        title: 'The host of this unit is away',
+        text: 'The machine that the unit is on does not answer now.',
+        advice: 'Try again soon.',
+        retryAfterS: 5,
       }
     case 'too-many':
       return {

@@ -80,6 +80,23 @@ export function splice(
   return close
 }
 
+/** Joins two connections until both are closed: bytes and ends pass unchanged, with backpressure. */
+export function join(one: Duplex, other: Duplex): Promise<void> {
+  const closed = Promise.withResolvers<void>()
+  let left = 2
+  for (const end of [one, other]) {
+    end.on('error', () => end.destroy())
+    whenClosed(end, () => {
+      left -= 1
+      if (left === 0) closed.resolve()
+    })
+  }
+  const same = (chunk: Buffer) => chunk
+  pass(one, other, same, () => other.end())
+  pass(other, one, same, () => one.end())
+  return closed.promise
+}
+
 export function whenClosed(end: Duplex, act: () => void): void {
   if (end.closed) act()
   else end.once('close', act)

@@ -9,7 +9,12 @@ import type { Log } from '../log.ts'
 import type { Address } from '../setting-values.ts'
 import type { Listening } from './unix-socket.ts'
 
-export type FleetListenerOptions = Address & { identity: FleetIdentity }
+export type FleetListenerOptions = Address & {
+  identity: FleetIdentity
+  /** Whether other processes listen at the same address (SO_REUSEPORT). */
+  isShared?: boolean
+  maxConnections?: number
+}
 
 type Inside = {
   /** The roles that may call. */
@@ -38,7 +43,7 @@ export function fleetTls({ key, certificate, authority }: FleetIdentity) {
 }
 
 export async function listenForFleet(
-  { host, port, identity }: FleetListenerOptions,
+  { host, port, identity, isShared = false, maxConnections = MAX_CONNECTIONS }: FleetListenerOptions,
   { mayCall, protocols, onMember, log }: Inside,
 ): Promise<FleetListener> {
   const server = createServer({
@@ -52,7 +57,7 @@ export async function listenForFleet(
     keepAlive: true,
     keepAliveInitialDelay: PROBE_AFTER_MS,
   })
-  server.maxConnections = MAX_CONNECTIONS
+  server.maxConnections = maxConnections
   server.on('tlsClientError', (error, socket) => {
     log.debug({ error: error.message }, 'TLS connection refused')
     // Node leaves a connection open whose handshake took too long.
@@ -72,7 +77,7 @@ export async function listenForFleet(
     endWithCertificate(socket)
     onMember(socket, member)
   })
-  server.listen(port, host)
+  server.listen({ port, host, ...(isShared && { reusePort: true }) })
   await once(server, 'listening')
   const bound = server.address()
   return {

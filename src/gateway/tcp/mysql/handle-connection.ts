@@ -4,9 +4,11 @@
 
 import type { TLSSocket } from 'node:tls'
 import { type EndpointLabel, parseEndpointLabel } from '../../../contract/endpoint-label.ts'
-import { requestedLabel } from '../../routing/asked-label.ts'
+import { findDoor } from '../../handover/hand-over.ts'
+import { peerAddress } from '../../peer.ts'
+import { ownerOfPort, requestedLabel } from '../../routing/asked-label.ts'
 import { errorPacket, type Login, MAX_LOGIN_BYTES, readLogin } from './messages.ts'
-import { readPacket } from './packets.ts'
+import { readPacket, writePacket } from './packets.ts'
 import type { Greeted } from '../../listen/mysql-port.ts'
 import { runMysqlSession } from './session.ts'
 import type { Session } from '../../sessions/open-sessions.ts'
@@ -14,6 +16,7 @@ import type { Outcome } from '../../sessions/outcomes.ts'
 import { mysqlErrors } from '../protocol-errors.ts'
 import type { Route } from '../../routing/route.ts'
 import { withSession } from '../session.ts'
+import { join } from '../splice.ts'
 import {
   type Closed,
   findAuthorizedRoute,
@@ -34,13 +37,24 @@ export async function handleMysqlConnection(
     const packet = await readPacket(socket, MAX_LOGIN_BYTES)
     const login = packet === null ? null : readLogin(packet)
     if (login === null) return { kind: 'malformed' }
-    const label = requestedLabel(context, { serverName, localPort: socket.localPort })
+    const owner = ownerOfPort(context, socket)
+    const label = requestedLabel(context, { serverName, owner })
     const meant = label === null ? readUser(login) : { label, login }
     if (meant === null) {
       socket.write(errorPacket(3, mysqlErrors.noName))
       return { kind: 'closed' }
     }
-    return await serve(context, session, { socket, sessionId, ...meant })
+    const elsewhere = await findDoor(context, socket, meant.label.name)
+    if (!elsewhere) return await serve(context, session, { socket, sessionId, ...meant })
+    const visit = { kind: 'mysql', address: peerAddress(socket), serverName, owner, sessionId } as const
+    const other = await context.handover?.begin(elsewhere.door, visit)
+    if (!other) return { kind: 'host-away' }
+    session.staysOpen(() => 0)
+    session.onCut(() => other.destroy())
+    // The client's login, as it sent it.
+    if (packet) other.write(writePacket(packet))
+    await join(socket, other)
+    return { kind: 'closed' }
   })
 }
 

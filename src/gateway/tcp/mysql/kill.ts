@@ -20,6 +20,8 @@ export function createMysqlSessions(): MysqlSessions {
   const sessions = new Map<number, { own: number; run: Run }>()
   return {
     add({ given, own, run }) {
+      // Another host's gateway, which gives ids too, must not take the place of a session.
+      if (sessions.has(given)) return () => {}
       sessions.set(given, { own, run })
       return () => sessions.delete(given)
     },

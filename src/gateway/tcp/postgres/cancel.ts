@@ -4,6 +4,7 @@
 // key can cancel what that session does, and nothing else.
 
 import { connect, type Socket } from 'node:net'
+import type { Handovers } from '../../handover/hand-over.ts'
 import { findBackendKey, keyOfCancel, readStartup } from './messages.ts'
 import type { Route } from '../../routing/route.ts'
 
@@ -55,12 +56,26 @@ export function recordCancelKey(
   look(first)
 }
 
-/** Passes the request on to its backend, and closes once that closes. The caller sets the timeout. */
-export async function handleCancelRequest(keys: CancelKeys, socket: Socket): Promise<void> {
+type Needs = { cancelKeys: CancelKeys; handover?: Pick<Handovers, 'cancel'> }
+
+/**
+ * Passes the request on to its backend, or to the gateways of other hosts if no session here has its key, and closes once that
+ * closes. The caller sets the timeout.
+ */
+export async function handleCancelRequest({ cancelKeys, handover }: Needs, socket: Socket): Promise<void> {
   const request = await readRequest(socket)
-  const backend = request === null ? null : keys.find(keyOfCancel(request))
+  const backend = request === null ? null : cancelKeys.find(keyOfCancel(request))
   if (request !== null && backend !== null) await deliver(request, backend, socket)
+  else if (request !== null) await handover?.cancel(request)
   socket.destroySoon()
+}
+
+/** Of a request that came to another host: whether a session here was meant. `socket`: its end ends the attempt. */
+export async function takeCancel(keys: CancelKeys, request: Buffer, socket: Socket): Promise<boolean> {
+  const backend = readStartup(request) === 'only' ? keys.find(keyOfCancel(request)) : null
+  if (backend === null) return false
+  await deliver(request, backend, socket)
+  return true
 }
 
 /** Returns null if it is not a cancel request, or the client has disconnected. */
