@@ -59,6 +59,7 @@ export async function destroyMachine(host: EngineContext, id: string): Promise<v
     // Before the lock: operations that hold it for the machine give up, and end as soon as its processes do.
     doomed.destroySignal.abort()
   }
+  const ranBefore = doomed?.record.state === 'running' ? doomed.record.generation : 0
   await host.effect('engine.destroy.kill', () => killRunsOf(host, id))
   await host.lock(id, async () => {
     const machine = host.machines.get(id)
@@ -67,7 +68,8 @@ export async function destroyMachine(host: EngineContext, id: string): Promise<v
       await machine.cleanup
       await dropReady(host, machine)
       const { generation } = machine.record
-      if (generation > 0) await cleanUpRun(host, host.paths.run(id, generation))
+      const isCleanedUp = generation === ranBefore && machine.uncleanedRun === null
+      if (generation > 0 && !isCleanedUp) await cleanUpRun(host, host.paths.run(id, generation))
     }
     await removeMachineState(host, id)
     host.machines.delete(id)
