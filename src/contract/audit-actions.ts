@@ -27,6 +27,8 @@ export const changeActions = [
   'process.start',
   'process.signalPid',
   'process.signal',
+  'process.input',
+  'process.keepAwake',
   'process.delete',
   'stack.create',
   'stack.destroy',

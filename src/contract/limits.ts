@@ -83,6 +83,8 @@ export const limits = {
   processOutputBytes: MB,
   /** Standard input waits in a pipe, which holds this much. */
   processStdinBytes: 64 * KB,
+  /** In one call to a process whose input is open. */
+  processInputBytes: 256 * KB,
   /** Bytes in one answer; a piece is the output of one stream up to the next output of the other. */
   processPageBytes: { min: KB, max: 512 * KB, default: 256 * KB },
   processPagePieces: 1000,

@@ -7,6 +7,9 @@ import { optionalQueryInteger, queryFlag, queryInteger, strict, text, timestamp 
 import { limits } from './limits.ts'
 import { commandUserSchema } from './unit-user.ts'
 
+/** Of the longest input in base64. */
+const MAX_INPUT_LENGTH = Math.ceil(limits.processInputBytes / 3) * 4
+
 const tagSchema = text(limits.processTagLength).min(1, 'must not be empty')
 
 export const processStartSchema = strict({
@@ -19,11 +22,17 @@ export const processStartSchema = strict({
       error: `must be at most ${limits.processStdinBytes} bytes; write more into a file of the unit`,
     })
     .optional()
-    .describe('The content of standard input, which then ends.'),
+    .describe('The content of standard input, which then ends unless `takesInput`.'),
+  takesInput: z
+    .boolean()
+    .default(false)
+    .describe('Whether standard input stays open for POST /v1/units/{id}/processes/{processId}/input.'),
   keepsAwake: z
     .boolean()
     .default(false)
-    .describe('Whether the unit stays awake while the process runs, for at most an hour.'),
+    .describe(
+      'Whether the unit stays awake while the process runs, for an hour from its start; keep-awake renews it.',
+    ),
   tag: tagSchema.optional().describe('A name of yours, by which lists can be filtered.'),
   user: commandUserSchema,
 }).meta({ id: 'ProcessStart' })
@@ -38,6 +47,10 @@ export const processSchema = strict({
   cwd: z.string().nullable(),
   keepsAwake: z.boolean(),
   tag: z.string().nullable(),
+  takesInput: z.boolean().describe('Whether its standard input is open to calls.'),
+  awakeUntil: timestamp
+    .nullable()
+    .describe('Until when it keeps the unit awake while it runs; null if it does not.'),
   state: z
     .enum(['running', 'exited', 'lost'])
     .describe(
@@ -59,6 +72,47 @@ export const processListSchema = strict({
   processes: z.array(processSchema).describe('Oldest first.'),
 }).meta({ id: 'ProcessList' })
 export type ProcessList = z.infer<typeof processListSchema>
+
+/** POST /v1/units/{id}/processes/{processId}/input. */
+export const processInputSchema = strict({
+  data: z.string().max(MAX_INPUT_LENGTH).default('').describe('What to write, at most 256 KB.'),
+  encoding: z.literal('base64').optional().describe('If `data` is base64, for bytes that are not text.'),
+  end: z.boolean().default(false).describe('Whether standard input ends after `data`.'),
+})
+  .transform((given, context) => {
+    const { data, encoding, end } = given
+    const bytes = Buffer.from(data, encoding ?? 'utf8')
+    if (encoding === 'base64' && bytes.toString('base64') !== data)
+      context.addIssue({ code: 'custom', path: ['data'], message: 'must be whole base64' })
+    if (bytes.length > limits.processInputBytes)
+      context.addIssue({
+        code: 'custom',
+        path: ['data'],
+        message: `must be at most ${limits.processInputBytes} bytes; send the rest in further calls`,
+      })
+    return { bytes, end }
+  })
+  .meta({ id: 'ProcessInput' })
+export type ProcessInput = z.infer<typeof processInputSchema>
+
+export const processInputTakenSchema = strict({
+  taken: z
+    .int()
+    .describe(
+      'How many bytes of `data` were written. If not all, the process did not read in time: send the rest again.',
+    ),
+}).meta({ id: 'ProcessInputTaken' })
+export type ProcessInputTaken = z.infer<typeof processInputTakenSchema>
+
+/** POST /v1/units/{id}/processes/{processId}/keep-awake. */
+export const processKeepAwakeSchema = strict({
+  forMs: z
+    .int()
+    .min(0)
+    .max(limits.processAwakeMs)
+    .default(limits.processAwakeMs)
+    .describe('From now on; 0: no longer. Send it again before that is over to renew it.'),
+}).meta({ id: 'ProcessKeepAwake' })
 
 const signals = ['HUP', 'INT', 'QUIT', 'KILL', 'USR1', 'USR2', 'TERM', 'STOP', 'CONT'] as const
 

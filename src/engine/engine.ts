@@ -324,6 +324,16 @@ export interface Engine extends FileOperations {
   signalProcess(ref: MachineRef, process: string, signal: ProcessSignal): Promise<void>
 
   /**
+   * Writes to the standard input of a process that takes input, as far as it is read within some seconds, and then ends it if
+   * `end`. Returns how many bytes were written: if not all, the input was not ended. Concurrent calls write one after the
+   * other. Throws `unknown_process`, `process_ended`, `input_ended`, and the errors of `exec` if the machine does not run.
+   */
+  writeProcess(ref: MachineRef, process: string, data: Buffer, end: boolean): Promise<number>
+
+  /** Stores until when the process keeps its unit awake, in any state of the machine. Throws `unknown_process`, `process_ended`. */
+  keepProcessAwake(id: string, process: string, until: Date): Promise<void>
+
+  /**
    * Kills a process if it runs, and deletes it with its output. Unknown ones succeed. Throws `frozen` if the machine
    * is frozen.
    */

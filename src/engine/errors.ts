@@ -17,6 +17,7 @@ export const engineErrorKinds = [
   'start_refused', // what lies on the machine's own disk is in the way of its start
   'unknown_process',
   'process_ended', // it can be given no signal any more
+  'input_ended', // its standard input is closed, or was never open to calls
   'process_limit', // as many run as may
   'process_refused', // the machine could not begin it: it has as many processes as it may have
   'file_not_found',

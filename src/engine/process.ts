@@ -13,8 +13,10 @@ export type ProcessRequest = {
   env: Record<string, string>
   /** Null: the working directory of the machine's first process. */
   cwd: string | null
-  /** The content of standard input, which then ends. Null: empty. */
+  /** The content of standard input, which then ends unless `takesInput`. Null: empty. */
   stdin: Buffer | null
+  /** Whether standard input stays open for `writeProcess`. */
+  takesInput?: boolean | undefined
   /** Stored for the caller, who decides what it means. */
   keepsAwake: boolean
   /** A name by which the caller finds it again. */
@@ -29,6 +31,10 @@ export type ProcessRequest = {
  */
 export type MachineProcess = Pick<ProcessRequest, 'id' | 'shown' | 'cwd' | 'keepsAwake'> & {
   tag: string | null
+  /** Whether `writeProcess` can still write to it. */
+  takesInput: boolean
+  /** Stored for the caller, as set by `keepProcessAwake`; null: not set. */
+  awakeUntil: Date | null
   state: 'running' | 'exited' | 'lost'
   exitCode: number | null
   /** The process id in the machine, also that of its process group. Null if it was never known. */

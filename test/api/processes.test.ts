@@ -162,7 +162,7 @@ describe('a background process', () => {
     [{ cmd: ['ls'], env: { 'A=B': 'c' } }, 'a name must begin'],
     [{ cmd: ['ls'], env: { A: { secret: 'B' } } }, 'env.A'],
     [{ cmd: ['ls'], stdin: 'é'.repeat(40_000) }, 'write more into a file'],
-    [{ cmd: ['ls'], timeoutMs: 5 }, 'the fields here are cmd, cwd, env, stdin, keepsAwake'],
+    [{ cmd: ['ls'], timeoutMs: 5 }, 'the fields here are cmd, cwd, env, stdin, takesInput'],
   ])('is refused with the body %j', async (body, message) => {
     const answer = await call<Refused>('POST', path(unit.id), body)
     expect([answer.status, answer.body.error.code]).toEqual([400, 'validation'])
@@ -351,6 +351,62 @@ describe('a background process and its unit', () => {
     }
     service.clock.advance(15 * MINUTE)
     await expect.poll(async () => await stateOf(awake)).toBe('sleeping')
+  })
+
+  it('gets what is written to its input, until the input ends', async () => {
+    const process = await start(['cat'], { stdin: 'first ', takesInput: true })
+    const write = async (body: object) =>
+      await call<{ taken: number } & Refused>('POST', path(unit.id, `/${process.id}/input`), body)
+    expect(process.takesInput).toBe(true)
+    expect((await write({ data: 'hidden-word ✓ ' })).body).toEqual({ taken: 16 })
+    expect((await write({ data: '/w==', encoding: 'base64' })).body).toEqual({ taken: 1 })
+    expect(await write({ data: '*', encoding: 'base64' })).toMatchObject({ status: 400 })
+    expect((await write({ end: true })).body).toEqual({ taken: 0 })
+    expect(await over(process)).toMatchObject({ exitCode: 0, takesInput: false, output: { to: 23 } })
+    expect(await write({ data: 'late' })).toMatchObject({ status: 409 })
+    const rows = await service.app.db
+      .selectFrom('audit')
+      .select('input')
+      .where('action', '=', 'process.input')
+      .execute()
+    expect(rows.map(({ input }) => input)).toContainEqual({ processId: process.id, bytes: 16 })
+    expect(JSON.stringify(rows)).not.toContain('hidden-word')
+  })
+
+  it('that was started without open input takes none', async () => {
+    const process = await start(['sleep', 'infinity'])
+    const written = await call<Refused>('POST', path(unit.id, `/${process.id}/input`), { data: 'x' })
+    expect([written.status, written.body.error.message]).toEqual([
+      409,
+      expect.stringContaining('without `takesInput`'),
+    ])
+  })
+
+  it('keeps its unit awake as long as a caller renews that, and not when it is taken back', async () => {
+    const { id } = await makeUnit(service, team, { sleep: '2m' })
+    const process = await start(['sleep', 'infinity'], {}, id)
+    const renew = async (body?: object) =>
+      (await call('POST', path(id, `/${process.id}/keep-awake`), body)).body
+    expect(process.awakeUntil).toBe(null)
+    for (let minutes = 0; minutes < 120; minutes += 20) {
+      const { awakeUntil } = await renew(minutes === 0 ? undefined : { forMs: 30 * MINUTE })
+      expect(Date.parse(awakeUntil ?? '')).toBeGreaterThan(service.clock.now().getTime() + 29 * MINUTE)
+      service.clock.advance(20 * MINUTE)
+      await expect
+        .poll(async () => {
+          const { body } = await call<Unit>('GET', `/v1/units/${id}`)
+          return body.state === 'running' && Date.parse(body.sleepsAt ?? '') > service.clock.now().getTime()
+        })
+        .toBe(true)
+    }
+    await renew({ forMs: 0 })
+    service.clock.advance(3 * MINUTE)
+    await expect.poll(async () => await stateOf(id)).toBe('sleeping')
+    // Taking it back again wakes nothing.
+    expect((await call('POST', path(id, `/${process.id}/keep-awake`), { forMs: 0 })).status).toBe(200)
+    expect(await stateOf(id)).toBe('sleeping')
+    await renew({ forMs: MINUTE })
+    expect(await stateOf(id)).toBe('running')
   })
 
   it('looks unknown to another team', async () => {

@@ -305,6 +305,18 @@ function cutAfterFirstEvent(): Fetch {
 }
 
 describe('a background process', () => {
+  it('takes input in pieces of any size, and keeps its unit awake as long as that is renewed', async () => {
+    await using unit = await berth.units.create(IMAGE)
+    const reader = await unit.processes.start(['cat'], { stdin: 'first ', takesInput: true })
+    expect((await reader.keepAwake(600_000)).info.awakeUntil).not.toBe(null)
+    await reader.keepAwake(0)
+    await reader.write('é')
+    await reader.write(new Uint8Array(300_000).fill(0xff))
+    await reader.endInput()
+    expect((await reader.wait()).exitCode).toBe(0)
+    expect(reader.info.output.to).toBe(6 + 2 + 300_000)
+  })
+
   it('is started, followed, signalled and deleted', async () => {
     await using unit = await berth.units.create(IMAGE)
     const short = await unit.processes.start('echo out; echo err >&2; exit 3')

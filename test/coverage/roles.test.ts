@@ -53,6 +53,8 @@ GET    /v1/units/{id}/processes/{processId}                 200    200    200   
 DELETE /v1/units/{id}/processes/{processId}                 200    200    200    200   200    401
 GET    /v1/units/{id}/processes/{processId}/output          200    200    200    200   200    401
 POST   /v1/units/{id}/processes/{processId}/signal          200    200    200    200   200    401
+POST   /v1/units/{id}/processes/{processId}/input           200    200    200    200   200    401
+POST   /v1/units/{id}/processes/{processId}/keep-awake      200    200    200    200   200    401
 GET    /v1/units/{id}/logs                                  200    200    200    200   200    401
 GET    /v1/units/{id}/metrics                               200    200    200    200   200    401
 GET    /v1/units/{id}/metrics/history                       200    200    200    200   200    401
@@ -130,6 +132,8 @@ const bodies: Record<string, (world: World) => unknown> = {
   'POST /v1/units/{id}/code': () => ({ code: '1' }),
   'POST /v1/units/{id}/code/contexts': () => ({}),
   'POST /v1/units/{id}/processes': () => ({ cmd: ['true'] }),
+  'POST /v1/units/{id}/processes/{processId}/keep-awake': () => ({}),
+  'POST /v1/units/{id}/processes/{processId}/input': () => ({ data: 'x' }),
   'POST /v1/units/{id}/processes/{processId}/signal': () => ({ signal: 'TERM' }),
   'POST /v1/units/{id}/process-table/{pid}/signal': () => ({ signal: 'HUP' }),
   'POST /v1/units/{id}/files': () => ({ path: '/a', contentBase64: '' }),

@@ -165,6 +165,10 @@ export function createSimulatedEngine(
       followProcess: (id, process, after, signal) => fake.followProcess(id, process, after, signal),
       signalProcess: async (ref, ...asked) =>
         await onRun('signalProcess', ref, () => fake.signalProcess(ref, ...asked)),
+      writeProcess: async (ref, ...asked) =>
+        await onRun('writeProcess', ref, () => fake.writeProcess(ref, ...asked)),
+      keepProcessAwake: async (id, process, until) =>
+        await ask(life, 'keepProcessAwake', id, () => fake.keepProcessAwake(id, process, until)),
       forgetProcess: async (id, process) =>
         await ask(life, 'forgetProcess', id, () => fake.forgetProcess(id, process)),
       writeFile: async (ref, path, content) =>

@@ -184,7 +184,7 @@ export async function makeProcess(
   service: Service,
   { key }: { key: string },
   unitId: string,
-  body: object = { cmd: ['sleep', 'infinity'] },
+  body: object = { cmd: ['sleep', 'infinity'], takesInput: true },
 ): Promise<string> {
   const made = await service.call<{ id: string }>('POST', `/v1/units/${unitId}/processes`, { key, body })
   if (made.status !== 201) throw new Error(`no process: ${JSON.stringify(made.body)}`)

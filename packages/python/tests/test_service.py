@@ -210,6 +210,18 @@ def test_a_log_is_followed_from_line_to_line(berth: Berth) -> None:
         assert [line["text"] for line in unit.logs()] == ["one", "two"]
 
 
+def test_a_process_takes_input_and_keeps_its_unit_awake(berth: Berth) -> None:
+    with berth.units.create(IMAGE) as unit:
+        process = unit.processes.start(["cat"], stdin="first ", takes_input=True)
+        assert process.keep_awake(600).info["awakeUntil"] is not None
+        assert process.keep_awake(0).info["takesInput"]
+        process.write("é")
+        process.write(b"\xff" * 300_000)
+        process.end_input()
+        assert process.wait().exit_code == 0
+        assert process.info["output"]["to"] == 6 + 2 + 300_000
+
+
 def test_a_process_outlives_the_call_that_begins_it(berth: Berth) -> None:
     with berth.units.create(IMAGE) as unit:
         short = unit.processes.start("echo out; echo err >&2; exit 3")

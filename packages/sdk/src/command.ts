@@ -183,6 +183,12 @@ export function textOf(pieces: readonly Uint8Array[], isCut = false): string {
   return isCut ? text : text + decoder.decode()
 }
 
+export function base64Of(bytes: Uint8Array): string {
+  let binary = ''
+  for (const byte of bytes) binary += String.fromCharCode(byte)
+  return btoa(binary)
+}
+
 export function bytesOfBase64(base64: string): Uint8Array {
   const binary = atob(base64)
   const bytes = new Uint8Array(binary.length)

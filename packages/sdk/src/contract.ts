@@ -800,6 +800,10 @@ export type Process = {
   cwd: string | null
   keepsAwake: boolean
   tag: string | null
+  /** Whether its standard input is open to calls. */
+  takesInput: boolean
+  /** Until when it keeps the unit awake while it runs; null if it does not. */
+  awakeUntil: string | null
   /** `lost`: the process did not survive a sleep, restart or fork of the unit, or its end was not observed. */
   state: 'running' | 'exited' | 'lost'
   /** 128 + n for signal n; also 137 if the unit was stopped. */
@@ -813,6 +817,25 @@ export type Process = {
     from: number
     to: number
   }
+}
+
+export type ProcessInput = {
+  /** What to write, at most 256 KB. */
+  data?: string | undefined
+  /** If `data` is base64, for bytes that are not text. */
+  encoding?: 'base64' | undefined
+  /** Whether standard input ends after `data`. */
+  end?: boolean | undefined
+}
+
+export type ProcessInputTaken = {
+  /** How many bytes of `data` were written. If not all, the process did not read in time: send the rest again. */
+  taken: number
+}
+
+export type ProcessKeepAwake = {
+  /** From now on; 0: no longer. Send it again before that is over to renew it. */
+  forMs?: number | undefined
 }
 
 export type ProcessList = {
@@ -851,9 +874,11 @@ export type ProcessStart = {
   cwd?: string | undefined
   /** Added to the unit's environment, and overrides it. */
   env?: { [name: string]: string } | undefined
-  /** The content of standard input, which then ends. */
+  /** The content of standard input, which then ends unless `takesInput`. */
   stdin?: string | undefined
-  /** Whether the unit stays awake while the process runs, for at most an hour. */
+  /** Whether standard input stays open for POST /v1/units/{id}/processes/{processId}/input. */
+  takesInput?: boolean | undefined
+  /** Whether the unit stays awake while the process runs, for an hour from its start; keep-awake renews it. */
   keepsAwake?: boolean | undefined
   /** A name of yours, by which lists can be filtered. */
   tag?: string | undefined

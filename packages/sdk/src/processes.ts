@@ -1,10 +1,11 @@
 // Background processes of a unit: commands that outlive the call that starts them.
 
 import { argvOf } from './shell.ts'
-import { OutputPiece, textOf } from './command.ts'
+import { base64Of, OutputPiece, textOf } from './command.ts'
 import type {
   PidSignalled,
   Process as ProcessInfo,
+  ProcessInputTaken,
   ProcessList,
   ProcessOutput,
   ProcessPiece,
@@ -37,6 +38,8 @@ export type Processes = {
 }
 
 const RECONNECTIONS = 5
+/** Of one call. */
+const INPUT_BYTES = 256 * 1024
 
 export class Process {
   /** What the service answered last. */
@@ -123,6 +126,44 @@ export class Process {
   async signal(signal: Signal = 'TERM', options: CallOptions = {}): Promise<this> {
     const path = `${this.#path}/signal`
     return this.#renew(await this.#transport.json({ method: 'POST', path, body: { signal }, ...options }))
+  }
+
+  /**
+   * Writes to its standard input, until it has taken all: it must have been started with `takesInput`. `end`: the input ends after
+   * that. A call that fails may have written some of it.
+   */
+  async write(
+    data: string | Uint8Array,
+    { end = false, ...options }: CallOptions & { end?: boolean | undefined } = {},
+  ): Promise<void> {
+    const bytes = typeof data === 'string' ? new TextEncoder().encode(data) : data
+    const path = `${this.#path}/input`
+    let at = 0
+    do {
+      const piece = bytes.subarray(at, at + INPUT_BYTES)
+      const isLast = at + piece.length === bytes.length
+      const body = { data: base64Of(piece), encoding: 'base64', end: end && isLast }
+      const { taken } = await this.#transport.json<ProcessInputTaken>({
+        method: 'POST',
+        path,
+        body,
+        ...options,
+      })
+      // An end without data is taken at once.
+      at += taken
+      if (isLast && taken === piece.length) return
+    } while (at <= bytes.length)
+  }
+
+  /** Its standard input ends: what reads it sees an end of file. */
+  async endInput(options: CallOptions = {}): Promise<void> {
+    await this.write('', { ...options, end: true })
+  }
+
+  /** It keeps its unit awake for so long from now on, at most an hour, and not beyond its end. 0: no longer. */
+  async keepAwake(forMs?: number, options: CallOptions = {}): Promise<this> {
+    const path = `${this.#path}/keep-awake`
+    return this.#renew(await this.#transport.json({ method: 'POST', path, body: { forMs }, ...options }))
   }
 
   /** Killed if it runs, and forgotten. */

@@ -18,6 +18,8 @@ const process = {
   cwd: '/app',
   keepsAwake: true,
   tag: 'build',
+  takesInput: false,
+  awakeUntil: '2026-05-04T10:03:58.120Z',
   state: 'running',
   exitCode: null,
   pid: 42,
@@ -28,6 +30,7 @@ const process = {
 
 const ended = {
   ...process,
+  awakeUntil: null,
   state: 'exited',
   exitCode: 0,
   endedAt: '2026-05-04T09:04:10.300Z',
@@ -131,6 +134,31 @@ export const processDocs: Record<string, OperationDoc> = {
       502: failedInside,
     },
     request: { signal: 'INT' },
+    response: process,
+  },
+  processInput: {
+    answer:
+      'How much was written. A process that does not read leaves room for 64 KB: what has no room after five seconds was not written, and the input not ended.',
+    cost: wakes,
+    errors: {
+      402: noCredits,
+      404: 'There is no such unit, or it has no such process: GET /v1/units/{id}/processes lists them.',
+      409: 'The process has ended or takes no input, or the state of the unit does not allow it.',
+      502: failedInside,
+    },
+    request: { data: 'yes\n' },
+    response: { taken: 4 },
+  },
+  processKeepAwake: {
+    answer: 'The process: `awakeUntil` says until when it keeps the unit awake.',
+    cost: `${wakes} The unit is billed as usual while it is awake.`,
+    errors: {
+      402: noCredits,
+      404: 'There is no such unit, or it has no such process: GET /v1/units/{id}/processes lists them.',
+      409: 'The process has ended, or the state of the unit does not allow it.',
+      502: failedInside,
+    },
+    request: { forMs: 600_000 },
     response: process,
   },
   processDelete: {

@@ -9,6 +9,9 @@ import {
   type ProcessOutputQuery,
   pidSignalledSchema,
   processEndSchema,
+  processInputSchema,
+  processInputTakenSchema,
+  processKeepAwakeSchema,
   processListQuerySchema,
   processListSchema,
   processOutputQuerySchema,
@@ -30,6 +33,7 @@ import {
   signalProcess,
   startProcess,
 } from '../../domain/units/processes.ts'
+import { keepProcessAwake, writeToProcess } from '../../domain/units/process-use.ts'
 import { readProcessTable, signalPid } from '../../domain/units/process-table.ts'
 import { jsonBody, noBody } from '../http/body.ts'
 import { errorSchema } from '../http/errors.ts'
@@ -200,6 +204,46 @@ const signal = defineRoute({
     signalProcess(app, caller, params.id, params.processId, body.signal),
 })
 
+const input = defineRoute({
+  ...aboutProcess,
+  method: 'POST',
+  path: '/v1/units/{id}/processes/{processId}/input',
+  summary: 'Write to the standard input of a background process, or end it',
+  description:
+    'For a process that was started with `takesInput`. Calls are written one after the other. If a call fails, some of its data ' +
+    'may have been written.',
+  action: 'process.input',
+  kind: 'change',
+  body: jsonBody(processInputSchema),
+  response: processInputTakenSchema,
+  errors: [402, 404, 409, 413, 415, 502],
+  // What is written may be secret.
+  record: ({ params, body }) => ({
+    processId: params.processId,
+    bytes: body.bytes.length,
+    ...(body.end && { end: true }),
+  }),
+  handle: (app, { params, body }, { caller }) =>
+    writeToProcess(app, caller, params.id, params.processId, body),
+})
+
+const keepAwake = defineRoute({
+  ...aboutProcess,
+  method: 'POST',
+  path: '/v1/units/{id}/processes/{processId}/keep-awake',
+  summary: 'Keep a unit awake while one of its processes runs',
+  description:
+    'For a time from now on, which a further call renews. It ends with the process. It prevents neither an explicit sleep nor a ' +
+    'stop by a limit.',
+  action: 'process.keepAwake',
+  kind: 'change',
+  body: jsonBody(processKeepAwakeSchema, { isOptional: true }),
+  errors: [402, 404, 409, 413, 415, 502],
+  record: ({ params, body }) => ({ processId: params.processId, ...body }),
+  handle: (app, { params, body }, { caller }) =>
+    keepProcessAwake(app, caller, params.id, params.processId, body.forMs),
+})
+
 const remove = defineRoute({
   ...aboutProcess,
   method: 'DELETE',
@@ -262,4 +306,15 @@ function parseOffset(text: string): number {
   throw validation([{ path: 'Last-Event-ID', message: 'must be the id of an event of this stream' }])
 }
 
-export const processRoutes: readonly Route[] = [start, list, table, signalByPid, get, output, signal, remove]
+export const processRoutes: readonly Route[] = [
+  start,
+  list,
+  table,
+  signalByPid,
+  get,
+  output,
+  signal,
+  input,
+  keepAwake,
+  remove,
+]

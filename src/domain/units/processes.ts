@@ -15,6 +15,7 @@ import { maskCommand } from '../audit/mask.ts'
 import type { Caller } from '../credentials/caller.ts'
 import type { Once } from '../idempotency/once.ts'
 import { inLiveTeamTransaction } from '../transactions/transactions.ts'
+import { awakeUntilOf } from './activity/kept-awake.ts'
 import { useUnit } from './activity/use-unit.ts'
 import { getRecord } from './get.ts'
 import { engineFailure, notPossibleNow } from './lifecycle/failures.ts'
@@ -54,7 +55,7 @@ async function beginProcess(
   caller: Caller,
   id: string,
   { processId }: KeptOfStart,
-  { cmd, cwd, env, stdin, keepsAwake, tag, user }: ProcessStart,
+  { cmd, cwd, env, stdin, takesInput, keepsAwake, tag, user }: ProcessStart,
 ): Promise<Process> {
   const request = {
     // The same id when it is tried again on a unit that fell asleep, so that only one process starts.
@@ -65,6 +66,7 @@ async function beginProcess(
     cwd: cwd ?? null,
     stdin: stdin === undefined ? null : Buffer.from(stdin),
     keepsAwake,
+    ...(takesInput && { takesInput }),
     ...(tag !== undefined && { tag }),
     ...(user !== undefined && { user }),
   }
@@ -96,17 +98,17 @@ export async function getProcess(app: App, caller: Caller, id: string, processId
   return (await findProcess(app, caller, id, processId)).process
 }
 
-/** With the engine of its unit. */
-async function findProcess(
+/** With its unit, and the engine of that. */
+export async function findProcess(
   app: App,
   caller: Caller,
   id: string,
   processId: string,
-): Promise<{ process: Process; engine: Engine }> {
+): Promise<{ process: Process; engine: Engine; unit: UnitRecord }> {
   const unit = await getUnitWithProcesses(app, caller, id)
   const found = (await processesOf(app, unit)).find((process) => process.id === processId)
   if (!found) throw notFound('process', processId)
-  return { process: showProcess(unit.id, found), engine: app.fleet.engineOf(unit) }
+  return { process: showProcess(unit.id, found), engine: app.fleet.engineOf(unit), unit }
 }
 
 /** Returns the process as it was before its output was read, so an ended process has all its output. */
@@ -241,9 +243,10 @@ async function processesOf(app: App, unit: UnitRecord): Promise<MachineProcess[]
 }
 
 /** Translates errors about the process; use-unit.ts handles those about its unit. */
-function processFailure(error: unknown, processId: string): unknown {
+export function processFailure(error: unknown, processId: string): unknown {
   if (isEngineError(error, 'unknown_process')) return notFound('process', processId)
   if (isEngineError(error, 'process_ended')) return hasEnded(processId)
+  if (isEngineError(error, 'input_ended')) return takesNoInput(processId)
   if (isEngineError(error, 'unknown_user')) return unknownUser(error)
   if (isEngineError(error, 'process_limit')) {
     const { processes, teamProcesses } = limits
@@ -272,13 +275,22 @@ async function readFailure(
   return isEngineError(failure) ? engineFailure(failure, await getRecord(app, caller, id)) : failure
 }
 
-function hasEnded(processId: string) {
-  return invalidState('The process has ended, so no signal can be sent to it.', { processId })
+export function hasEnded(processId: string) {
+  return invalidState('The process has ended, so no signal and no input can be sent to it.', { processId })
 }
 
-function showProcess(unitId: string, { shown, startedAt, endedAt, ...process }: MachineProcess): Process {
+export function takesNoInput(processId: string) {
+  return invalidState(
+    'The process takes no input: it was started without `takesInput`, its input was ended, or it has closed it.',
+    { processId },
+  )
+}
+
+function showProcess(unitId: string, machineProcess: MachineProcess): Process {
+  const { shown, startedAt, endedAt, ...process } = machineProcess
   return {
     ...process,
+    awakeUntil: awakeUntilOf(machineProcess)?.toISOString() ?? null,
     unitId,
     cmd: shown,
     startedAt: startedAt.toISOString(),

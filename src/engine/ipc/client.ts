@@ -161,6 +161,9 @@ function callOver(transport: EngineTransport, { epoch, onLost }: Omit<Connection
       await ask('processOutput', { id, process, after, maxBytes }),
     signalProcess: async (ref, process, signal) =>
       void (await ask('signalProcess', { ref, process, signal })),
+    writeProcess: async (ref, process, data, end) => await ask('writeProcess', { ref, process, data, end }),
+    keepProcessAwake: async (id, process, until) =>
+      void (await ask('keepProcessAwake', { id, process, until })),
     forgetProcess: async (id, process) => void (await ask('forgetProcess', { id, process })),
     tasks: async (ref) => await ask('tasks', { ref }),
     signalTask: async (ref, pid, signal) => void (await ask('signalTask', { ref, pid, signal })),

@@ -45,6 +45,10 @@ export const unaryHandlers: UnaryHandlers = {
     await engine.processOutput(id, process, after, maxBytes),
   signalProcess: async (engine, { ref, process, signal }) =>
     nothing(await engine.signalProcess(ref, process, signal)),
+  writeProcess: async (engine, { ref, process, data, end }) =>
+    await engine.writeProcess(ref, process, data, end),
+  keepProcessAwake: async (engine, { id, process, until }) =>
+    nothing(await engine.keepProcessAwake(id, process, until)),
   forgetProcess: async (engine, { id, process }) => nothing(await engine.forgetProcess(id, process)),
   tasks: async (engine, { ref }) => await engine.tasks(ref),
   signalTask: async (engine, { ref, pid, signal }) => nothing(await engine.signalTask(ref, pid, signal)),

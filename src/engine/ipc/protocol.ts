@@ -266,6 +266,18 @@ export const unaryOperations = {
     maxBodyBytes: SMALL,
     deadlineMs: MINUTE,
   },
+  writeProcess: {
+    request: z.strictObject({ ref, process: id, data: bytes(limits.processInputBytes), end: z.boolean() }),
+    answer: z.int(),
+    maxBodyBytes: MB,
+    deadlineMs: MINUTE,
+  },
+  keepProcessAwake: {
+    request: z.strictObject({ id, process: id, until: date }),
+    answer: nothing,
+    maxBodyBytes: SMALL,
+    deadlineMs: 30 * SECOND,
+  },
   forgetProcess: {
     request: z.strictObject({ id, process: id }),
     answer: nothing,

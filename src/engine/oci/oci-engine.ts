@@ -52,10 +52,12 @@ import { createPace } from './processes/pace.ts'
 import {
   followProcess,
   forgetProcess,
+  keepProcessAwake,
   listProcesses,
   readProcess,
   signalProcess,
 } from './processes/processes.ts'
+import { writeProcess } from './processes/input.ts'
 import { startProcess } from './processes/start.ts'
 import { type PoolUsage, watchPool } from './storage/pool-watch.ts'
 import { closePool, openPool, poolBytes, poolDevice, poolState, refuseUnwritable } from './storage/pool.ts'
@@ -227,6 +229,8 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
     processOutput: (id, process, after, maxBytes) => readProcess(host, id, process, after, maxBytes),
     followProcess: (id, process, after, signal) => followProcess(host, id, process, after, signal),
     signalProcess: (ref, process, signal) => signalProcess(host, ref, process, signal),
+    writeProcess: (ref, process, data, end) => writeProcess(host, ref, process, data, end),
+    keepProcessAwake: (id, process, until) => keepProcessAwake(host, id, process, until),
     forgetProcess: (id, process) => forgetProcess(host, id, process),
     writeFile: (ref, path, content, owner) => writeFileInMachine(host, ref, path, content, owner),
     receiveFile: (ref, path, pieces, owner, signal) =>

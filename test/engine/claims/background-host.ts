@@ -177,4 +177,37 @@ export function backgroundHostClaims(suite: Suite): void {
     await suite.engine().signalProcess(ref, sleeping.id, 'TERM')
     expect(await background.over(ref, sleeping.id)).toMatchObject({ exitCode: 143 })
   })
+
+  test('a background process that does not read takes as much input as its pipe holds', async () => {
+    const { id } = await background.sh(machine(), 'until [ -e /tmp/read ]; do sleep 0.05; done; wc -c', {
+      takesInput: true,
+    })
+    const data = Buffer.alloc(100_000, 'x')
+    const taken = await suite.engine().writeProcess(machine(), id, data, true)
+    expect(taken).toBeGreaterThan(4096)
+    expect(taken).toBeLessThan(data.length)
+    await suite.sh(machine(), ': > /tmp/read')
+    expect(await suite.engine().writeProcess(machine(), id, data.subarray(taken), true)).toBe(
+      data.length - taken,
+    )
+    expect(await background.over(machine(), id)).toMatchObject({ exitCode: 0 })
+    expect((await background.output(machine(), id)).stdout.trim()).toBe('100000')
+  })
+
+  test('an open input outlives the engine, and one that was ended stays ended', async () => {
+    const ref = await suite.running()
+    const open = await background.start(ref, ['cat'], { takesInput: true })
+    const ended = await background.sh(ref, 'cat; sleep 600', { takesInput: true })
+    const write = async (id: string, text: string, end: boolean) =>
+      await suite.engine().writeProcess(ref, id, Buffer.from(text), end)
+    await write(open.id, 'before ', false)
+    await write(ended.id, 'all', true)
+    await suite.reopen()
+    expect(await background.status(ref, ended.id)).toMatchObject({ state: 'running', takesInput: false })
+    await write(open.id, 'after', true)
+    expect(await background.over(ref, open.id)).toMatchObject({ exitCode: 0 })
+    expect((await background.output(ref, open.id)).stdout).toBe('before after')
+    await background.printed(ref, ended.id, 'all')
+    await suite.engine().forgetProcess(ref.id, ended.id)
+  })
 }

@@ -91,6 +91,34 @@ export function backgroundClaims(suite: Suite): void {
     expect(await background.over(machine(), id)).toMatchObject({ state: 'exited', exitCode: 0 })
   })
 
+  test('a background process whose input is open gets what is written to it, and then its end', async () => {
+    const { id, takesInput } = await background.start(machine(), ['cat'], {
+      stdin: Buffer.from('first '),
+      takesInput: true,
+    })
+    expect(takesInput).toBe(true)
+    const write = async (text: string, end = false) =>
+      await suite.engine().writeProcess(machine(), id, Buffer.from(text), end)
+    expect(await Promise.all([write('second '), write('third ')])).toEqual([7, 6])
+    expect(await write('last', true)).toBe(4)
+    expect(await background.over(machine(), id)).toMatchObject({ exitCode: 0, takesInput: false })
+    expect((await background.output(machine(), id)).stdout).toBe('first second third last')
+    expect(await kindOf(write('late'))).toBe('process_ended')
+    const closed = await background.start(machine(), ['sleep', '60'])
+    const late = suite.engine().writeProcess(machine(), closed.id, Buffer.from('x'), false)
+    expect(await kindOf(late)).toBe('input_ended')
+    await suite.engine().forgetProcess(machine().id, closed.id)
+  })
+
+  test('until when a background process keeps its machine awake is stored', async () => {
+    const { id } = await background.start(machine(), ['sleep', '60'])
+    const until = new Date('2030-01-02T03:04:05.678Z')
+    await suite.engine().keepProcessAwake(machine().id, id, until)
+    expect((await background.status(machine(), id))?.awakeUntil).toEqual(until)
+    await suite.engine().forgetProcess(machine().id, id)
+    expect(await kindOf(suite.engine().keepProcessAwake(machine().id, id, until))).toBe('unknown_process')
+  })
+
   test('an unknown command exits with 127 and an error message', async () => {
     const { id } = await background.start(machine(), ['no-such-command'])
     expect(await background.over(machine(), id)).toMatchObject({ state: 'exited', exitCode: 127 })

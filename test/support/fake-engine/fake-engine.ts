@@ -41,6 +41,8 @@ import {
   findBackground,
   followBackground,
   forgetBackground,
+  keepBackgroundAwake,
+  writeBackground,
   outputAfter,
   signalBackground,
   startBackground,
@@ -337,6 +339,16 @@ export function createFakeEngine({ clock, subnet = 99, instance = null }: FakeHo
     signalProcess: async (ref, process, signal) =>
       await faults.run(call('signalProcess', ref), async () =>
         signalBackground(findBackground(findRunning(ref), process), signal, clock),
+      ),
+
+    writeProcess: async (ref, process, data, end) =>
+      await faults.run(call('writeProcess', ref), async () =>
+        writeBackground(findBackground(findRunning(ref), process), data, end),
+      ),
+
+    keepProcessAwake: async (id, process, until) =>
+      await faults.run(call('keepProcessAwake', { id }), async () =>
+        keepBackgroundAwake(findBackground(find(id), process), until),
       ),
 
     forgetProcess: async (id, process) =>

@@ -147,7 +147,7 @@ export async function execInRun(
     const process = processIn(machine, run, clock, request.argv, killed, write)
     const exitCode = await runProgram({
       ...process,
-      stdin: request.stdin ?? Buffer.alloc(0),
+      stdin: async () => request.stdin ?? Buffer.alloc(0),
       env: { ...process.env, ...request.env },
       cwd: request.cwd ?? process.cwd,
       user: user === null ? process.user : String(user.uid),
@@ -217,7 +217,7 @@ export function processIn(
   })
   return {
     argv,
-    stdin: Buffer.alloc(0),
+    stdin: async () => Buffer.alloc(0),
     env: { ...Object.fromEntries(imageEnv), ...run.spec.env },
     cwd: machine.image.workingDir || '/',
     user: machine.image.user,

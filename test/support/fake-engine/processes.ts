@@ -23,7 +23,10 @@ export type FakeBackground = {
   /** Its reason is the exit code, or null for a process that is lost. */
   killed: AbortController
   changed: PromiseWithResolvers<void>
+  input: FakeInput
 }
+
+type FakeInput = { written: Buffer[]; ended: PromiseWithResolvers<void> }
 
 const FIRST_PID = 100
 
@@ -42,6 +45,8 @@ export function startBackground(machine: FakeMachine, request: ProcessRequest, c
       cwd,
       keepsAwake,
       tag: tag ?? null,
+      takesInput: request.takesInput ?? false,
+      awakeUntil: null,
       state: 'running',
       exitCode: null,
       pid: FIRST_PID + machine.processes.size,
@@ -53,7 +58,9 @@ export function startBackground(machine: FakeMachine, request: ProcessRequest, c
     pieces: [],
     killed: new AbortController(),
     changed: Promise.withResolvers(),
+    input: { written: [request.stdin ?? Buffer.alloc(0)], ended: Promise.withResolvers() },
   }
+  if (!request.takesInput) process.input.ended.resolve()
   machine.processes.set(id, process)
   const self = processIn(machine, run, clock, request.argv, process.killed.signal, async (stream, data) => {
     process.killed.signal.throwIfAborted()
@@ -62,7 +69,10 @@ export function startBackground(machine: FakeMachine, request: ProcessRequest, c
   })
   runProgram({
     ...self,
-    stdin: request.stdin ?? Buffer.alloc(0),
+    stdin: async () => {
+      await untilAborted(process.killed.signal, async () => await process.input.ended.promise)
+      return Buffer.concat(process.input.written)
+    },
     env: { ...self.env, ...request.env },
     cwd: cwd ?? self.cwd,
     user: user === null ? self.user : String(user.uid),
@@ -143,6 +153,23 @@ export function signalBackground(process: FakeBackground, signal: ProcessSignal,
   end(process, 128 + (constants.signals[`SIG${signal}`] ?? 0), clock)
 }
 
+/** What waits for its input gets all of it when it ends. */
+export function writeBackground(process: FakeBackground, data: Buffer, ends: boolean): number {
+  if (process.status.state !== 'running') throw new EngineError('process_ended', 'The process has ended.')
+  if (!process.status.takesInput) throw new EngineError('input_ended', 'The process takes no input.')
+  process.input.written.push(data)
+  if (ends) {
+    process.status = { ...process.status, takesInput: false }
+    process.input.ended.resolve()
+  }
+  return data.length
+}
+
+export function keepBackgroundAwake(process: FakeBackground, until: Date): void {
+  if (process.status.state !== 'running') throw new EngineError('process_ended', 'The process has ended.')
+  process.status = { ...process.status, awakeUntil: until }
+}
+
 export function forgetBackground(machine: FakeMachine, id: string, clock: Clock): void {
   const process = machine.processes.get(id)
   if (!process) return
@@ -165,7 +192,13 @@ export function lostIn(source: FakeMachine, at: Date): Map<string, FakeBackgroun
       id,
       {
         ...process,
-        status: { ...process.status, state: 'lost' as const, endedAt: at, output: { from: 0, to: 0 } },
+        status: {
+          ...process.status,
+          state: 'lost' as const,
+          takesInput: false,
+          endedAt: at,
+          output: { from: 0, to: 0 },
+        },
         pieces: [],
         killed: new AbortController(),
         changed: Promise.withResolvers(),
@@ -192,7 +225,7 @@ function append(process: FakeBackground, stream: 'stdout' | 'stderr', data: Buff
 function end(process: FakeBackground, exitCode: number | null, clock: Clock): void {
   if (process.status.state !== 'running') return
   const state = exitCode === null ? 'lost' : 'exited'
-  process.status = { ...process.status, state, exitCode, endedAt: clock.now() }
+  process.status = { ...process.status, state, exitCode, takesInput: false, endedAt: clock.now() }
   process.killed.abort(new Error('the process ended'))
   wake(process)
 }

@@ -7,7 +7,7 @@ import { parseScript } from './shell.ts'
 
 export type FakeProcess = {
   argv: string[]
-  stdin: Buffer
+  stdin: () => Promise<Buffer>
   env: Record<string, string>
   cwd: string
   user: string
@@ -36,7 +36,7 @@ const programs: Record<string, Program> = {
     return 0
   },
   cat: async (self, args) => {
-    if (args.length === 0) await self.write('stdout', self.stdin)
+    if (args.length === 0) await self.write('stdout', await self.stdin())
     for (const path of args) {
       const content = self.files.get(path)
       if (content === undefined) return await complain(self, `cat: ${path}: No such file or directory`, 1)

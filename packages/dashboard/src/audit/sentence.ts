@@ -59,6 +59,8 @@ const says = {
   'process.start': (input) => ({ verb: 'started a process in', detail: command(input) }),
   'process.signalPid': (input) => ({ verb: 'sent a signal in', detail: text(input['signal']) }),
   'process.signal': (input) => ({ verb: 'sent a signal in', detail: text(input['signal']) }),
+  'process.input': verb('sent input to a process in'),
+  'process.keepAwake': verb('kept a process awake in'),
   'process.delete': verb('ended a process in'),
   'stack.create': verb('created the stack'),
   'stack.destroy': verb('destroyed the stack'),

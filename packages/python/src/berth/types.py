@@ -905,6 +905,10 @@ class Process(TypedDict):
     cwd: str | None
     keepsAwake: bool
     tag: str | None
+    #: Whether its standard input is open to calls.
+    takesInput: bool
+    #: Until when it keeps the unit awake while it runs; null if it does not.
+    awakeUntil: str | None
     #: `lost`: the process did not survive a sleep, restart or fork of the unit, or its end was not observed.
     state: Literal["running", "exited", "lost"]
     #: 128 + n for signal n; also 137 if the unit was stopped.
@@ -915,6 +919,25 @@ class Process(TypedDict):
     endedAt: str | None
     #: The offsets of the stored bytes.
     output: ProcessOutputField
+
+
+class ProcessInput(TypedDict, total=False):
+    #: What to write, at most 256 KB.
+    data: str
+    #: If `data` is base64, for bytes that are not text.
+    encoding: Literal["base64"]
+    #: Whether standard input ends after `data`.
+    end: bool
+
+
+class ProcessInputTaken(TypedDict):
+    #: How many bytes of `data` were written. If not all, the process did not read in time: send the rest again.
+    taken: int
+
+
+class ProcessKeepAwake(TypedDict, total=False):
+    #: From now on; 0: no longer. Send it again before that is over to renew it.
+    forMs: int
 
 
 class ProcessList(TypedDict):
@@ -959,9 +982,11 @@ class ProcessStart(_ProcessStartRequired, total=False):
     cwd: str
     #: Added to the unit's environment, and overrides it.
     env: Dict[str, str]
-    #: The content of standard input, which then ends.
+    #: The content of standard input, which then ends unless `takesInput`.
     stdin: str
-    #: Whether the unit stays awake while the process runs, for at most an hour.
+    #: Whether standard input stays open for POST /v1/units/{id}/processes/{processId}/input.
+    takesInput: bool
+    #: Whether the unit stays awake while the process runs, for an hour from its start; keep-awake renews it.
     keepsAwake: bool
     #: A name of yours, by which lists can be filtered.
     tag: str

@@ -83,6 +83,8 @@ export const clientExamples: Record<string, ClientExample> = {
   processRead: { ts: 'await job.refresh()' },
   processOutput: { ts: 'for await (const { text } of job.follow()) pieces.push(text)' },
   processSignal: { ts: "await job.signal('INT')" },
+  processInput: { ts: "await job.write('yes\\n')" },
+  processKeepAwake: { ts: 'await job.keepAwake(600_000)' },
   processDelete: { ts: 'await job.delete()' },
   stackCreate: { ts: "const stack = await berth.stacks.create('shop')" },
   stackList: { cli: 'berth stack ls', ts: 'const stacks = await berth.stacks.list().all()' },

@@ -12,7 +12,7 @@ import { loadProcessRecords, type ProcessRecord, saveProcess } from './record.ts
 
 /** For all machines, at the engine's start. */
 export async function adoptProcesses(host: EngineContext): Promise<void> {
-  const keepers = new Map(findKeepers(host.paths.runs).map((keeper) => [keeper.process, keeper]))
+  const keepers = new Map(findKeepers(host.paths.runs).map((keeper) => [keyOf(keeper), keeper]))
   for (const machine of host.machines.values()) await loadProcesses(host, machine, keepers)
   for (const keeper of keepers.values()) endKeeper(keeper)
 }
@@ -30,12 +30,23 @@ export async function loadProcesses(
     if (record.state !== 'running') continue
     // If the host lost the run, its last output is all there is.
     machine.losesProcesses = machine.record.state !== 'running'
-    held.keeper = keepers.get(record.id) ?? null
-    keepers.delete(record.id)
+    const take = (holds: Keeper['holds']) => {
+      const key = keyOf({ holds, process: record.id })
+      const keeper = keepers.get(key) ?? null
+      keepers.delete(key)
+      return keeper
+    }
+    held.keeper = take('outputs')
+    held.input = take('input')
+    record.takesInput &&= held.input !== null
     const { execs } = host.paths.run(id, record.generation)
     for (const kind of ['json', 'pid']) await rm(join(execs, `${record.id}.${kind}`), { force: true })
     if (!readOn(host, machine, held)) await lose(host, machine, held)
   }
+}
+
+function keyOf({ holds, process }: Pick<Keeper, 'holds' | 'process'>): string {
+  return `${holds} ${process}`
 }
 
 /** Returns false if the keeper of its output is gone. */
@@ -84,7 +95,13 @@ export async function tellOfProcesses(
 ): Promise<void> {
   const running = [...(source?.processes.values() ?? [])].filter(({ record }) => record.state === 'running')
   for (const { record } of running) {
-    const told: ProcessRecord = { ...record, generation: 0, state: 'lost', endedAt: host.clock.now() }
+    const told: ProcessRecord = {
+      ...record,
+      generation: 0,
+      state: 'lost',
+      takesInput: false,
+      endedAt: host.clock.now(),
+    }
     await saveProcess(host.paths, copy.record.spec.id, told)
     copy.processes.set(record.id, newHeld(host, copy.record.spec.id, told))
   }

@@ -13,6 +13,10 @@ export type Held = {
   begun: Promise<void>
   /** Set while it runs, or until its end is recorded. */
   keeper: Keeper | null
+  /** Holds the writing end of its input, while that is open to calls. */
+  input: Keeper | null
+  /** Settles when all calls so far have written to its input. */
+  written: Promise<unknown>
   readers: Readers | null
   /** It ended while no engine ran, and has not reported how. */
   unheard: boolean

@@ -29,6 +29,8 @@ export function newHeld(host: EngineContext, machineId: string, record: ProcessR
     ring: openRing(host.paths.machine(machineId).process(record.id)),
     begun: Promise.resolve(),
     keeper: null,
+    input: null,
+    written: Promise.resolve(),
     readers: null,
     unheard: false,
     ending: false,
@@ -159,14 +161,13 @@ export async function endAs(
   closeReaders(held)
   held.ring.close()
   const state: ProcessRecord['state'] = exitCode === null ? 'lost' : 'exited'
-  const ended = { ...held.record, state, exitCode, endedAt: host.clock.now() }
+  const ended = { ...held.record, state, exitCode, takesInput: false, endedAt: host.clock.now() }
   // The next engine must report the same end. The keeper is ended last: as long as it exists, the next engine looks.
   await retry(host, record.spec.id, () =>
     host.effect('engine.process.end', () => saveProcess(host.paths, record.spec.id, ended)),
   )
   Object.assign(held.record, ended)
-  if (held.keeper) endKeeper(held.keeper)
-  held.keeper = null
+  endKeepers(held)
   const paths = host.paths.run(record.spec.id, held.record.generation)
   removeChild(host.cgroups, paths.container, held.record.id)
   // With runc we must reap it, or it would count as one of the machine's processes for ever.
@@ -184,6 +185,12 @@ function leaveOutputs(host: EngineContext, machine: Machine, { readers, record }
     machine,
     open.map(({ fd }) => fd),
   )
+}
+
+export function endKeepers(held: Held): void {
+  for (const keeper of [held.keeper, held.input]) if (keeper) endKeeper(keeper)
+  held.keeper = null
+  held.input = null
 }
 
 /** Leaves the process to the next reader. */

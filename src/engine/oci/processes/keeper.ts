@@ -12,25 +12,32 @@ type KeptPipe = (typeof keptPipes)[number]
 /** Descriptors in this process. */
 export type Pipes = Record<KeptPipe, number>
 
-/** `run`: the directory of its run. */
-export type Keeper = { pid: number; run: string; process: string }
+/** `run`: the directory of its run. `holds`: which pipes. */
+export type Keeper = { pid: number; run: string; process: string; holds: Holds }
+type Holds = keyof typeof names
 
-const NAME = 'berth-keeper'
+const names = { outputs: 'berth-keeper', input: 'berth-input-keeper' } as const
 
 export function startKeeper(run: string, process: string, { stdout, stderr, report }: Pipes): Keeper {
-  const pid = spawnProgram('/bin/sleep', ['infinity'], {
-    argv0: nameOf(run, process),
-    stdio: [stdout, stderr, report],
-    env: {},
-    cwd: '/',
-  })
+  return keep('outputs', run, process, [stdout, stderr, report])
+}
+
+/** Of the writing end of an input that stays open: it ends with this keeper. */
+export function startInputKeeper(run: string, process: string, writeEnd: number): Keeper {
+  return keep('input', run, process, [writeEnd])
+}
+
+function keep(holds: Holds, run: string, process: string, held: number[]): Keeper {
+  const argv0 = nameOf({ holds, run, process })
+  const pid = spawnProgram('/bin/sleep', ['infinity'], { argv0, stdio: held, env: {}, cwd: '/' })
   void waitForChild(pid)
-  return { pid, run, process }
+  return { pid, run, process, holds }
 }
 
 /** Idempotent: a pid that belongs to another process by now is left alone. */
-export function endKeeper({ pid, run, process: id }: Keeper): void {
-  if (commandOf(pid)[0] !== nameOf(run, id)) return
+export function endKeeper(keeper: Keeper): void {
+  const { pid } = keeper
+  if (commandOf(pid)[0] !== nameOf(keeper)) return
   try {
     process.kill(pid, 'SIGKILL')
   } catch {
@@ -44,9 +51,9 @@ export function endKeeper({ pid, run, process: id }: Keeper): void {
  */
 export function findKeepers(runs: string): Keeper[] {
   return allPids().flatMap((pid) => {
-    const [, run, id] = /^berth-keeper (\S+) (\S+)$/.exec(commandOf(pid)[0] ?? '') ?? []
+    const [, input, run, id] = /^berth-(input-)?keeper (\S+) (\S+)$/.exec(commandOf(pid)[0] ?? '') ?? []
     if (run === undefined || id === undefined || !run.startsWith(`${runs}/`) || !isOfHost(pid)) return []
-    return [{ pid, run, process: id }]
+    return [{ pid, run, process: id, holds: input === undefined ? 'outputs' : 'input' }]
   })
 }
 
@@ -64,6 +71,12 @@ export function openKept({ pid }: Keeper): Pipes {
   return { stdout, stderr, report }
 }
 
+/** Opens the writing end of an input, whose writes do not wait. Throws if the keeper is gone, or nothing reads it any more. */
+export function openInput(keeper: Keeper): number {
+  if (commandOf(keeper.pid)[0] !== nameOf(keeper)) throw new Error('The keeper of the input is gone.')
+  return openSync(`/proc/${keeper.pid}/fd/0`, constants.O_WRONLY | constants.O_NONBLOCK)
+}
+
 /** Returns what is in a pipe now, at most a small message. Null: it is empty, and has no writer any more. */
 export function readNow(fd: number): Buffer | null {
   const buffer = Buffer.alloc(4096)
@@ -76,6 +89,6 @@ export function readNow(fd: number): Buffer | null {
   }
 }
 
-function nameOf(run: string, id: string): string {
-  return `${NAME} ${run} ${id}`
+function nameOf({ holds, run, process }: Omit<Keeper, 'pid'>): string {
+  return `${names[holds]} ${run} ${process}`
 }

@@ -10,7 +10,7 @@ import { execInMachine } from '../exec/exec.ts'
 import { killExec } from '../exec/kill-command.ts'
 import { settleWithRun, statusOfProcess } from './held.ts'
 import type { Held } from './held-process.ts'
-import { removeProcess } from './record.ts'
+import { removeProcess, saveProcess } from './record.ts'
 
 const SIGNAL_TIMEOUT_MS = 5000
 const ENDS_WITHIN_MS = 5000
@@ -85,6 +85,18 @@ export async function signalProcess(
   await execInMachine(host, ref, request, () => {}, undefined, { asRoot: true })
 }
 
+export async function keepProcessAwake(
+  host: EngineContext,
+  id: string,
+  process: string,
+  until: Date,
+): Promise<void> {
+  const { record } = getProcess(getMachine(host, id), process)
+  if (record.state !== 'running') throw new EngineError('process_ended', 'The process has ended.')
+  record.awakeUntil = until
+  await saveProcess(host.paths, id, record)
+}
+
 export async function forgetProcess(host: EngineContext, id: string, process: string): Promise<void> {
   const machine = getMachine(host, id)
   const held = machine.processes.get(process)
@@ -113,7 +125,7 @@ async function endProcess(host: EngineContext, machine: Machine, held: Held): Pr
   if (isLate) throw new EngineError('timeout', 'The process did not end in time.')
 }
 
-function getProcess({ processes }: Machine, id: string): Held {
+export function getProcess({ processes }: Machine, id: string): Held {
   const held = processes.get(id)
   if (!held) throw new EngineError('unknown_process', 'The machine has no such process.')
   return held

@@ -17,6 +17,8 @@ const recordSchema = z.object({
   keepsAwake: z.boolean(),
   /** Of an earlier release: none. */
   tag: z.string().nullable().default(null),
+  takesInput: z.boolean().default(false),
+  awakeUntil: z.coerce.date().nullable().default(null),
   state: z.enum(['running', 'exited', 'lost']),
   exitCode: z.number().nullable(),
   pid: z.number().nullable(),

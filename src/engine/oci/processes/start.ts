@@ -24,9 +24,17 @@ import { killExec } from '../exec/kill-command.ts'
 import { openReader } from '../exec/pipes.ts'
 import type { Account } from '../runtime/bundle.ts'
 import { retry } from '../lifecycle/clean-up-run.ts'
-import { closeReaders, destroyReaders, follow, newHeld, openReaders, statusOfProcess } from './held.ts'
+import {
+  closeReaders,
+  destroyReaders,
+  endKeepers,
+  follow,
+  newHeld,
+  openReaders,
+  statusOfProcess,
+} from './held.ts'
 import type { Held, Readers } from './held-process.ts'
-import { endKeeper, type Pipes, startKeeper } from './keeper.ts'
+import { type Pipes, startInputKeeper, startKeeper } from './keeper.ts'
 import { type ProcessRecord, removeProcess, saveProcess } from './record.ts'
 import { wrappedProcess } from './wrapper.ts'
 
@@ -59,6 +67,8 @@ function beginNew(host: EngineContext, machine: Machine, request: ProcessRequest
     cwd,
     keepsAwake,
     tag: tag ?? null,
+    takesInput: request.takesInput ?? false,
+    awakeUntil: null,
     state: 'running',
     exitCode: null,
     pid: null,
@@ -91,20 +101,22 @@ async function begin(
   const pipes: Pipes = { stdout: stdout.readEnd, stderr: stderr.readEnd, report: report.readEnd }
   const writeEnds: Pipes = { stdout: stdout.writeEnd, stderr: stderr.writeEnd, report: report.writeEnd }
   const readers = openReaders(pipes)
+  const input = inputOf(request)
   try {
     await host.effect('engine.process.keeper', async () => {
       held.keeper ??= startKeeper(dir, request.id, pipes)
+      if (input?.writeEnd !== undefined) held.input ??= startInputKeeper(dir, request.id, input.writeEnd)
     })
     let launched: Promise<void> | null = null
     await host.effect('engine.process.launch', async () => {
-      launched ??= launch(host, machine, { request, readers, writeEnds })
+      launched ??= launch(host, machine, { request, readers, writeEnds, stdin: input?.readEnd ?? null })
       await launched
     })
   } catch (error) {
     destroyReaders(readers)
     throw error
   } finally {
-    for (const fd of Object.values(writeEnds)) closeFd(fd)
+    for (const fd of [...Object.values(writeEnds), ...Object.values(input ?? {})]) closeFd(fd)
   }
   held.record.pid = readers.said().pid
   await saveProcess(host.paths, spec.id, held.record).catch((error: unknown) => {
@@ -113,7 +125,7 @@ async function begin(
   follow(host, machine, held, readers)
 }
 
-type Launch = { request: ProcessRequest; readers: Readers; writeEnds: Pipes }
+type Launch = { request: ProcessRequest; readers: Readers; writeEnds: Pipes; stdin: number | null }
 
 /** Until it reports its pid. */
 async function launch(host: EngineContext, machine: Machine, given: Launch): Promise<void> {
@@ -159,13 +171,12 @@ type Launcher = {
 function spawnRuntime(
   host: EngineContext,
   machine: Machine,
-  { request, readers, writeEnds }: Launch,
+  { request, readers, writeEnds, stdin }: Launch,
   files: { processFile: string; pidFile: string },
 ): Launcher {
   const { spec, generation } = machine.record
   const driver = driverOf(host, machine)
   const paths = host.paths.run(spec.id, generation)
-  const stdin = request.stdin === null ? null : filledPipe(request.stdin)
   const { stdout, stderr, report } = writeEnds
   const cgroupChild = driver.execDetaches ? commandGroup(host, paths, request.id) : null
   // runsc has messages of its own while the command runs; runc has them before, on the command's stderr.
@@ -178,7 +189,7 @@ function spawnRuntime(
     driver.execArgs(paths.container, files, { cgroupChild, ...fds }),
   )
   const launcher = startProgram(command, args, { env: { PATH: SAFE_PATH }, stdio: [stdin, ...outputs] })
-  for (const fd of [stdin, own?.writeEnd ?? null]) if (fd !== null) closeFd(fd)
+  if (own) closeFd(own.writeEnd)
   const messages = own && openReader(own.readEnd)
   const said = boundedText(COMPLAINT_BYTES)
   messages?.on('data', (data: Buffer) => said.add(data))
@@ -203,15 +214,14 @@ function spawnRuntime(
   return { failed, complaint, kill: launcher.kill, finish }
 }
 
-/** A pipe holds as much as the input may have, so it is written at once. */
-function filledPipe(content: Buffer): number {
+/** A pipe holds as much as the input may have at first, so it is written at once. With its writing end if it stays open. */
+function inputOf({ stdin, takesInput }: ProcessRequest): { readEnd: number; writeEnd?: number } | null {
+  if (stdin === null && !takesInput) return null
   const { readEnd, writeEnd } = createPipe()
-  try {
-    for (let written = 0; written < content.length; ) written += writeSync(writeEnd, content, written)
-  } finally {
-    closeFd(writeEnd)
-  }
-  return readEnd
+  for (let written = 0; stdin && written < stdin.length; ) written += writeSync(writeEnd, stdin, written)
+  if (takesInput) return { readEnd, writeEnd }
+  closeFd(writeEnd)
+  return { readEnd }
 }
 
 function notBegun(machine: Machine, generation: number, complaint: string): EngineError {
@@ -235,8 +245,7 @@ async function undo(host: EngineContext, machine: Machine, held: Held): Promise<
   const paths = host.paths.run(id, record.generation)
   closeReaders(held)
   held.ring.close()
-  if (held.keeper) endKeeper(held.keeper)
-  held.keeper = null
+  endKeepers(held)
   const forget = async () => removeChild(host.cgroups, paths.container, record.id)
   if (machine.record.state === 'running')
     await killExec(host, machine, paths, record.id, forget).catch((error: unknown) =>

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from typing import TYPE_CHECKING, AsyncIterator, List, Mapping, Sequence
 
 from .._calls import RECONNECTIONS, Call, new_key, quoted, without_none
@@ -13,6 +14,9 @@ from .transport import AsyncTransport
 
 if TYPE_CHECKING:
     from .. import types as t
+
+#: Of one call.
+INPUT_BYTES = 256 * 1024
 
 
 class AsyncProcess:
@@ -98,6 +102,35 @@ class AsyncProcess:
         self.info = await self._transport.json(call)
         return self
 
+    async def write(
+        self, data: str | bytes, *, end: bool = False, timeout: float | None = None
+    ) -> None:
+        """Writes to its standard input, until it has taken all: it must have been started with `takes_input`. `end`: the
+        input ends after that. A call that fails may have written some of it."""
+        rest = data.encode() if isinstance(data, str) else bytes(data)
+        while True:
+            piece = rest[:INPUT_BYTES]
+            is_last = len(piece) == len(rest)
+            body = {"data": b64encode(piece).decode(), "encoding": "base64", "end": end and is_last}
+            answer: t.ProcessInputTaken = await self._transport.json(
+                Call("POST", f"{self._path}/input", body=body, timeout=timeout)
+            )
+            rest = rest[answer["taken"] :]
+            if is_last and not rest:
+                return
+
+    async def end_input(self, *, timeout: float | None = None) -> None:
+        """Its standard input ends: what reads it sees an end of file."""
+        await self.write(b"", end=True, timeout=timeout)
+
+    async def keep_awake(self, seconds: float | None = None, *, timeout: float | None = None) -> AsyncProcess:
+        """It keeps its unit awake for so long from now on, at most an hour, and not beyond its end. 0: no longer."""
+        body = without_none(forMs=None if seconds is None else round(seconds * 1000))
+        self.info = await self._transport.json(
+            Call("POST", f"{self._path}/keep-awake", body=body, timeout=timeout)
+        )
+        return self
+
     async def delete(self, *, timeout: float | None = None) -> AsyncProcess:
         """Killed if it runs, and forgotten."""
         self.info = await self._transport.json(Call("DELETE", self._path, timeout=timeout))
@@ -117,16 +150,24 @@ class AsyncProcesses:
         cwd: str | None = None,
         env: Mapping[str, str] | None = None,
         stdin: str | None = None,
+        takes_input: bool | None = None,
         keeps_awake: bool | None = None,
         tag: str | None = None,
         user: str | None = None,
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> AsyncProcess:
-        """A list runs as it is, a string through `sh -c`. `user`: who runs it, a name or a number of the unit's
+        """A list runs as it is, a string through `sh -c`. `takes_input`: its standard input stays open for `write`. `user`: who runs it, a name or a number of the unit's
         `/etc/passwd`."""
         body = without_none(
-            cmd=argv_of(command), cwd=cwd, env=env, stdin=stdin, keepsAwake=keeps_awake, tag=tag, user=user
+            cmd=argv_of(command),
+            cwd=cwd,
+            env=env,
+            stdin=stdin,
+            takesInput=takes_input,
+            keepsAwake=keeps_awake,
+            tag=tag,
+            user=user,
         )
         key = idempotency_key or new_key()
         call = Call("POST", self._path, body=body, idempotency_key=key, timeout=timeout)
