@@ -5,6 +5,10 @@ import { startControlPlane } from '../../test/support/kubernetes/control-plane.t
 
 describeApi('a real API server', async () => {
   const real = await startControlPlane({ flags: ['--min-request-timeout=5'] })
-  // It remembers nothing from before it started.
-  return { access: real.access, compact: async () => {}, close: async () => await real.close() }
+  const compact = async () => {
+    // It remembers nothing from before it started.
+    await real.stopApi()
+    await real.startApi()
+  }
+  return { access: real.access, compact, close: async () => await real.close() }
 })

@@ -18,11 +18,18 @@ const GRACE_S = 1
 
 export const podsOf = (namespace: string) => pathOf('api', 'v1', 'namespaces', namespace, 'pods')
 
-type Around = { api: Api; namespace: string; image: string; clock: Clock }
+type Around = {
+  api: Api
+  namespace: string
+  image: string
+  clock: Clock
+  /** Of the host's object (host-objects.ts), which owns its anchor: `kubectl drain` refuses pods that nothing owns. */
+  uidOf: (host: string) => string | null
+}
 
 /** Makes the anchors as they are to be. */
 export async function setAnchors(
-  { api, namespace, image, clock }: Around,
+  { api, namespace, image, clock, uidOf }: Around,
   { hosts, nodes, anchors }: { hosts: HostOnNode[]; nodes: Objects<Node>; anchors: Objects<AnchorPod> },
 ): Promise<void> {
   const wanted = new Map(
@@ -39,8 +46,11 @@ export async function setAnchors(
       await deleteObject(api, `${podsOf(namespace)}/${metadata.name}`, { uid: metadata.uid, graceS })
   }
   const present = new Set([...anchors.values()].map(({ metadata }) => metadata.name))
-  for (const [name, host] of wanted)
-    if (!present.has(name)) await createObject(api, podsOf(namespace), anchorOf(host, image))
+  for (const [name, host] of wanted) {
+    const uid = uidOf(host.name)
+    if (uid === null || present.has(name)) continue
+    await createObject(api, podsOf(namespace), anchorOf(host, { image, uid }))
+  }
 }
 
 const nameOf = ({ name }: Pick<HostOnNode, 'name'>) => `berth-anchor-${name}`
@@ -54,13 +64,16 @@ function isHeld(host: HostOnNode, nodes: Objects<Node>, anchors: Objects<AnchorP
 }
 
 /** Placed by us, not by the scheduler: it must come to a node that is cordoned, tainted or full too. */
-function anchorOf(host: HostOnNode, image: string): KubeObject {
+function anchorOf(host: HostOnNode, { image, uid }: { image: string; uid: string }): KubeObject {
   const pod = {
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: {
       name: nameOf(host),
       labels: { [ANCHOR_LABEL]: 'true', 'berth.dev/host': host.name },
+      ownerReferences: [
+        { apiVersion: 'berth.dev/v1alpha1', kind: 'Host', name: host.name, uid, controller: true },
+      ],
       annotations: {
         'cluster-autoscaler.kubernetes.io/safe-to-evict': 'false',
         'karpenter.sh/do-not-disrupt': 'true',

@@ -1,5 +1,5 @@
 // Shows each host as an object `Host`, for `kubectl get hosts.berth.dev`. Only what changed is written, and at most every
-// ten seconds; nothing reads it back.
+// ten seconds. It also is the owner of the host's anchor.
 
 import { type Clock, SECOND } from '../../lib/clock.ts'
 import {
@@ -16,12 +16,16 @@ type HostObject = KubeObject & { spec: { node: string }; status?: Record<string,
 
 const WRITE_EVERY_MS = 10 * SECOND
 /** More would be too much for what reads such lists. */
-const MAX_OBJECTS = 500
+const MAX_OBJECTS = 1000
 
 export const hostObjectsOf = (namespace: string) =>
   pathOf('apis', 'berth.dev', 'v1alpha1', 'namespaces', namespace, 'hosts')
 
-export type HostObjects = { show(hosts: HostOnNode[]): Promise<void> }
+export type HostObjects = {
+  show(hosts: HostOnNode[]): Promise<void>
+  /** Null for a host whose object is not there yet. */
+  uidOf(host: string): string | null
+}
 
 export function createHostObjects({
   api,
@@ -33,42 +37,49 @@ export function createHostObjects({
   clock: Clock
 }): HostObjects {
   const path = hostObjectsOf(namespace)
-  /** By name, what was written last; null before what is there was read. */
-  let shown: Map<string, string> | null = null
-  let writtenMs = -Infinity
+  /** By name, the uid of what is there. */
+  let present = new Map<string, string>()
+  /** By uid, the status that was written last. */
+  const written = new Map<string, string>()
+  let lookedMs = -Infinity
 
-  const write = async (host: HostOnNode, status: Record<string, unknown>): Promise<void> => {
-    await createObject(api, path, {
+  const look = async (): Promise<void> => {
+    const { items } = (await api.call({ method: 'GET', path })) as { items: KubeObject[] }
+    present = new Map(items.map(({ metadata }) => [metadata.name, metadata.uid ?? '']))
+  }
+  const make = async ({ name, nodeName }: HostOnNode): Promise<void> => {
+    const object = {
       apiVersion: 'berth.dev/v1alpha1',
       kind: 'Host',
-      metadata: { name: host.name },
-      spec: { node: host.nodeName },
-    } as KubeObject)
-    const change = (found: HostObject) => ({ ...found, status })
-    await changeObject<HostObject>(api, { path: `${path}/${host.name}/status`, change, clock })
+      metadata: { name },
+      spec: { node: nodeName },
+    }
+    await createObject(api, path, object)
   }
 
   return {
+    uidOf: (host) => present.get(host) ?? null,
     show: async (hosts) => {
+      const wanted = hosts.slice(0, MAX_OBJECTS)
       const nowMs = clock.monotonicMs()
-      if (nowMs - writtenMs < WRITE_EVERY_MS) return
-      writtenMs = nowMs
-      const wanted = new Map(hosts.slice(0, MAX_OBJECTS).map((host) => [host.name, host]))
-      if (!shown) {
-        const { items } = (await api.call({ method: 'GET', path })) as { items: KubeObject[] }
-        shown = new Map(items.map(({ metadata }) => [metadata.name, '']))
+      const isDue = nowMs - lookedMs >= WRITE_EVERY_MS
+      if (!isDue && wanted.every(({ name }) => present.has(name))) return
+      lookedMs = nowMs
+      await look()
+      const missing = wanted.filter(({ name }) => !present.has(name))
+      for (const host of missing) await make(host)
+      if (missing.length > 0) await look()
+      for (const [name, uid] of present) {
+        if (wanted.some((host) => host.name === name)) continue
+        await deleteObject(api, `${path}/${name}`, { uid })
+        written.delete(uid)
       }
-      for (const name of shown.keys()) {
-        if (wanted.has(name)) continue
-        await deleteObject(api, `${path}/${name}`, {})
-        shown.delete(name)
-      }
-      for (const [name, host] of wanted) {
-        const status = statusOf(host)
-        const text = JSON.stringify(status)
-        if (shown.get(name) === text) continue
-        await write(host, status)
-        shown.set(name, text)
+      for (const host of wanted) {
+        const [status, uid] = [statusOf(host), present.get(host.name) ?? '']
+        if (written.get(uid) === JSON.stringify(status)) continue
+        const change = (found: HostObject) => ({ ...found, status })
+        await changeObject<HostObject>(api, { path: `${path}/${host.name}/status`, change, clock })
+        written.set(uid, JSON.stringify(status))
       }
     },
   }

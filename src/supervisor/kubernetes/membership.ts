@@ -70,8 +70,9 @@ export async function startMembership(membership: Membership): Promise<RunningMe
     const hosts = await listHostsOnNodes(db)
     const readNode = async (name: string) => await getObject<Node>(api, NODES + pathOf(name))
     await followNodes({ db, log, now: () => clock.now(), readNode }, { hosts, nodes: known })
-    await setAnchors({ api, namespace, image, clock }, { hosts, nodes: known, anchors: held })
     await objects.show(hosts)
+    const uidOf = (host: string) => objects.uidOf(host)
+    await setAnchors({ api, namespace, image, clock, uidOf }, { hosts, nodes: known, anchors: held })
   }
   const show = async () => await showAuthority(dataDir, { api, namespace, clock })
   const loops = [
