@@ -20,6 +20,17 @@ const SERVER = {
   ports: [8000],
   expose: 8000,
 }
+/** One request for each connection, and no image but the one of the other units. */
+export const SMALL_SERVER = {
+  ...SERVER,
+  image: IMAGE,
+  cmd: [
+    'perl',
+    '-MIO::Socket::INET',
+    '-e',
+    String.raw`$s = IO::Socket::INET->new(LocalPort => 8000, Listen => 128, ReuseAddr => 1); while ($c = $s->accept) { while (<$c>) { last if /^\r?\n$/ } print $c "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\npage"; close $c }`,
+  ],
+}
 
 export function callerOf({ baseUrl, key }: { baseUrl: string; key: string }) {
   const agent = new Agent({ keepAlive: true })
@@ -82,8 +93,8 @@ export function callerOf({ baseUrl, key }: { baseUrl: string; key: string }) {
       while ((await call<Unit>('GET', `/v1/units/${id}`)).state !== 'sleeping') await delay(20)
       return await timed(async () => await exec(id))
     },
-    createServer: async (): Promise<URL> => {
-      const made = await make({ spec: SERVER, expose: 'public', waitTimeoutMs: 60_000 })
+    createServer: async (spec: object = SERVER): Promise<URL> => {
+      const made = await make({ spec, expose: 'public', waitTimeoutMs: 60_000 })
       return new URL(made.outputs['URL'] ?? '')
     },
     /** Destroys its units. */

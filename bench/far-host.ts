@@ -1,11 +1,15 @@
-// sudo node bench/far-host.ts [creates] [execs]
+// sudo node bench/far-host.ts [creates] [execs] [visits]
 //
 // What it costs that a unit is on another host: create, exec and wake there, by TLS over a wire to another network namespace,
-// beside the same on the server's own host, whose engine is called over its unix socket. Both in turn, with one server.
+// beside the same on the server's own host, whose engine is called over its unix socket. Both in turn, with one server. Then what
+// it costs that a visit comes to the gateway of another host than its unit's: beside visits to the gateway of that host.
 
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
+import { Agent, request } from 'node:https'
 import { createInterface } from 'node:readline'
+import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -18,14 +22,24 @@ import { postgresUrl } from '../src/supervisor/postgres.ts'
 import { baseEnvironment, Berth, makeDataDir } from '../test/support/berth.ts'
 import { makeTeam } from '../test/support/make.ts'
 import { nameWire } from '../test/support/wire.ts'
-import { type Caller, callerOf } from './caller.ts'
-import { headOf, inTurn, lineOf } from './in-turn.ts'
+import { type Caller, callerOf, SMALL_SERVER } from './caller.ts'
+import { headOf, inTurn, lineOf, timed } from './in-turn.ts'
 import { endBerths } from './end-berths.ts'
 
-const [creates = 40, execs = 500] = process.argv.slice(2).map(Number)
+const [creates = 40, execs = 500, visits = 1000] = process.argv.slice(2).map(Number)
 const main = fileURLToPath(new URL('../src/main.ts', import.meta.url))
 const isolation = { BERTH_ISOLATION: process.env['BERTH_ISOLATION'] ?? 'runc' }
-const settings = { ...isolation, BERTH_HOSTS_ADDRESS: `0.0.0.0:${await freePort('0.0.0.0')}` }
+const ports = {
+  hosts: await freePort('0.0.0.0'),
+  tls: await freePort('0.0.0.0'),
+  door: await freePort('0.0.0.0'),
+}
+/** The same ports on both, as behind one name. */
+const gateways = {
+  BERTH_GATEWAY_TLS: `0.0.0.0:${ports.tls}`,
+  BERTH_GATEWAY_HANDOVER: `0.0.0.0:${ports.door}`,
+}
+const settings = { ...isolation, ...gateways, BERTH_HOSTS_ADDRESS: `0.0.0.0:${ports.hosts}` }
 const wire = nameWire(50)
 const [ownData, farData] = [await makeDataDir(), await makeDataDir()]
 const own = new Berth(ownData.path)
@@ -56,6 +70,41 @@ async function measure(): Promise<void> {
   console.log(lineOf(`exec (${execs})`, await inTurn(execs, exec)))
   const wake = { one: () => here.timeWake(near), other: () => there.timeWake(away) }
   console.log(lineOf(`wake (${creates})`, await inTurn(creates, wake)))
+  await measureVisits(await there.createServer(SMALL_SERVER))
+}
+
+/** Of a unit of the far host, at its own gateway and at the server's. */
+async function measureVisits(url: URL): Promise<void> {
+  const { port, hostname } = url
+  const visit = async (host: string, agent: Agent | false) => {
+    const to = {
+      host,
+      port,
+      agent,
+      servername: hostname,
+      headers: { host: url.host },
+      rejectUnauthorized: false,
+    }
+    const asked = request(to).end()
+    const [answer] = (await once(asked, 'response')) as [IncomingMessage]
+    await text(answer)
+    return answer.statusCode
+  }
+  const kept = new Agent({ keepAlive: true })
+  while ((await visit(wire.address, kept)) !== 200 || (await visit('127.0.0.1', kept)) !== 200)
+    await delay(200)
+  console.log(headOf('its own', 'another'))
+  for (const [what, agent] of [
+    ['kept connection', kept],
+    ['new connection', false],
+  ] as const) {
+    const sides = {
+      one: async () => await timed(async () => await visit(wire.address, agent)),
+      other: async () => await timed(async () => await visit('127.0.0.1', agent)),
+    }
+    console.log(lineOf(`visit, ${what} (${visits})`, await inTurn(visits, sides)))
+  }
+  kept.destroy()
 }
 
 /** Of a new team, whose first unit keeps it on the host that takes units while the other one, which is named, is drained. */
@@ -87,6 +136,7 @@ async function join(): Promise<void> {
     BERTH_ROLE: 'host',
     BERTH_ENGINE_TLS: `0.0.0.0:${await freePort('127.0.0.1')}`,
     ...isolation,
+    ...gateways,
   }
   const closed = once(door, 'close')
   try {

@@ -7,7 +7,6 @@ import { connect as connectHttp2, type ClientHttp2Session } from 'node:http2'
 import { Agent as TlsAgent, request as requestHttps } from 'node:https'
 import { connect as connectTcp, type Socket } from 'node:net'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
-import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import {
   listen,
@@ -19,10 +18,7 @@ import {
 } from '../../../test/support/gateway.ts'
 import { type HostGateway, type HostGateways, startHosts } from '../../../test/support/handover.ts'
 import { cancelOf, keyed, READY, SSL_REQUEST, STARTUP } from '../../../test/support/postgres-messages.ts'
-import { fleetTls } from '../../lib/ipc/fleet-tls.ts'
-import type { FleetIdentity } from '../../lib/fleet-identity.ts'
 import { errorMessageOf } from '../sessions/outcomes.ts'
-import { answers, HANDOVER_PROTOCOL } from './protocol.ts'
 
 const HOST = '127.0.0.1'
 const KEY = Buffer.from('0000002a11223344', 'hex')
@@ -354,73 +350,5 @@ describe('the host of a unit that is away', () => {
     }
     // Its own visitors still come.
     expect((await visitByTls(far, host)).status).toBe(200)
-  })
-})
-
-describe('the door for visits of other hosts', () => {
-  function connectAs(identity: FleetIdentity): TLSSocket {
-    const tls = { ...fleetTls(identity), ca: far.identity.authority, checkServerIdentity: () => undefined }
-    return noted(connectTls({ host: HOST, port: far.doorPort, ...tls, ALPNProtocols: [HANDOVER_PROTOCOL] }))
-  }
-
-  async function isAnswered(identity: FleetIdentity, line: object | string): Promise<boolean> {
-    const socket = connectAs(identity)
-    let isThere = false
-    socket.on('data', (chunk: Buffer) => {
-      isThere ||= chunk[0] === answers.yes || chunk[0] === answers.no
-      socket.destroy()
-    })
-    socket.write(`${typeof line === 'string' ? line : JSON.stringify(line)}\n`)
-    await new Promise((resolve) => socket.once('close', resolve))
-    return isThere
-  }
-
-  const visit = { kind: 'requests', address: '192.0.2.1', isSecure: true }
-
-  it('is open for the gateways of hosts that are known', async () => {
-    expect(await isAnswered(near.identity, visit)).toBe(true)
-  })
-
-  it.each([
-    ['an engine', { role: 'engine', host: 'near' }, false],
-    ['the server', { role: 'server', host: 'near' }, false],
-    ['a host that is none of the service', { role: 'gateway', host: 'west' }, false],
-    ["its own host's gateway", { role: 'gateway', host: 'far' }, false],
-    ['the gateway of another fleet', { role: 'gateway', host: 'near' }, true],
-  ] as const)('is closed to %s', async (_who, member, isStranger) => {
-    expect(await isAnswered(await all.issue(member, isStranger), visit)).toBe(false)
-  })
-
-  it.each([
-    ['that is no JSON', 'GET / HTTP/1.1'],
-    ['of another kind', { kind: 'files' }],
-    ['with an address that a unit could be misled by', { ...visit, address: '1.2.3.4, 5.6.7.8' }],
-    ['with a field of its own', { ...visit, more: true }],
-    ['that does not end', 'x'.repeat(10_000)],
-  ])('is closed to who says a line %s', async (_what, line) => {
-    expect(await isAnswered(near.identity, line)).toBe(false)
-  })
-
-  it('ends what comes from a host that was removed', async () => {
-    const port = await serve((unit) => unit.on('data', () => unit.write('+PONG\r\n')))
-    const client = await greet(near, { servername: far.expose(port, { protocol: 'redis' }) })
-    client.write(PING)
-    await hear(client, '+PONG')
-    all.listed.splice(0, 1)
-    await once(client, 'close')
-    expect(await isAnswered(near.identity, visit)).toBe(false)
-  })
-
-  it('hands nothing over again: what is of a third host is unknown there', async () => {
-    const host = far.expose(origin.port, { hostId: 'host_near' })
-    const socket = connectAs(near.identity)
-    socket.write(`${JSON.stringify(visit)}\n`)
-    expect((await once(socket, 'data'))[0][0]).toBe(answers.yes)
-    near.gateway.onWake = far.gateway.onWake = async () => ({ kind: 'refused', reason: 'gone' })
-    near.gateway.isAwake = far.gateway.isAwake = () => false
-    socket.write(`GET / HTTP/1.1\r\nHost: ${host}\r\n\r\n`)
-    expect(String(await hear(socket, 'HTTP/1.1'))).toContain(' 404 ')
-    await delay(10)
-    expect(near.gateway.gateway.count().connections).toBe(0)
   })
 })

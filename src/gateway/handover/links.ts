@@ -10,7 +10,9 @@ import { addressText } from '../../lib/setting-values.ts'
 import type { Door } from './doors.ts'
 import { answers, HANDOVER_PROTOCOL, type HandedVisit, type Handover } from './protocol.ts'
 
-const SPARE = 4
+const SPARE = 8
+/** Until then a visit that was handed over has its answer, mostly: a handshake costs both sides a millisecond. */
+const REFILL_AFTER_MS = 20
 /** How long connections are kept open for a host to which nothing is handed over. */
 const KEPT_MS = 10 * MINUTE
 /** Of a connection, and of the answer to a line. */
@@ -26,7 +28,14 @@ export type Links = {
   close(): void
 }
 
-type Link = { where: string; spare: TLSSocket[]; opening: number; usedMs: number; isAway: boolean }
+type Link = {
+  where: string
+  spare: TLSSocket[]
+  opening: number
+  isRefilling: boolean
+  usedMs: number
+  isAway: boolean
+}
 /** `closed`: the other side ended the connection, as when its process was restarted. */
 type Answer = 'yes' | 'no' | 'closed' | 'late'
 
@@ -48,7 +57,14 @@ export function createLinks({
     const known = links.get(door.hostId)
     if (known?.where === where) return known
     if (known) drop(known)
-    const made = { where, spare: [], opening: 0, usedMs: 0, isAway: false }
+    const made = {
+      where,
+      spare: [],
+      opening: 0,
+      isRefilling: false,
+      usedMs: 0,
+      isAway: false,
+    }
     links.set(door.hostId, made)
     return made
   }
@@ -97,6 +113,16 @@ export function createLinks({
     socket.once('close', end)
   }
 
+  function refillSoon(door: Door, link: Link): void {
+    if (link.spare.length === 0) return refill(door, link)
+    if (link.isRefilling) return
+    link.isRefilling = true
+    setTimeout(() => {
+      link.isRefilling = false
+      refill(door, link)
+    }, REFILL_AFTER_MS).unref()
+  }
+
   function refill(door: Door, link: Link): void {
     while (!isClosed && !link.isAway && link.spare.length + link.opening < SPARE) {
       link.opening += 1
@@ -136,8 +162,7 @@ export function createLinks({
   return {
     async begin(door, visit) {
       const said = await say(door, visit)
-      // Not before this visit is on its way.
-      if (said) setImmediate(() => refill(door, linkTo(door)))
+      if (said) refillSoon(door, linkTo(door))
       if (said?.answer === 'yes') return said.socket
       said?.socket.destroy()
       return null
