@@ -1,8 +1,8 @@
 // The description of a bare container for a runtime that is called by hand: the image's root, read-only, and no network.
 
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { runOrThrow } from '../src/lib/process.ts'
+import { run, runOrThrow } from '../src/lib/process.ts'
 
 type Spec = {
   annotations?: Record<string, string>
@@ -32,4 +32,10 @@ export async function writeBundle(
   spec.mounts = spec.mounts.filter(({ type }) => type !== 'cgroup')
   spec.annotations = annotations
   await writeFile(path, JSON.stringify(spec))
+}
+
+/** Removes the directory in which containers were made by hand, with the runtime's state in `state`, and what gVisor mounts there. */
+export async function removeByHand(directory: string): Promise<void> {
+  await run('umount', ['--quiet', join(directory, 'state', 'null-netns')], { timeoutMs: 60_000 })
+  await rm(directory, { recursive: true, force: true })
 }

@@ -2,12 +2,12 @@
 // network, no limits, no log, and no record of what was done.
 
 import { existsSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { BUILT_RUNSC } from '../src/engine/oci/runsc-build/pinned.ts'
 import { run } from '../src/lib/process.ts'
-import { writeBundle } from './bundle.ts'
+import { removeByHand, writeBundle } from './bundle.ts'
 import { type Figures, measure } from './figures.ts'
 
 const TIMEOUT_MS = 60_000
@@ -53,6 +53,6 @@ export async function measureByHand(isolation: string, rootfs: string, rounds: n
       destroy: (id) => call('delete', '--force', id),
     })
   } finally {
-    await rm(directory, { recursive: true, force: true })
+    await removeByHand(directory)
   }
 }

@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { criuPrograms } from '../src/engine/oci/checkpoint/criu.ts'
 import { run } from '../src/lib/process.ts'
-import { writeBundle } from './bundle.ts'
+import { removeByHand, writeBundle } from './bundle.ts'
 import { flagsByHand } from './by-hand.ts'
 import { type Figures, timed } from './figures.ts'
 import { FILLED_MS, holdingMemory, memories, pauseOf } from './forks.ts'
@@ -93,7 +93,7 @@ export async function measureCheckpoints(
     }
     return figures
   } finally {
-    await rm(directory, { recursive: true, force: true })
+    await removeByHand(directory)
   }
 }
 

@@ -61,6 +61,13 @@ export const limits = {
   terminalMs: 12 * 3_600_000,
   /** Of its columns and its rows. */
   terminalSide: 1000,
+  /** Of a unit, of terminals that outlive their client. */
+  terminalSessions: 16,
+  terminalSessionNameLength: 64,
+  /** How long such a one waits for a client. */
+  terminalDetachedMs: 10 * 60_000,
+  /** What it shows to the next client of what was printed before. */
+  terminalKeptBytes: 256 * KB,
   /** A JSON exec answer keeps this much of each stream and sets `truncated` (design 3). */
   execOutputBytes: MB,
   /** An exec may carry a script as an argument; the kernel limits one argument to 128 KB, with the NUL at its end. */

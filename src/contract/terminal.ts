@@ -43,6 +43,16 @@ export const terminalQuerySchema = strict({
     .enum(['0', '1'])
     .default('0')
     .describe('`1`: the first message is `{"pid":42}`, the number that the command has in the unit.'),
+  session: z
+    .string()
+    .regex(
+      new RegExp(`^[A-Za-z0-9_-]{1,${limits.terminalSessionNameLength}}$`),
+      `must be 1 to ${limits.terminalSessionNameLength} letters, digits, "-" and "_"`,
+    )
+    .optional()
+    .describe(
+      'A name of your choice: the command outlives its client by ten minutes, and a call of the same credential with the same name attaches to it, is shown what it printed last, and takes it over.',
+    ),
   team: z
     .string()
     .max(64)

@@ -53,6 +53,23 @@ describe('a terminal', () => {
     expect(await cat.wait()).toMatchObject({ exitCode: 0 })
   })
 
+  it('with a session is attached to again', async () => {
+    const first = await unit.terminal({ session: 'main', env: { PLACE: 'harbour' } })
+    first.write('echo before\r')
+    let shown = ''
+    for await (const { bytes } of first.output) {
+      shown += new TextDecoder().decode(bytes)
+      if (shown.includes('before\r\n')) break
+    }
+    first.close()
+    const again = await unit.terminal({ session: 'main' })
+    again.write('echo at the $PLACE\rexit 5\r')
+    const { stdout } = await textOf(again)
+    expect(stdout).toContain('before\r\n')
+    expect(stdout).toContain('at the harbour\r\n')
+    expect(await again.wait()).toMatchObject({ exitCode: 5 })
+  })
+
   it('ends by a signal and when its caller aborts', async () => {
     const interrupted = await unit.terminal({ command: ['sleep', '1000'] })
     interrupted.signal('INT')

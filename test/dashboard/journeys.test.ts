@@ -246,7 +246,7 @@ it('a server that restarts under open pages is told of, and pages and a terminal
   await terminal.getByText('Connected.', { exact: true }).waitFor()
   const listenAgain = await service.stopListening()
   for (const each of [page, terminal]) await each.getByText(/^Not live since/).waitFor()
-  await terminal.getByText('The connection was lost, and the command with it.').waitFor()
+  await terminal.getByText('The connection was lost. What runs goes on for ten minutes.').waitFor()
   await listenAgain()
   for (const each of [page, terminal])
     await each.getByText(/^Not live since/).waitFor({ state: 'detached', timeout: 60_000 })

@@ -53,6 +53,27 @@ it('the terminal tab runs input, survives endless output, shows the exit code an
   await context.close()
 }, 180_000)
 
+it('a terminal is still there after a reload, and in another tab is another one', async () => {
+  const { page, context, faults } = await openUnit('terminal')
+  const shown = (on: typeof page, text: string) => on.locator('.xterm-rows').getByText(text, { exact: true })
+  await page.getByText('Connected.', { exact: true }).waitFor()
+  await page.keyboard.type('echo before\n')
+  await shown(page, 'before').waitFor()
+  await page.reload()
+  await shown(page, 'before').waitFor()
+  await page.keyboard.type('echo after\n')
+  await shown(page, 'after').waitFor()
+  const other = await context.newPage()
+  await other.goto(page.url())
+  await other.getByText('Connected.', { exact: true }).waitFor()
+  await other.keyboard.type('echo other\n')
+  await shown(other, 'other').waitFor()
+  expect(await shown(other, 'before').count()).toBe(0)
+  await page.getByText('Connected.', { exact: true }).waitFor()
+  expect(faults).toEqual([])
+  await context.close()
+}, 180_000)
+
 it('the logs tab follows, searches and pauses the log', async () => {
   const { page, context, faults } = await openUnit('logs')
   await page.getByRole('log').getByText('begun').waitFor()

@@ -58,6 +58,22 @@ describe.each(['runc', 'gvisor'])('with %s, a terminal', (isolation) => {
     expect(await terminal.wait()).toEqual({ exitCode: 0, timedOut: false })
   })
 
+  it('with a session goes on without a client, forgets the oldest output, and is attached to again', async () => {
+    const first = await unit.terminal({ session: 'main' })
+    first.write('X=kept; echo rea""dy; read -r line; seq 200000; touch /tmp/printed\r')
+    await reader(first).until('ready')
+    first.write('go\r')
+    first.close()
+    const isDone = async () => (await unit.exec('[ -e /tmp/printed ]')).exitCode
+    await expect.poll(isDone, { timeout: 60_000 }).toBe(0)
+    const second = await unit.terminal({ session: 'main' })
+    const output = reader(second)
+    await output.until('\r\n199999\r\n200000\r\n')
+    second.write('echo is $X; exit 5\r')
+    await output.until('is kept')
+    expect(await second.wait()).toEqual({ exitCode: 5, timedOut: false })
+  })
+
   it('ends its command when the client closes it', async () => {
     const terminal = await unit.terminal({ command: ['sh', '-c', 'echo at $$; exec sleep 4242'] })
     await reader(terminal).until('at ')

@@ -267,6 +267,14 @@ def test_a_terminal_takes_what_is_typed_and_has_its_output_and_its_end(berth: Be
         closed.close()
         with pytest.raises(ConnectionFailedError):
             closed.wait()
+        with unit.terminal(session="main", env={"PLACE": "harbour"}) as first:
+            first.write("echo before\r")
+            next(piece for piece in first if "before\r\n" in piece.text)
+        with unit.terminal(session="main") as again:
+            again.write("echo at the $PLACE\rexit 5\r")
+            shown = "".join(piece.text for piece in again)
+            assert "before\r\n" in shown and "at the harbour\r\n" in shown
+            assert again.wait().exit_code == 5
     with pytest.raises(BerthError) as gone:
         unit.terminal().wait()
     assert gone.value.code == "invalid_state"

@@ -18,7 +18,12 @@ export type TerminalOptions = {
   env?: Readonly<Record<string, string>> | undefined
   /** A name or a number of the unit's `/etc/passwd`. Default: the user of the unit's own process. */
   user?: string | undefined
-  /** Aborting it ends the command. */
+  /**
+   * A name of your choice: the command outlives this client by ten minutes, and a terminal that is opened with the same name
+   * attaches to it, is shown what it printed last, and takes it over.
+   */
+  session?: string | undefined
+  /** Aborting it ends the command, or leaves its session. */
   signal?: AbortSignal | undefined
 }
 
@@ -83,7 +88,7 @@ export class Terminal {
     return await this.#exit.promise
   }
 
-  /** Ends the command in the unit. */
+  /** Ends the command in the unit; of a session, leaves it. */
   close(): void {
     this.#socket.close()
   }
@@ -131,7 +136,7 @@ export class Terminal {
 export async function openTerminal(
   transport: Transport,
   unitId: string,
-  { command, tty, columns, rows, cwd, env = {}, user, signal }: TerminalOptions,
+  { command, tty, columns, rows, cwd, env = {}, user, session, signal }: TerminalOptions,
 ): Promise<Terminal> {
   const path = `/v1/units/${encodeURIComponent(unitId)}/exec`
   const query = {
@@ -140,6 +145,7 @@ export async function openTerminal(
     rows,
     cwd,
     user,
+    session,
     cmd: command === undefined ? undefined : argvOf(command),
     env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
   }

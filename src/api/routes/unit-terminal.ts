@@ -6,7 +6,13 @@ import { terminalFrameSchema, type TerminalQuery, terminalQuerySchema } from '..
 import { terminalStreams } from '../../contract/terminal.ts'
 import { maskCommand, namesOf } from '../../domain/audit/mask.ts'
 import { getUnit } from '../../domain/units/get.ts'
-import { runTerminal, type TerminalInput, type TerminalOptions } from '../../domain/units/terminal.ts'
+import {
+  runTerminal,
+  type TerminalInput,
+  type TerminalLine,
+  type TerminalOptions,
+} from '../../domain/units/terminal.ts'
+import { attachTerminal } from '../../domain/units/terminal-sessions.ts'
 import { noBody } from '../http/body.ts'
 import { webSocket, type WebSocketMessage } from '../http/web-socket-answer.ts'
 import { defineRoute, idParams, type Route } from '../route.ts'
@@ -37,8 +43,9 @@ const open = defineRoute({
   events: {},
   errors: [402, 404, 409, 502],
   target: ({ params }) => params.id,
-  record: ({ query: { cmd, cwd, env, tty, user } }) => ({
+  record: ({ query: { cmd, cwd, env, tty, user, session } }) => ({
     ...(user !== undefined && { user }),
+    ...(session !== undefined && { session }),
     tty: tty === '1',
     cmd: cmd ? maskCommand(cmd) : null,
     cwd: cwd ?? null,
@@ -58,7 +65,7 @@ const open = defineRoute({
         // A client that is gone gets no output either, which is reported there.
         told.catch(() => {})
       }
-      const exit = await runTerminal(app, caller, params.id, optionsOf(query), {
+      const line: TerminalLine = {
         input: inputOf(peer.messages),
         onOutput: async ({ stream, data }) => {
           await told
@@ -66,7 +73,13 @@ const open = defineRoute({
         },
         signal,
         ...(query.pid === '1' && { onBegun }),
-      })
+      }
+      const { session: name } = query
+      const options = optionsOf(query)
+      const exit =
+        name === undefined
+          ? await runTerminal(app, caller, params.id, options, line)
+          : await attachTerminal(app, caller, params.id, { ...options, name }, line)
       await peer.sendJson({ exit })
     })
   },

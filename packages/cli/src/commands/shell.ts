@@ -9,13 +9,17 @@ import { makeRaw } from '../raw-terminal.ts'
 
 export async function shell(context: Context): Promise<number> {
   const { rest } = context.args
-  return await runInTerminal(context, rest)
+  return await runInTerminal(context, rest, context.args.text('session'))
 }
 
 /** Answers the exit code of the command. `--workdir`, `--user` and `--env` are looked at here. */
-export async function runInTerminal(context: Context, command: readonly string[]): Promise<number> {
+export async function runInTerminal(
+  context: Context,
+  command: readonly string[],
+  session?: string,
+): Promise<number> {
   const [word = ''] = context.args.args
-  const options = terminalOptions(context, command)
+  const options = { ...terminalOptions(context, command), ...(session === undefined ? {} : { session }) }
   checkTerminal(context, `exec ${word}`)
   return await terminalIn(context, await unitOf(context, word), options)
 }

@@ -13,7 +13,7 @@ export type TerminalEnd =
 export type TerminalSocket = {
   write: (data: string | Uint8Array) => void
   resize: (columns: number, rows: number) => void
-  /** Ends the command. Nothing is told any more. */
+  /** Leaves the session, whose command goes on for a while. Nothing is told any more. */
   close: () => void
 }
 
@@ -33,7 +33,8 @@ export function openTerminalSocket(
   { onOpen, onOutput, onEnd }: Handlers,
 ): TerminalSocket {
   const path = `/v1/units/${encodeURIComponent(id)}/exec`
-  const query = new URLSearchParams({ tty: '1', cols: `${columns}`, rows: `${rows}`, team })
+  const size = { cols: `${columns}`, rows: `${rows}` }
+  const query = new URLSearchParams({ tty: '1', ...size, team, session: sessionOf(id) })
   const url = `${location.origin.replace(/^http/, 'ws')}${path}?${query.toString()}`
   const socket = new WebSocket(url, 'berth.v1')
   socket.binaryType = 'arraybuffer'
@@ -88,6 +89,14 @@ export function openTerminalSocket(
       socket.close()
     },
   }
+}
+
+/** Of this tab of the browser, also after a reload. */
+function sessionOf(id: string): string {
+  const key = `berth-terminal-${id}`
+  const name = sessionStorage.getItem(key) ?? crypto.getRandomValues(new Uint32Array(2)).join('-')
+  sessionStorage.setItem(key, name)
+  return name
 }
 
 type Told = {

@@ -148,7 +148,7 @@ function sentenceOf(status: TerminalStatus, isAsleep: boolean, why: string | nul
 }
 
 function endOf(end: TerminalEnd): string {
-  if (end.kind === 'lost') return 'The connection was lost, and the command with it.'
+  if (end.kind === 'lost') return 'The connection was lost. What runs goes on for ten minutes.'
   if (end.kind === 'error') return explain(end.error).title
   return end.timedOut ? 'Closed: it was open for 12 hours.' : `Closed with exit code ${end.exitCode}.`
 }

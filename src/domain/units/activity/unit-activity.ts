@@ -64,6 +64,8 @@ export function createUnitActivity({ db, clock }: { db: Kysely<Database>; clock:
   const frozen = new Map<string, UnitRecord>()
   const usedLately = createUsedLately()
   const events: UnitEvents = new EventEmitter()
+  // Each open terminal listens.
+  events.setMaxListeners(0)
   return {
     uses,
     waiters: createCounts(),

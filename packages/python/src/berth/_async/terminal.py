@@ -88,6 +88,7 @@ async def open_terminal(
     cwd: str | None,
     env: Mapping[str, str] | None,
     user: str | None,
+    session: str | None,
     timeout: float | None,
 ) -> AsyncTerminal:
     query = {
@@ -96,6 +97,7 @@ async def open_terminal(
         "rows": rows,
         "cwd": cwd,
         "user": user,
+        "session": session,
         "cmd": None if command is None else argv_of(command),
         "env": [f"{name}={value}" for name, value in (env or {}).items()],
     }

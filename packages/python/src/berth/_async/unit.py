@@ -143,10 +143,12 @@ class AsyncUnit:
         cwd: str | None = None,
         env: Mapping[str, str] | None = None,
         user: str | None = None,
+        session: str | None = None,
         timeout: float | None = None,
     ) -> AsyncTerminal:
-        """Opens a shell, or another interactive command. It ends with its connection, for whose opening `timeout` is. Without
-        `tty` it has pipes, with standard error apart. It takes the package `websockets`."""
+        """Opens a shell, or another interactive command. It ends with its connection, for whose opening `timeout` is. With a
+        `session`, a name of your choice, it goes on for ten minutes, and another terminal with that name attaches to it and is
+        shown what it printed last. Without `tty` it has pipes, with standard error apart. It takes the package `websockets`."""
         return await open_terminal(
             self._transport,
             self.id,
@@ -157,6 +159,7 @@ class AsyncUnit:
             cwd=cwd,
             env=env,
             user=user,
+            session=session,
             timeout=timeout,
         )
 

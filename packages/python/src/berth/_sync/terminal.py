@@ -89,6 +89,7 @@ def open_terminal(
     cwd: str | None,
     env: Mapping[str, str] | None,
     user: str | None,
+    session: str | None,
     timeout: float | None,
 ) -> Terminal:
     query = {
@@ -97,6 +98,7 @@ def open_terminal(
         "rows": rows,
         "cwd": cwd,
         "user": user,
+        "session": session,
         "cmd": None if command is None else argv_of(command),
         "env": [f"{name}={value}" for name, value in (env or {}).items()],
     }

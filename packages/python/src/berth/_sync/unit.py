@@ -144,10 +144,12 @@ class Unit:
         cwd: str | None = None,
         env: Mapping[str, str] | None = None,
         user: str | None = None,
+        session: str | None = None,
         timeout: float | None = None,
     ) -> Terminal:
-        """Opens a shell, or another interactive command. It ends with its connection, for whose opening `timeout` is. Without
-        `tty` it has pipes, with standard error apart. It takes the package `websockets`."""
+        """Opens a shell, or another interactive command. It ends with its connection, for whose opening `timeout` is. With a
+        `session`, a name of your choice, it goes on for ten minutes, and another terminal with that name attaches to it and is
+        shown what it printed last. Without `tty` it has pipes, with standard error apart. It takes the package `websockets`."""
         return open_terminal(
             self._transport,
             self.id,
@@ -158,6 +160,7 @@ class Unit:
             cwd=cwd,
             env=env,
             user=user,
+            session=session,
             timeout=timeout,
         )
 
