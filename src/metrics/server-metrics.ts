@@ -11,6 +11,7 @@ import type { Observer } from '../lib/observer.ts'
 import { cachedFor } from '../lib/concurrency/ttl-cache.ts'
 import { type Backlog, type Gauges, readGauges } from '../store/gauges.ts'
 import { countUnitsByHost } from '../store/hosts.ts'
+import { countHostsWanted, type HostLoad } from './hosts-wanted.ts'
 import { createRegistry } from './registry.ts'
 import type { Metrics } from './serve.ts'
 
@@ -120,9 +121,14 @@ type HostLook = {
   units: number | null
 }
 
-type Look = { gauges: Gauges | null; hosts: HostLook[] }
+type Look = {
+  gauges: Gauges | null
+  hosts: HostLook[]
+  /** Null where there is one host, and while none has said what memory it has. */
+  wanted: number | null
+}
 
-const nothingKnown: Look = { gauges: null, hosts: [] }
+const nothingKnown: Look = { gauges: null, hosts: [], wanted: null }
 
 /** Reads the database and the engines, the server's own first; any of them may be unavailable. */
 async function lookAt(app: App): Promise<Look> {
@@ -149,7 +155,21 @@ async function lookAt(app: App): Promise<Look> {
   })
   // Others are asked every two seconds anyway (domain/units/lifecycle/watch-hosts.ts), and one that hangs holds up nothing here.
   const own = local ? [{ ...lookAtHost({ ...local, capacity }), answers: capacity !== null }] : []
-  return { gauges, hosts: [...own, ...others.map(lookAtHost)] }
+  const loads = await Promise.all(fleet.hosts().map(async (host) => await loadOf(app, host)))
+  const wanted = others.length > 0 ? countHostsWanted(loads.filter((load) => load !== null)) : null
+  return { gauges, hosts: [...own, ...others.map(lookAtHost)], wanted }
+}
+
+/** Null for a host that takes no new units, or has not said what memory it has. */
+async function loadOf(app: App, host: FleetHost): Promise<HostLoad | null> {
+  const { capacity, promised } = host
+  if (!capacity || stateOf(host) !== 'ready') return null
+  const nowMs = app.clock.monotonicMs()
+  const isOpen = promised.filter(({ untilMs }) => untilMs > nowMs)
+  const promisedMb = isOpen.reduce((sum, { memoryMb }) => sum + memoryMb, 0)
+  const { memoryMb, availableMemoryMb } = capacity
+  const hasRoom = host.refusedUntilMs <= nowMs && (await app.coldStarts(host.id).hasCapacity())
+  return { memoryMb, usedMb: memoryMb - availableMemoryMb + promisedMb, hasRoom }
 }
 
 function classesOf(known: Capabilities | undefined): HostLook['classes'] {
@@ -176,6 +196,7 @@ function createGauges(registry: Registry): (look: Look, now: Date) => void {
   const hostGateways = gauge('berth_host_gateway_up', 'Whether the gateway of another host is connected', [
     'host',
   ])
+  const hostsWanted = gauge('berth_hosts_wanted', 'Hosts that the memory in use and promised calls for')
   const hostUnits = gauge('berth_host_units', 'Units of a host, where there are several', ['host'])
   const hostMemory = gauge('berth_host_available_memory_bytes', 'Memory that a host has to spare', ['host'])
   const hostClocks = gauge(
@@ -217,7 +238,7 @@ function createGauges(registry: Registry): (look: Look, now: Date) => void {
     taken.set({ result: 'miss' }, status.misses)
   }
 
-  return ({ gauges, hosts }, now) => {
+  return ({ gauges, hosts, wanted }, now) => {
     const [local] = hosts
     const secondsSince = (at: Date | null) => (at ? Math.max(0, now.getTime() - at.getTime()) / SECOND : 0)
     const showBacklog = (queue: string, { count, since }: Backlog) => {
@@ -225,6 +246,8 @@ function createGauges(registry: Registry): (look: Look, now: Date) => void {
       waiting.set({ queue }, secondsSince(since))
     }
     engine.set(local?.answers ? 1 : 0)
+    hostsWanted.remove()
+    if (wanted !== null) hostsWanted.set(wanted)
     for (const each of [
       hostStates,
       hostsUp,

@@ -6,6 +6,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type Api, openApi } from '../../src/kubernetes/api.ts'
 import { project } from '../support/clients.ts'
 import { type ControlPlane, startControlPlane } from '../support/kubernetes/control-plane.ts'
+import { runOrThrow, SAFE_PATH } from '../../src/lib/process.ts'
+import { kubernetesProgram } from '../support/kubernetes/programs.ts'
 import { firstValues, kubectl, renderChart, runTool } from '../support/kubernetes/run.ts'
 
 let plane: ControlPlane
@@ -82,6 +84,16 @@ it('deploy/kubernetes is what the chart renders, and the API server takes it', a
   expect(kept.slice(kept.indexOf('---'))).toBe((await rendered()).replace(/^\n*/, ''))
   const args = ['apply', '-k', join(project, 'deploy/kubernetes'), '--dry-run=server', '--validate=strict']
   expect(await kubectl(plane.kubeconfig, args)).toContain('deployment.apps/berth-server created')
+})
+
+it('kubectl berth is the CLI, and its units are listed by one more word', async () => {
+  const cli = join(plane.directory, 'berth')
+  await writeFile(cli, '#!/bin/sh\necho "$@"\n', { mode: 0o755 })
+  const env = { PATH: `${join(project, 'deploy/kubernetes')}:${plane.directory}:${SAFE_PATH}` }
+  const berth = async (...args: string[]) =>
+    await runOrThrow(await kubernetesProgram('kubectl'), ['berth', ...args], { env, timeoutMs: 60_000 })
+  expect(await berth('units', '--json')).toBe('ls --json\n')
+  expect(await berth('exec', 'web', '--', 'echo', 'a  b')).toBe('exec web -- echo a  b\n')
 })
 
 /** Of every kind that the API server has, with all that it refers to. */

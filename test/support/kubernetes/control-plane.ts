@@ -44,7 +44,9 @@ export async function startControlPlane({ flags = [] }: { flags?: string[] } = {
   }
   const start = async (name: string, args: string[]) => {
     const log = await open(join(directory, `${name}.log`), 'a')
-    const child = spawn(program, [name, ...args], { cwd: directory, stdio: ['ignore', log.fd, log.fd] })
+    // A run of tests that is killed leaves none of them.
+    const command = ['--pdeathsig', 'KILL', program, name, ...args]
+    const child = spawn('setpriv', command, { cwd: directory, stdio: ['ignore', log.fd, log.fd] })
     children.set(name, child)
     await once(child, 'spawn')
     await log.close()
