@@ -3,7 +3,6 @@
 import { existsSync } from 'node:fs'
 import { mkdtemp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { crc32 } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { ForkSpec, MachineRef, RunSpec } from '../../src/engine/engine.ts'
 import type { OciEngine, OciOptions } from '../../src/engine/oci/oci-engine.ts'
@@ -95,11 +94,10 @@ describe.skipIf(!keepsMemory.gvisor)('the checkpoint of a gVisor machine', () =>
     expect(await engine().suspend(ref, 0)).toBe(true)
     const { memory } = paths(ref.id)
     const marks = JSON.parse(await readFile(join(memory, 'manifest.json'), 'utf8')) as {
-      files: Record<string, { bytes: number; crc: number }>
+      files: Record<string, { bytes: number }>
     }
     await truncate(join(memory, 'pages.img'), 4096)
-    const pages = await readFile(join(memory, 'pages.img'))
-    marks.files['pages.img'] = { bytes: pages.length, crc: crc32(pages) }
+    marks.files['pages.img'] = { bytes: 4096 }
     await writeFile(join(memory, 'manifest.json'), JSON.stringify(marks))
     const began = performance.now()
     const again = await next(ref)

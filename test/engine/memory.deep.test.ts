@@ -5,7 +5,6 @@ import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { cp, mkdtemp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { crc32 } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { Image, MachineRef, RunSpec } from '../../src/engine/engine.ts'
 import { criuPrograms } from '../../src/engine/oci/checkpoint/criu.ts'
@@ -51,7 +50,7 @@ Server(("", 8000), Handler).serve_forever()
 const ASK_WEB_SERVER =
   'python3 -c "import urllib.request as r; print(r.urlopen(\'http://127.0.0.1:8000\', timeout=5).read().decode())"'
 
-type Manifest = { madeWith: string; boot: string; files: Record<string, { bytes: number; crc: number }> }
+type Manifest = { madeWith: string; boot: string; files: Record<string, { bytes: number }> }
 
 /** An engine for a group of tests. After each test, the host must match what the engine lists. */
 function withEngine(
@@ -168,7 +167,7 @@ describe.skipIf(!hasCriu)('the checkpoint of a machine', () => {
 
   const damages: [string, (kept: string) => Promise<void>][] = [
     [
-      'a bit is flipped',
+      'a byte of it was written again',
       async (kept) => await damageOne(kept, (bytes) => bytes.fill(bytes[5000] ?? 1, 4000, 4001)),
     ],
     ['it is truncated', async (kept) => await truncate(join(kept, 'pages-1.img'), 4096)],
@@ -194,7 +193,7 @@ describe.skipIf(!hasCriu)('the checkpoint of a machine', () => {
         const garbage = Buffer.from('garbage')
         await writeFile(join(kept, 'core-1.img'), garbage)
         await changeManifest(kept, ({ files }) => {
-          files['core-1.img'] = { bytes: garbage.length, crc: crc32(garbage) }
+          files['core-1.img'] = { bytes: garbage.length }
         })
       },
     ],

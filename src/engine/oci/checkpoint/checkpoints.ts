@@ -8,10 +8,9 @@
 //
 // The manifest says what they were made of and with, and has a mark of each file, to find out whether it is whole.
 
-import { createReadStream, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { mkdir, readdir, readFile, rename, rm, stat, statfs, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { crc32 } from 'node:zlib'
 import { startFingerprintOf } from '../../start-fingerprint.ts'
 import type { RunSpec } from '../../engine.ts'
 import { memoryInUse } from '../kernel/cgroups.ts'
@@ -22,12 +21,8 @@ import type { Paths } from '../paths.ts'
 import type { MachineRecord } from '../lifecycle/record.ts'
 import { writtenShmBytes } from '../storage/shm.ts'
 
-/**
- * `sums`: of its content, for memory that may lie on the disk for hours. `times`: of its last change, for a copy that
- * starts within seconds, whose memory would else be read twice more for it.
- */
-export type MarkedBy = 'sums' | 'times'
-type Mark = { bytes: number; crc: number } | { bytes: number; changed: string }
+/** `changed`: when the file was, in nanoseconds. Absent in those of earlier versions, which have a sum of the content. */
+type Mark = { bytes: number; changed?: string }
 
 type Manifest = {
   machine: string
@@ -38,8 +33,6 @@ type Manifest = {
   /** What saved it (`Memory` in runtime/driver.ts). */
   madeWith: string
   boot: string
-  /** Earlier versions had sums, and did not say so. */
-  markedBy?: MarkedBy
   /** The size of /dev/shm that it was saved from. */
   shmBytes?: number
   files: Record<string, Mark>
@@ -47,7 +40,6 @@ type Manifest = {
 
 const MANIFEST = 'manifest.json'
 const GB = 1024 ** 3
-const AT_ONCE_BYTES = 64 * 1024
 
 /**
  * Dumps the memory of a frozen run for the machine `to`: itself, or a copy that is being made. The run stays frozen.
@@ -89,12 +81,11 @@ export async function commitCheckpoint(
   host: EngineContext,
   source: MachineRecord,
   { id, generation }: { id: string; generation: number },
-  markedBy: MarkedBy,
 ): Promise<boolean> {
   const { memory, memoryNext } = host.paths.machine(id)
   try {
     await host.effect('engine.checkpoint.commit', async () => {
-      const files = await markFiles(memoryNext, markedBy)
+      const files = await markFiles(memoryNext)
       // At the second attempt there is nothing left to do.
       if (files === null) return
       const manifest: Manifest = {
@@ -104,7 +95,6 @@ export async function commitCheckpoint(
         imageDigest: source.spec.imageDigest,
         madeWith: driverOf(host, { record: source }).memory?.madeWith ?? '',
         boot: bootId(),
-        markedBy,
         shmBytes: writtenShmBytes(source),
         files,
       }
@@ -203,40 +193,35 @@ async function findFault(
   for (const [name, fault] of Object.entries(faults) as [keyof typeof faults, string][]) {
     if (manifest[name] !== expected[name]) return fault
   }
-  const files = await markFiles(directory, manifest.markedBy ?? 'sums')
-  return JSON.stringify(files) === JSON.stringify(manifest.files) ? null : 'its files were damaged'
+  const files = await markFiles(directory)
+  return files !== null && areSame(files, manifest.files) ? null : 'its files were damaged'
 }
 
-/** Returns null if the directory does not exist. */
-async function markFiles(directory: string, by: MarkedBy): Promise<Manifest['files'] | null> {
+function areSame(files: Manifest['files'], expected: Manifest['files']): boolean {
+  const names = Object.keys(expected)
+  return (
+    names.length === Object.keys(files).length &&
+    names.every((name) => {
+      const [found, wanted] = [files[name], expected[name]]
+      const isUnchanged = wanted?.changed === undefined || found?.changed === wanted.changed
+      return isUnchanged && found?.bytes === wanted?.bytes
+    })
+  )
+}
+
+/** Their content is not read, which would take longer than to save it. Returns null if the directory does not exist. */
+async function markFiles(directory: string): Promise<Manifest['files'] | null> {
   const names = await readdir(directory).catch(() => null)
   if (names === null) return null
-  const mark = by === 'sums' ? sumFile : timeFile
   const marks = names
     .filter((name) => name !== MANIFEST)
-    .toSorted()
-    .map(async (name) => [name, await mark(join(directory, name))] as const)
+    .map(async (name) => [name, await markFile(join(directory, name))] as const)
   return Object.fromEntries(await Promise.all(marks))
 }
 
-async function timeFile(path: string): Promise<Mark> {
+async function markFile(path: string): Promise<Mark> {
   const { size, ctimeNs } = await stat(path, { bigint: true })
   return { bytes: Number(size), changed: String(ctimeNs) }
-}
-
-async function sumFile(path: string): Promise<Mark> {
-  const { size } = await stat(path)
-  // Most image files are tiny, and there are dozens: reading them concurrently takes a tenth of the time.
-  if (size <= AT_ONCE_BYTES) {
-    const content = readFileSync(path)
-    return { bytes: content.length, crc: crc32(content) }
-  }
-  let [bytes, crc] = [0, 0]
-  for await (const chunk of createReadStream(path, { highWaterMark: 1024 * 1024 })) {
-    bytes += (chunk as Buffer).length
-    crc = crc32(chunk as Buffer, crc)
-  }
-  return { bytes, crc }
 }
 
 async function readManifest(directory: string): Promise<Manifest | null> {

@@ -53,7 +53,7 @@ async function keepRun(host: EngineContext, machine: Machine): Promise<boolean> 
   const timeoutMs = DUMP_TIMEOUT_MS + size.memoryMb * DUMP_TIMEOUT_MS_PER_MB
   const save = async () =>
     (await dumpCheckpoint(host, machine, id, timeoutMs)) &&
-    (await commitCheckpoint(host, machine.record, { id, generation }, 'sums'))
+    (await commitCheckpoint(host, machine.record, { id, generation }))
   if (memory.standing === null) return (await freezeProcesses(host, machine)) && (await save())
   return await keepHeld(host, machine, memory, memory.standing, save)
 }

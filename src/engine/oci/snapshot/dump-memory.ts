@@ -55,7 +55,7 @@ export async function commitForFork(
   await Promise.all(
     dumped.map(async ({ id, source }) => {
       const machine = sources.get(source.id)
-      if (machine) await commitCheckpoint(host, machine.record, { id, generation: 0 }, 'times')
+      if (machine) await commitCheckpoint(host, machine.record, { id, generation: 0 })
     }),
   )
 }
