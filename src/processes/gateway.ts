@@ -64,7 +64,7 @@ export const gatewayProcess: ProcessMain = async (context) => {
   const gateway = createGateway({
     certificates,
     domain: config.domain,
-    ...(config.serverLink ? {} : { door: openDoor(runDir, source) }),
+    door: openDoor(config.serverLink ? null : doorSocketOf(runDir), source),
     ports,
     routes,
     waker: use.waker,
@@ -160,9 +160,9 @@ async function readOther(peers: Peers, worker: number): Promise<string> {
 /** Of several gateways, which look routes up in groups: Postgres has connections for one service. */
 const MIN_CONNECTIONS = 2
 
-function openDoor(runDir: string, { findRoutes }: RoutingSource): Door {
+function openDoor(socketPath: string | null, { findRoutes }: RoutingSource): Door {
   return {
-    socketPath: doorSocketOf(runDir),
+    socketPath,
     findNow: async (name) => (await findRoutes([name]))[0] ?? null,
   }
 }

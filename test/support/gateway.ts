@@ -14,6 +14,7 @@ import { createEndpointPorts } from '../../src/gateway/listen/endpoint-ports.ts'
 import type { Handovers } from '../../src/gateway/handover/hand-over.ts'
 import type { Route, Routes, WakeOutcome } from '../../src/gateway/routing/route.ts'
 import { createGateway, type Gateway } from '../../src/gateway/server.ts'
+import type { Door } from '../../src/gateway/sessions/connect-to-unit.ts'
 import { type SessionLimits, sessionLimits } from '../../src/gateway/sessions/session-limits.ts'
 import type { Peers } from '../../src/gateway/workers/peers.ts'
 import type { TicketKeys } from '../../src/gateway/workers/ticket-keys.ts'
@@ -71,6 +72,7 @@ export type TestGatewayOptions = {
   routes?: Map<string, Route>
   log?: Log
   handover?: Handovers
+  door?: Door
 }
 
 export async function startGateway(
@@ -84,6 +86,7 @@ export async function startGateway(
     routes = new Map(),
     log = silentLog,
     handover,
+    door,
   }: TestGatewayOptions = {},
 ): Promise<TestGateway> {
   const clock = createTestClock()
@@ -124,6 +127,7 @@ export async function startGateway(
     limits: { ...sessionLimits, ...limits },
     ...(peers && { peers }),
     ...(handover && { handover }),
+    ...(door && { door }),
     ...(tickets && { tickets }),
   })
   const self: TestGateway = {

@@ -63,7 +63,8 @@ export async function startHosts(...names: string[]): Promise<HostGateways> {
       stop: async () => await known?.stop(),
     }
     const handover = createHandovers({ doors, links })
-    const gateway = await startGateway({}, { routes, handover })
+    const door = { socketPath: null, findNow: async (label: string) => routes.get(label) ?? null }
+    const gateway = await startGateway({}, { routes, handover, door })
     const maxConnections = sessionLimits.connections
     const { gateway: served } = gateway
     const inside = {

@@ -213,6 +213,16 @@ describe('a visit that comes to the gateway of another host', () => {
     await expect.poll(() => far.gateway.gateway.count()).toEqual({ connections: 0, visits: 0 })
   })
 
+  it('reaches a sandbox by its name for one port, and wakes none that is paused', async () => {
+    const name = `8000-${'0af1'.repeat(8)}`
+    const host = far.expose(origin.port, { name })
+    expect((await visitByTls(near, host)).text).toBe('/ of the unit')
+    expect((await visitByTls(far, host)).text).toBe('/ of the unit')
+    far.expose(origin.port, { name, state: 'sleeping', stoppedReason: 'idle' })
+    expect((await visitByTls(near, host)).status).toBe(502)
+    expect(far.gateway.wakes).toEqual([])
+  })
+
   it('sends and receives a large body whole', async () => {
     const received = Promise.withResolvers<number>()
     const echo = await startOrigin(async (request, response) => {

@@ -9,6 +9,7 @@ import type { Session } from '../sessions/open-sessions.ts'
 import type { Outcome } from '../sessions/outcomes.ts'
 import type { Route } from '../routing/route.ts'
 import type { Exchange } from './exchange.ts'
+import { doorOf, passToHost } from './pass-to-host.ts'
 import { proxyRequestOver } from './proxy-request.ts'
 import type { ProxyResult } from './proxy-result.ts'
 
@@ -46,9 +47,13 @@ export async function serveDoorHost(
 ): Promise<Outcome | Closed> {
   const { door } = context
   if (door === undefined) return { kind: 'unknown' }
-  if (host.kind === 'control') return await toServer(exchange, session, door.socketPath, CONTROL_PREFIX, [])
+  if (host.kind === 'control')
+    return door.socketPath === null
+      ? { kind: 'unknown' }
+      : await toServer(exchange, session, door.socketPath, CONTROL_PREFIX, [])
   const sandboxId = host.unitId.slice('unit_'.length)
   if (servicePorts.includes(host.port)) {
+    if (door.socketPath === null) return { kind: 'unknown' }
     const named = [ID_HEADER, sandboxId, PORT_HEADER, String(host.port)]
     return await toServer(exchange, session, door.socketPath, SANDBOX_PREFIX, named)
   }
@@ -67,6 +72,8 @@ async function toPort(
   if (route === null) return tell(exchange, GONE, { sandboxId, message: 'The sandbox was not found' })
   if (route.state !== 'running')
     return tell(exchange, GONE, { sandboxId, message: 'The sandbox is paused: connect to it to resume it' })
+  const elsewhere = doorOf(context, exchange, route)
+  if (elsewhere) return await passToHost(context, exchange, session, { route, door: elsewhere })
   session.name = label
   if (!context.sessions.enterUnit(session, route)) return { kind: 'too-many' }
   const target = {

@@ -4,13 +4,13 @@
 import { Http2ServerResponse } from 'node:http2'
 import { parseEndpointLabel } from '../../contract/endpoint-label.ts'
 import { abortExchange, discardBody, type Exchange, isHttp2, type Response } from './exchange.ts'
-import type { Door } from '../handover/doors.ts'
 import { readDoorHost, serveDoorHost } from './door.ts'
 import { type RequestedHost, readHost } from '../routing/requested-host.ts'
 import type { Session } from '../sessions/open-sessions.ts'
 import { type Outcome, errorMessageOf } from '../sessions/outcomes.ts'
 import { pageOf } from './pages.ts'
-import { proxyRequest, proxyRequestBy } from './proxy-request.ts'
+import { doorOf, passToHost } from './pass-to-host.ts'
+import { proxyRequest } from './proxy-request.ts'
 import type { ProxyResult } from './proxy-result.ts'
 import type { Route } from '../routing/route.ts'
 import {
@@ -72,7 +72,7 @@ async function serve(
     return { kind: 'routing-unavailable' }
   }
   if (!route) return { kind: 'unknown' }
-  const door = exchange.isHandedOver ? null : context.handover?.doorOf(route)
+  const door = doorOf(context, exchange, route)
   if (door) return await passToHost(context, exchange, session, { route, door })
   session.name = label.name
   if (!context.sessions.enterUnit(session, route)) return { kind: 'too-many' }
@@ -108,23 +108,6 @@ async function pass(
   session.endUse()
   session.route = null
   return forwarded
-}
-
-/** For one of many requests of a connection: of a proxy before the gateway, or without a server name. */
-async function passToHost(
-  { handover }: GatewayContext,
-  exchange: Exchange,
-  session: Session,
-  { route, door }: { route: Route; door: Door },
-): Promise<Outcome | Closed> {
-  const agent = handover?.agentTo(door, exchange.origin)
-  for (let attempts = 0; agent && attempts < 2; attempts += 1) {
-    const passed = await proxyRequestBy(exchange, session, route, agent)
-    if (session.isGone) return { kind: 'closed' }
-    if (passed.kind === 'refused-connection') return { kind: 'host-away' }
-    if (passed.kind !== 'stale') return passed
-  }
-  return { kind: 'bad-gateway' }
 }
 
 // Responses of the gateway itself

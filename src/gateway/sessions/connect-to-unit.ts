@@ -35,13 +35,13 @@ export type GatewayContextOptions = {
   peers?: Peers
   /** Hands visits over to the gateways of other hosts; absent where each host has its own alone. */
   handover?: Handovers
-  /** For clients of another interface (http/door.ts); absent on a host without a server. */
+  /** For clients of another interface (http/door.ts). */
   door?: Door
 }
 
 export type Door = {
-  /** Where the server answers them. */
-  socketPath: string
+  /** Where the server answers them; null on a host without one. */
+  socketPath: string | null
   /** As `routes.find`, but never an earlier result. */
   findNow: (name: string) => Promise<Route | null>
 }
