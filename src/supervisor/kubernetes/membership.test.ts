@@ -10,6 +10,8 @@ import { createTestClock, type TestClock } from '../../../test/support/clock.ts'
 import { createTestDomain, makeUnit, type TestDomain } from '../../../test/support/domain.ts'
 import { createKubeWorld, type KubeWorld, NAMESPACE } from '../../../test/support/kubernetes/world.ts'
 import { type FakeApiServer, startFakeApiServer } from '../../../test/support/kubernetes/fake-api-server.ts'
+import { loadConfig } from '../../config.ts'
+import { freePort } from '../../lib/free-port.ts'
 import { memberOf } from '../../lib/fleet-identity.ts'
 import { SECOND } from '../../lib/clock.ts'
 import { hostIdentitiesIn } from '../../processes/channel.ts'
@@ -17,6 +19,7 @@ import { listHostsOnNodes } from '../../store/host-nodes.ts'
 import { setHostAway, setHostState } from '../../store/hosts.ts'
 import { silentLog } from '../../lib/log.ts'
 import { joinAtStart } from '../join/join-at-start.ts'
+import { kubernetesPart } from './part.ts'
 import { type RunningMembership, startMembership } from './membership.ts'
 
 let domain: TestDomain
@@ -242,6 +245,49 @@ describe('a host', () => {
     await joinAtStart(pod.config, pod.secrets)
     await rounds()
     expect(await hostOn(node)).toMatchObject({ state: 'joining', nodeUid: await world.uidOf(node) })
+  })
+})
+
+describe('the part of the supervisor', () => {
+  const settings = { BERTH_HOSTS_ADDRESS: '0.0.0.0:7077', KUBERNETES_SERVICE_HOST: 'localhost' }
+
+  it('is none without a door, and refuses a door outside of a pod or without an address for hosts', () => {
+    const part = (env: Record<string, string>) =>
+      kubernetesPart({ config: loadConfig(env), databaseUrl: domain.databaseUrl, log: silentLog })
+    expect(part(settings)).toBe(null)
+    const door = { BERTH_KUBERNETES_DOOR: '127.0.0.1:7078' }
+    expect(() => part(door)).toThrow('is for a server in a pod')
+    expect(() => part({ ...door, KUBERNETES_SERVICE_HOST: '10.96.0.1' })).toThrow('needs BERTH_HOSTS_ADDRESS')
+  })
+
+  it('opens the door with what Kubernetes puts into the pod, and closes it when it stops', async () => {
+    const pod = await mkdtemp(join(tmpdir(), 'berth-kube-pod-'))
+    await writeFile(join(pod, 'namespace'), NAMESPACE)
+    await writeFile(join(pod, 'ca.crt'), await readFile(fake.access.caFile))
+    await writeFile(join(pod, 'token'), await readFile(fake.access.tokenFile))
+    const door = { host: '127.0.0.1', port: await freePort('127.0.0.1') }
+    const config = loadConfig({
+      ...settings,
+      BERTH_DATA_DIR: dataDir,
+      KUBERNETES_SERVICE_PORT: String(fake.access.port),
+      BERTH_KUBERNETES_DOOR: `${door.host}:${door.port}`,
+    })
+    const part = kubernetesPart({ config, databaseUrl: domain.databaseUrl, log: silentLog }, pod)
+    const running = await part?.start(new AbortController().signal)
+    await world.makeNode('node-9')
+    const host = await world.startHostPod(
+      { door },
+      { node: 'node-9', instance: 'nine', subnet: '10.39.0.0/16' },
+    )
+    expect(await joinAtStart(host.config, host.secrets)).toMatchObject({ name: 'node-9' })
+    await running?.stop()
+    expect(await running?.ended).toBe('ended')
+    const again = await world.startHostPod(
+      { door },
+      { node: 'node-9', instance: 'none', subnet: '10.40.0.0/16' },
+    )
+    await expect(joinAtStart(again.config, again.secrets)).rejects.toThrow('nothing listens there')
+    await rm(pod, { recursive: true })
   })
 })
 

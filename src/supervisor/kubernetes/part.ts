@@ -13,19 +13,18 @@ import type { Running, Service } from '../restart-policy.ts'
 const POD_DIRECTORY = '/var/run/secrets/kubernetes.io/serviceaccount'
 
 /** Null where membership is the operator's. */
-export function kubernetesPart({
-  config: { kubernetes, hostsAddress: link, dataDir },
-  databaseUrl,
-  log,
-}: {
-  config: Config
-  databaseUrl: string
-  log: Log
-}): Service | null {
+export function kubernetesPart(
+  {
+    config: { kubernetes, hostsAddress: link, dataDir },
+    databaseUrl,
+    log,
+  }: { config: Config; databaseUrl: string; log: Log },
+  podDirectory = POD_DIRECTORY,
+): Service | null {
   if (!kubernetes || !link) return null
   const start = async (): Promise<Running> => {
     const { startMembership } = await import('./membership.ts')
-    const inPod = (name: string) => join(POD_DIRECTORY, name)
+    const inPod = (name: string) => join(podDirectory, name)
     const namespace = (await readFile(inPod('namespace'), 'utf8')).trim()
     const api = openApi({ ...kubernetes.api, caFile: inPod('ca.crt'), tokenFile: inPod('token') })
     const db = openDatabase(databaseUrl, log)
