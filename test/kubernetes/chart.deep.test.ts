@@ -41,7 +41,10 @@ it('the chart is not rendered without the nodes that are to run units, nor with 
 
 it.each([
   ['as it is', []],
-  ['with placeholders and other services', ['placeholders.enabled=true', 'gateway.service.type=NodePort']],
+  [
+    'with placeholders, a certificate and other services',
+    ['placeholders.enabled=true', 'hosts.tlsSecret=apps', 'gateway.service.type=NodePort'],
+  ],
 ])('the API server takes every field of the chart %s', async (_what, values) => {
   const args = ['apply', '--namespace', 'berth', '--dry-run=server', '--validate=strict', '-f', '-']
   const said = await kubectl(plane.kubeconfig, args, await rendered(...values))
