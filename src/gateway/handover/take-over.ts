@@ -78,7 +78,8 @@ export async function listenForHandovers(
     for (let line = await readLine(socket); line !== null; line = await readLine(socket)) {
       if (line.kind !== 'cancel') {
         // A session of HTTP/2 that takes a socket over in the middle of a write ends the whole process by an assertion.
-        return void socket.write(Buffer.of(answers.yes), () => take(socket, line))
+        const taken = () => void (socket.destroyed || take(socket, line))
+        return void socket.write(Buffer.of(answers.yes), taken)
       }
       const isDone = await cancel(Buffer.from(line.request, 'base64'), socket)
       socket.write(Buffer.of(isDone ? answers.yes : answers.no))
