@@ -256,6 +256,8 @@ function createState() {
       if (entry.silent) return
       if (query.get('allowWatchBookmarks') === 'true')
         say('BOOKMARK', { metadata: { resourceVersion: String(version) } })
+      // Its connection may close later.
+      watches.delete(entry)
       response.end()
     }
     const late = setTimeout(end, Number(query.get('timeoutSeconds') ?? 1800) * 1000)
