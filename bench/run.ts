@@ -7,6 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { actionsOf, type Call, clientOf, destroyAll, measureBerth } from './berth.ts'
 import { measureCheckpoints } from './checkpoints.ts'
+import { measureCode } from './code.ts'
 import { measureByHand } from './by-hand.ts'
 import {
   measureDocker,
@@ -33,18 +34,22 @@ const { values: options } = parseArgs({
   options: {
     rounds: { type: 'string', default: '30' },
     classes: { type: 'string', default: 'runc,gvisor' },
-    only: { type: 'string', default: 'life,ready,first,wakes,idle,due,memory,forks,recipes,visits,gateway' },
+    only: {
+      type: 'string',
+      default: 'life,ready,first,code,wakes,idle,due,memory,forks,recipes,visits,gateway',
+    },
     json: { type: 'string', default: 'bench-results.json' },
     help: { type: 'boolean', default: false },
   },
 })
 
 if (options.help) {
-  console.log(`npm run bench -- [--rounds 30] [--classes runc,gvisor] [--only life,ready,first,wakes,idle,due,memory,forks,recipes,visits,gateway] [--json bench-results.json]
+  console.log(`npm run bench -- [--rounds 30] [--classes runc,gvisor] [--only life,ready,first,code,wakes,idle,due,memory,forks,recipes,visits,gateway] [--json bench-results.json]
 
 life     create to running, first and later execs, destroy and ten creates at once, beside Docker and the runtimes by hand
 ready    create to running and to the first command's answer, where a machine is ready and where none is made ahead
 first    from create to the first command's answer, a hundred in a row and a hundred begun within a second, beside Docker
+code     create to the first code's answer, beside the first command of the same image, and later code beside the interpreter alone
 wakes    a call that wakes its unit, beside the same call to a running one, in both tiers of sleep
 idle     processor time with 100 units asleep
 due      how soon 500 units that are due are asleep (runc only)
@@ -103,6 +108,11 @@ async function runBenchmarks(classes: string[], only: Set<string>, rounds: numbe
       await withBerth(isolation, { BERTH_FROZEN_FOR: '0s' }, async (berth) => {
         const figures = await measureHibernation(clientOf(berth), rounds)
         results.push({ column: `sleeps, ${isolation}`, figures })
+      })
+    if (only.has('code'))
+      await withBerth(isolation, { BERTH_READY_MACHINES: '1' }, async (berth) => {
+        const figures = await measureCode(clientOf(berth), Math.ceil(rounds / 3))
+        results.push({ column: `code, ${isolation}`, figures })
       })
     if (only.has('wakes')) results.push(...(await measureStopped(isolation, rounds)))
     if (only.has('forks') && isolation === 'runc') results.push(...(await measureDisksAlone(rounds)))

@@ -6,6 +6,8 @@ const replacements: [RegExp, string][] = [
     /^"""The library for programs with async\..*"""$/gm,
     '"""The library for programs that wait where they stand."""',
   ],
+  [/^ {4}def __await__[^]*?\n\n/gm, ''],
+  [/\bGenerator, /g, ''],
   [/\basync (?=def|for|with)/g, ''],
   [/\bawait /g, ''],
   [/\bAwaitable\[([^\]]*\])\]/g, '$1'],

@@ -12,11 +12,13 @@ let unit: Unit
 /** What the interpreter of the unit says, and what it was asked. */
 let answer: { exitCode: number; stdout: string }
 let asked: unknown[] = []
+let hasProgram = false
 
 beforeAll(async () => {
   service = await startService()
   team = await makeTeam(service)
   service.engine.onExec(({ argv, stdin }) => {
+    if (argv[0] === 'test') return { exitCode: hasProgram ? 0 : 1, stdout: '' }
     if (argv[0] !== 'nc' && !argv[0]?.endsWith('/ask')) return null
     asked.push(JSON.parse(String(stdin)))
     return answer
@@ -24,6 +26,7 @@ beforeAll(async () => {
 })
 beforeEach(async () => {
   asked = []
+  hasProgram = false
   unit = await makeUnit(service, team)
 })
 afterAll(async () => await service.close())
@@ -123,6 +126,14 @@ describe('a call is refused', () => {
     const { status, body } = await run({ code: '1' })
     expect(status).toBe(409)
     expect(body).toMatchObject({ error: { message: expect.stringContaining('berth.local/code:1') } })
+  })
+
+  it('by a unit that has an interpreter and could not run the question, with what may be missing', async () => {
+    answer = { exitCode: 126, stdout: '' }
+    hasProgram = true
+    const { status, body } = await run({ code: '1' })
+    expect(status).toBe(502)
+    expect(body).toMatchObject({ error: { message: expect.stringContaining('lack memory') } })
   })
 })
 

@@ -5,8 +5,7 @@ import { Berth as Client, type Unit } from '../../packages/sdk/src/index.ts'
 import { useBerth } from '../support/use-berth.ts'
 
 const berth = useBerth(null)
-/** In a medium unit. In a sandbox fifty kernels, though forked from one process, need more than its 2 GB. */
-const contextsIn = { gvisor: 40, runc: 50 }
+const CONTEXTS = 50
 const minutes = (count: number) => count * 60_000
 
 describe.each(['gvisor', 'runc'] as const)('with %s, many contexts of one unit', (isolation) => {
@@ -22,10 +21,7 @@ describe.each(['gvisor', 'runc'] as const)('with %s, many contexts of one unit',
   it('have each its own variables and output', { timeout: minutes(10) }, async () => {
     const timeoutMs = minutes(4)
     const contexts = await Promise.all(
-      Array.from(
-        { length: contextsIn[isolation] },
-        async () => await unit.code.createContext({}, { timeoutMs }),
-      ),
+      Array.from({ length: CONTEXTS }, async () => await unit.code.createContext({}, { timeoutMs })),
     )
     const all = async (code: (index: number) => string) =>
       await Promise.all(

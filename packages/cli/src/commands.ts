@@ -22,6 +22,7 @@ export const groups: Record<string, string[]> = {
     'egress log',
     'egress allow',
     'exec',
+    'code',
     'shell',
     'logs',
     'cp',

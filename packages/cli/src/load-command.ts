@@ -15,6 +15,7 @@ const loads: Record<string, () => Promise<Handler>> = {
   'egress allow': async () => (await import('./commands/egress-log.ts')).allow,
   stats: async () => (await import('./commands/stats.ts')).stats,
   exec: async () => (await import('./commands/exec.ts')).exec,
+  code: async () => (await import('./commands/code.ts')).code,
   shell: async () => (await import('./commands/shell.ts')).shell,
   logs: async () => (await import('./commands/logs.ts')).logs,
   cp: async () => (await import('./commands/cp.ts')).cp,

@@ -166,7 +166,9 @@ def test_both_halves_have_the_same_methods() -> None:
         plain, waiting = (
             {
                 kind.__name__.removeprefix("Async"): {
-                    member.replace("__a", "__").replace("aclose", "close") for member in vars(kind)
+                    member.replace("__a", "__").replace("aclose", "close")
+                    for member in vars(kind)
+                    if member != "__await__"
                 }
                 for _, kind in inspect.getmembers(half, inspect.isclass)
                 if kind.__module__ == half.__name__

@@ -356,6 +356,7 @@ async def test_the_library_with_async_does_the_same(aberth: AsyncBerth, tmp_path
         async with await unit.fork() as copy:
             assert copy.id in [each.id async for each in aberth.units.list(limit=1)]
         assert unit.id in [each.id for each in await aberth.units.list().all()]
+        assert unit.id in [each.id for each in await aberth.units.list()]
     assert (await aberth.units.get(unit.id)).state == "destroyed"
 
 

@@ -36,6 +36,8 @@ const ASK = ['nc', '-U', SOCKET]
 const NO_PROGRAM = [126, 127]
 /** For a context that has to start, and for one that does not stop at once. */
 const GRACE_MS = 90_000
+const LOOK_MS = 10_000
+const FAILED = 'The code interpreter of the unit could not be asked; the unit may lack memory. Try again.'
 const LINE_BYTES = limits.codeResultBytes + 64 * 1024
 
 const text = z.string().transform((value) => value.toWellFormed())
@@ -227,9 +229,18 @@ async function askBy(
   })
   if (refused !== null) throw refusalOf(refused, asked)
   if (ended !== null) return ended
-  if (NO_PROGRAM.includes(exitCode) && cmd[0] === WAITING) throw hasNone()
+  if (NO_PROGRAM.includes(exitCode) && cmd[0] === WAITING) {
+    if (await isThere(app, caller, id)) throw providerError(FAILED)
+    throw hasNone()
+  }
   if (isSilent && !timedOut) return null
   throw providerError('The code interpreter of the unit ended while it answered; its contexts are lost.')
+}
+
+/** A machine that dies or has no memory left may end any command so. */
+async function isThere(app: App, caller: Caller, id: string): Promise<boolean> {
+  const request = { cmd: ['test', '-e', WAITING], timeoutMs: LOOK_MS }
+  return (await execInUnit(app, caller, id, request, { onOutput: () => {} })).exitCode === 0
 }
 
 function read(line: string): Told {

@@ -163,6 +163,23 @@ export const unitCommands: Command[] = [
     ],
   },
   {
+    name: 'code',
+    about: 'Run code in a unit of berth.local/code, and print its value; variables stay',
+    usage: "UNIT ['CODE']",
+    options: {
+      language: text('LANGUAGE', 'python, javascript, typescript, bash or r (python)'),
+      context: text('ID', 'Of a context; else the one of the language'),
+      save: text('DIR', 'Where plots go, as plot-1.png and so on; they are not shown otherwise'),
+      timeout,
+    },
+    args: [1, 2],
+    completes: 'units',
+    examples: [
+      ["code lab 'x = 6; x * 7'", 'Prints 42; a failure prints its traceback, and ends with 1'],
+      ['code lab --save . < plot.py', 'Code of a file; its plots come here'],
+    ],
+  },
+  {
     name: 'shell',
     about: 'Open a shell in a unit',
     usage: 'UNIT [--] [CMD…]',

@@ -17,6 +17,7 @@ const forms: Record<string, string> = {
   'application/json': 'json',
   'application/javascript': 'javascript',
 }
+const CHART = 'application/vnd.berth.chart+json'
 const TABLE = 'application/vnd.dataresource+json'
 
 export function toLines({ event, data }: StreamEvent): Line[] {
@@ -46,6 +47,7 @@ function toResult({ data, main }: CodeValue): Line {
   for (const [mime, value] of Object.entries(data)) {
     const name = forms[mime]
     if (mime === TABLE) line.data = columnsOf(value)
+    else if (mime === CHART) line.chart = value
     else if (name === undefined) extra[mime] = value
     else line[name] = name === 'text' ? unquoted(String(value)) : value
   }

@@ -104,6 +104,7 @@ export const builtIns: BuiltIn[] = [
       [`${interpreter}/base`]: 'base.sh',
       [`${interpreter}/keep`]: 'code/keep',
       [`${interpreter}/ask`]: 'code/ask',
+      [`${interpreter}/charts.py`]: 'code/charts.py',
       [`${interpreter}/modules.py`]: 'code/modules.py',
       [`${interpreter}/server.py`]: 'code/server.py',
       [`${interpreter}/python_kernels.py`]: 'code/python_kernels.py',

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import AsyncIterator, Awaitable, Callable, Generic, List, TypeVar
+from typing import AsyncIterator, Awaitable, Callable, Generator, Generic, List, TypeVar
 
 from .._pieces import Page
 
@@ -12,6 +12,10 @@ T = TypeVar("T")
 class AsyncPages(Generic[T]):
     def __init__(self, read: Callable[[str | None], Awaitable[Page[T]]]) -> None:
         self._read = read
+
+    def __await__(self) -> Generator[object, None, List[T]]:
+        """A list of all items."""
+        return self.all().__await__()
 
     async def page(self, cursor: str | None = None) -> Page[T]:
         return await self._read(cursor)

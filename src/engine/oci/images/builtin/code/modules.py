@@ -5,6 +5,7 @@
 
 import importlib.machinery
 import marshal
+import mmap
 import os
 import sys
 
@@ -12,13 +13,13 @@ FILE = '/usr/local/lib/berth-code/modules.bin'
 
 
 class Modules:
-    def __init__(self, kept):
-        self.kept = kept
+    def __init__(self, kept, code):
+        self.kept, self.code = kept, code
 
     def find_spec(self, name, path=None, target=None):
         if name not in self.kept:
             return None
-        file, is_package, _ = self.kept[name]
+        file, is_package, *_ = self.kept[name]
         spec = importlib.machinery.ModuleSpec(name, self, origin=file, is_package=is_package)
         spec.has_location = True
         if is_package:
@@ -32,7 +33,8 @@ class Modules:
         exec(self.get_code(module.__name__), module.__dict__)
 
     def get_code(self, name):
-        return marshal.loads(self.kept[name][2])
+        _, _, begin, end = self.kept[name]
+        return marshal.loads(self.code[begin:end])
 
     def get_filename(self, name):
         return self.kept[name][0]
@@ -52,10 +54,13 @@ class Modules:
 def use():
     try:
         with open(FILE, 'rb') as file:
-            kept = marshal.load(file)
+            # Not read into memory, which each process forked from this one might copy.
+            code = memoryview(mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ))
+        size = int.from_bytes(code[:8], 'little')
+        kept = marshal.loads(code[8 : 8 + size])
     except (OSError, ValueError, EOFError, TypeError):
         return
-    sys.meta_path.insert(0, Modules(kept))
+    sys.meta_path.insert(0, Modules(kept, code[8 + size :]))
 
 
 def write():
@@ -64,18 +69,20 @@ def write():
     import jupyter_client.asynchronous  # noqa: F401
     import jupyter_client.connect  # noqa: F401
 
-    kept = {}
+    kept, code, end = {}, [], 0
     for name, module in list(sys.modules.items()):
         spec = getattr(module, '__spec__', None)
         if spec is None or spec.name != name or not isinstance(spec.loader, importlib.machinery.SourceFileLoader):
             continue
         # Ours may be replaced, and those that begin every program are there before.
-        if name in ('modules', 'python_kernels') or name.split('.')[0] in ('encodings', 'importlib', 'site', 'os'):
+        if name in ('charts', 'modules', 'python_kernels') or name.split('.')[0] in ('encodings', 'importlib', 'site', 'os'):
             continue
-        code = spec.loader.get_code(name)
-        kept[name] = (spec.origin, spec.submodule_search_locations is not None, marshal.dumps(code))
+        code.append(marshal.dumps(spec.loader.get_code(name)))
+        begin, end = end, end + len(code[-1])
+        kept[name] = (spec.origin, spec.submodule_search_locations is not None, begin, end)
+    index = marshal.dumps(kept)
     with open(FILE, 'wb') as file:
-        marshal.dump(kept, file)
+        file.write(len(index).to_bytes(8, 'little') + index + b''.join(code))
 
 
 if __name__ == '__main__':

@@ -1,7 +1,9 @@
 # Python kernels, forked from one process that has imported all of ipykernel: so that a kernel is there in a few milliseconds, and
 # fifty of them share most of their memory. Commands and answers are lines of JSON on the descriptor 3; at its end, so do all kernels.
 
+import ctypes
 import gc
+import importlib
 import json
 import os
 import select
@@ -12,17 +14,26 @@ import sys
 import modules
 
 modules.use()
-# A debugger that nobody attaches takes half of the time of the start.
-sys.modules['debugpy'] = None
+# A debugger that nobody attaches takes half of the time of the start; what completes words and what edits in a terminal take a
+# fifth of the memory, which each kernel copies. Code may import all of them.
+LEFT_OUT = ('debugpy', 'jedi', 'parso')
+EMBED = 'IPython.terminal.embed'
+sys.modules.update(dict.fromkeys(LEFT_OUT))
+sys.modules[EMBED] = type(sys)(EMBED)
+sys.modules[EMBED].embed = lambda *args, **named: importlib.import_module(EMBED).embed(*args, **named)
 
 import ipykernel.kernelapp
 from ipykernel.displayhook import ZMQShellDisplayHook
 from ipykernel.iostream import OutStream
 from ipykernel.ipkernel import IPythonKernel
 from ipykernel.zmqshell import ZMQDisplayPublisher, ZMQInteractiveShell
+from IPython.core.formatters import JSONFormatter
 from traitlets import Type
 
-del sys.modules['debugpy']
+from charts import chart_of
+
+for left_out in (*LEFT_OUT, EMBED):
+    del sys.modules[left_out]
 
 KB = 1024
 MB = 1024 * KB
@@ -30,8 +41,12 @@ MB = 1024 * KB
 VALUE_BYTES = 4 * MB
 TEXT_CHARACTERS = 64 * KB
 PRINTED_CHARACTERS = 16 * MB
+# A sandbox gives memory in pieces of two megabytes: the ends of five stacks would take five of them.
+OWN_STACK_BYTES = 512 * KB
+STACK_BYTES = 8 * MB
 TABLE = 'application/vnd.dataresource+json'
 TABLE_ROWS = 1000
+CHART = 'application/vnd.berth.chart+json'
 
 
 def bounded(data):
@@ -86,17 +101,19 @@ class Shell(ZMQInteractiveShell):
         text = self.display_formatter.formatters['text/plain']
         for kind in (str, bytes, bytearray):
             text.for_type(kind, short)
-        frames = self.display_formatter.formatters.get(TABLE)
-        if frames is None:
-            from IPython.core.formatters import JSONFormatter
+        self.of_data(TABLE, 'pandas.core.frame', 'DataFrame', table)
+        self.of_data(CHART, 'matplotlib.figure', 'Figure', chart_of)
 
-            class TableFormatter(JSONFormatter):
-                format_type = TABLE
-                print_method = '_repr_table_'
+    def of_data(self, mime, module, name, data_of):
+        """What is of that class is shown as data, too."""
 
-            frames = TableFormatter(parent=self.display_formatter)
-            self.display_formatter.formatters[TABLE] = frames
-        frames.for_type_by_name('pandas.core.frame', 'DataFrame', table)
+        class Formatter(JSONFormatter):
+            format_type = mime
+            print_method = '_repr_berth_data_'
+
+        formatter = Formatter(parent=self.display_formatter)
+        formatter.for_type_by_name(module, name, data_of)
+        self.display_formatter.formatters[mime] = formatter
 
 
 def short(value, printer, cycle):
@@ -144,13 +161,29 @@ class Kernel(IPythonKernel):
         return reply
 
 
+    def start(self):
+        super().start()
+        # Its own threads run: those of the code are of the usual size.
+        stack_size(STACK_BYTES)
+
+
 class App(ipykernel.kernelapp.IPKernelApp):
     kernel_class = Type(Kernel)
     outstream_class = f'{__name__}.Stream'
 
 
+def stack_size(size):
+    """Of threads that begin from now on, whoever begins them."""
+    attributes = ctypes.create_string_buffer(64)
+    libc = ctypes.CDLL(None)
+    libc.pthread_attr_init(attributes)
+    libc.pthread_attr_setstacksize(attributes, ctypes.c_size_t(size))
+    libc.pthread_setattr_default_np(attributes)
+
+
 def become_kernel(order):
     os.setsid()
+    stack_size(OWN_STACK_BYTES)
     for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_DFL if number != signal.SIGINT else signal.default_int_handler)
     signal.set_wakeup_fd(-1)
