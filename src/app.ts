@@ -1,5 +1,6 @@
 // The dependencies that every operation receives. main builds them once.
 
+import type { TeamEvent } from './contract/events.ts'
 import { EventEmitter } from 'node:events'
 import type { Kysely } from 'kysely'
 import type { Config } from './config.ts'
@@ -58,7 +59,7 @@ export type App = AppParts & {
   /** What this process knows of the use of its units. */
   activity: UnitActivity
   /** Emitted for each team in which something has changed, after the commit (domain/transactions/changes.ts). */
-  teamEvents: EventEmitter<{ changed: [teamId: string] }>
+  teamEvents: EventEmitter<{ changed: [teamId: string]; told: [teamId: string, event: TeamEvent] }>
   /** By host, as its engine last reported (domain/hosts/capabilities.ts). */
   capabilities: Map<string, Capabilities>
   /** By host of another machine: what its gateway says of itself (domain/endpoints/gateways.ts). */

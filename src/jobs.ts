@@ -21,6 +21,7 @@ import { destroyErroredUnits } from './domain/units/destroy.ts'
 import { endUnits } from './domain/units/ends.ts'
 import { watchPulls } from './domain/units/lifecycle/creation-progress.ts'
 import { watchExits } from './domain/units/lifecycle/exits.ts'
+import { watchProcessEnds } from './domain/units/lifecycle/process-ends.ts'
 import { cleanUpFailedCreates } from './domain/units/lifecycle/create-group.ts'
 import { reconcileMachines, resumeOperations } from './domain/units/lifecycle/reconcile.ts'
 import { watchHosts } from './domain/units/lifecycle/watch-hosts.ts'
@@ -71,6 +72,7 @@ export function startJobs(app: App): { stop(): Promise<void> } {
   // A rejection means that the process is stuck: it is not caught, so the process exits and is restarted (processes/run-process.ts).
   const running = [
     watchExits(app, stopped.signal),
+    watchProcessEnds(app, stopped.signal),
     watchTraffic(app, stopped.signal),
     watchEgress(app, stopped.signal),
     watchPulls(app, stopped.signal),

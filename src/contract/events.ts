@@ -24,6 +24,13 @@ export const teamEventSchemas = {
       ),
     since: timestamp.describe('Since when it is in that state.'),
   }).meta({ id: 'HostEvent' }),
+  process: strict({
+    unitId: named,
+    id: named,
+    tag: z.string().nullable(),
+    state: z.enum(['exited', 'lost']),
+    exitCode: z.int().nullable().describe('128 + n for signal n; null if it was lost.'),
+  }).meta({ id: 'ProcessEvent' }),
   money: strict({ spentTodayCents: cents, creditBalanceCents: cents }).meta({ id: 'MoneyEvent' }),
 } as const
 

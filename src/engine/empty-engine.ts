@@ -17,6 +17,7 @@ const answers: Partial<Engine> = {
   putAside: async () => {},
   restrict: async () => {},
   watchExits: async (_onExit, signal) => await untilAborted(signal),
+  watchProcesses: async (_onEnd, signal) => await untilAborted(signal),
   watchTraffic: async (_onTraffic, signal) => await untilAborted(signal),
   watchEgress: async (_onSeen, signal) => await untilAborted(signal),
   watchPulls: async (_onPulls, signal) => await untilAborted(signal),

@@ -12,7 +12,14 @@ import type { MachineRef } from './machine-ref.ts'
 import type { MachineMetrics } from './metrics.ts'
 import type { ExecExit, ExecOutput, ExecRequest, TerminalRequest } from './exec.ts'
 import type { OnPulls } from './pull-progress.ts'
-import type { MachineProcess, MachineTask, ProcessOutput, ProcessRequest, ProcessSignal } from './process.ts'
+import type {
+  EndedProcess,
+  MachineProcess,
+  MachineTask,
+  ProcessOutput,
+  ProcessRequest,
+  ProcessSignal,
+} from './process.ts'
 import type { Renewal, RenewalOutcome } from './renewal.ts'
 import type { TerminalInput } from './terminal.ts'
 
@@ -356,6 +363,12 @@ export interface Engine extends FileOperations {
 
   /** Calls back at least once for every run that ends; when subscribing also for those that ended before. */
   watchExits(onExit: (status: MachineStatus) => void, signal: AbortSignal): Promise<void>
+
+  /**
+   * Calls `onEnd` for each background process that ends or is lost from now on. Resolves when the signal aborts. What ends while
+   * nobody watches is told to nobody: `processes` has it.
+   */
+  watchProcesses(onEnd: (ended: EndedProcess) => void, signal: AbortSignal): Promise<void>
 
   /**
    * Calls back a few times a second with the machines that others of their group have sent packets to since the last

@@ -45,6 +45,9 @@ export type MachineProcess = Pick<ProcessRequest, 'id' | 'shown' | 'cwd' | 'keep
   output: { from: number; to: number }
 }
 
+/** A process whose end has just been recorded, and its machine. */
+export type EndedProcess = { machine: string; process: MachineProcess }
+
 /** A process that runs in a machine, as the machine itself sees it, also if the engine did not start it. */
 export type MachineTask = {
   pid: number

@@ -151,6 +151,32 @@ test('the event stream reports unannounced changes within ten seconds, and costs
   expect(told?.data).toEqual({ spentTodayCents: expect.any(Number), creditBalanceCents: expect.any(Number) })
 })
 
+test('the event stream reports the end of a background process, to its own team', async () => {
+  const other = await makeTeam(service)
+  const theirs = await makeUnit(service, other)
+  const mine = await makeUnit(service, team)
+  const stream = await follow()
+  await stream.next()
+  const start = async (key: string, id: string, body: object) =>
+    (await service.call<{ id: string }>('POST', `/v1/units/${id}/processes`, { key, body })).body
+  await start(other.key, theirs.id, { cmd: ['true'] })
+  const ended = await start(team.key, mine.id, { cmd: ['sh', '-c', 'exit 3'], tag: 'build' })
+  const seen = await stream.until(({ event }) => event === 'process')
+  expect(seen.at(-1)?.data).toEqual({
+    unitId: mine.id,
+    id: ended.id,
+    tag: 'build',
+    state: 'exited',
+    exitCode: 3,
+  })
+  const lost = await start(team.key, mine.id, { cmd: ['sleep', 'infinity'] })
+  await call('POST', `/v1/units/${mine.id}/stop`)
+  expect((await stream.until(({ event }) => event === 'process')).at(-1)?.data).toMatchObject({
+    id: lost.id,
+    exitCode: 137,
+  })
+})
+
 test('the event stream reports very many changes as one reset', async () => {
   const stream = await follow()
   await stream.next()

@@ -50,6 +50,8 @@ export function spreadEngine(fleet: Fleet, hosts: FleetHost[]): Spread {
     list: async () => (await Promise.all(all.map(async (engine) => await engine.list()))).flat(),
     watchExits: async (onExit, signal) =>
       await onEach(async (engine) => await engine.watchExits(onExit, signal)),
+    watchProcesses: async (onEnd, signal) =>
+      await onEach(async (engine) => await engine.watchProcesses(onEnd, signal)),
     watchTraffic: async (onTraffic, signal) =>
       await onEach(async (engine) => await engine.watchTraffic(onTraffic, signal)),
     watchEgress: async (onSeen, signal) =>

@@ -202,6 +202,8 @@ export function createSimulatedEngine(
         await arrive(life, 'watchExits', null)
         await fake.watchExits(tell('an exit is told', onExit), AbortSignal.any([signal, life.end.signal]))
       },
+      watchProcesses: async (onEnd, signal) =>
+        await fake.watchProcesses(onEnd, AbortSignal.any([signal, life.end.signal])),
       watchTraffic: async (onTraffic, signal) => {
         await arrive(life, 'watchTraffic', null)
         await fake.watchTraffic(

@@ -54,7 +54,7 @@ export type UsageOptions = CallOptions & {
 
 /**
  * One thing that changed: `gone` has the id of a unit or stack that is destroyed; `team` is its people, or the team
- * itself; `host` is one that units of the team are on.
+ * itself; `host` is one that units of the team are on; `process` is a background process that has ended.
  */
 export type TeamEvent =
   | { event: 'reset'; data: object }
@@ -66,6 +66,16 @@ export type TeamEvent =
   | {
       event: 'host'
       data: { id: string; state: 'ready' | 'draining' | 'away' | 'lost' | 'removed'; since: string }
+    }
+  | {
+      event: 'process'
+      data: {
+        unitId: string
+        id: string
+        tag: string | null
+        state: 'exited' | 'lost'
+        exitCode: number | null
+      }
     }
   | { event: 'money'; data: { spentTodayCents: number; creditBalanceCents: number } }
 

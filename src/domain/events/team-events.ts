@@ -130,7 +130,11 @@ async function keepFeed(app: App, teamId: string, feed: Feed, onReady: () => voi
   const note = (id: string) => {
     if (id === teamId) changed.resolve()
   }
-  teamEvents.setMaxListeners(0).on('changed', note)
+  // What is in no row of the team, and told once.
+  const tell = (id: string, event: TeamEvent) => {
+    if (id === teamId) publish(feed, [event])
+  }
+  teamEvents.setMaxListeners(0).on('changed', note).on('told', tell)
   try {
     let seen = await look(app, teamId, true)
     onReady()
@@ -157,7 +161,7 @@ async function keepFeed(app: App, teamId: string, feed: Feed, onReady: () => voi
       }
     }
   } finally {
-    teamEvents.off('changed', note)
+    teamEvents.off('changed', note).off('told', tell)
   }
 }
 

@@ -125,7 +125,7 @@ function callOver(transport: EngineTransport, { epoch, onLost }: Omit<Connection
 
   /** Reconnects across restarts of the engine, until the signal aborts. */
   async function watch(
-    operation: 'watchExits' | 'watchTraffic' | 'watchEgress' | 'watchPulls',
+    operation: 'watchExits' | 'watchProcesses' | 'watchTraffic' | 'watchEgress' | 'watchPulls',
     onItem: (item: unknown) => void | Promise<void>,
     signal: AbortSignal,
   ): Promise<void> {
@@ -249,6 +249,13 @@ function callOver(transport: EngineTransport, { epoch, onLost }: Omit<Connection
 
     watchExits: async (onExit, signal) =>
       await watch('watchExits', (item) => onExit(streamedOperations.watchExits.item.parse(item)), signal),
+
+    watchProcesses: async (onEnd, signal) =>
+      await watch(
+        'watchProcesses',
+        (item) => onEnd(streamedOperations.watchProcesses.item.parse(item)),
+        signal,
+      ),
 
     watchTraffic: async (onTraffic, signal) =>
       await watch(

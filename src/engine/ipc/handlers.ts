@@ -122,6 +122,9 @@ export const streamedHandlers: StreamedHandlers = {
     // Exits are not awaited: one that cannot be sent ends the stream, and its watcher reconnects.
     await engine.watchExits((status) => stream.push('message', JSON.stringify(status)), stream.gone)
   },
+  watchProcesses: async (engine, _request, stream) => {
+    await engine.watchProcesses((ended) => stream.push('message', JSON.stringify(ended)), stream.gone)
+  },
   watchTraffic: async (engine, _request, stream) => {
     await engine.watchTraffic((ids) => stream.push('message', JSON.stringify(ids)), stream.gone)
   },

@@ -50,6 +50,8 @@ export const machineProcess = z.object({
   output: z.object({ from: z.number(), to: z.number() }),
 })
 
+export const endedProcess = z.object({ machine: z.string(), process: machineProcess })
+
 export const machineTask = z.object({
   pid: z.number(),
   parentPid: z.number(),

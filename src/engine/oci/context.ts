@@ -1,5 +1,6 @@
 // What every operation of the OCI engine works on: the parts of this host, and its machines.
 
+import type { EndedProcess } from '../process.ts'
 import type { EventEmitter } from 'node:events'
 import type { Clock } from '../../lib/clock.ts'
 import type { KeyedLock } from '../../lib/concurrency/keyed-lock.ts'
@@ -100,7 +101,7 @@ export type EngineContext = {
   tellingPace: Pace
   effect: Effect
   /** Emits `ended` with a MachineStatus for every run that ends. */
-  events: EventEmitter<{ ended: [MachineStatus] }>
+  events: EventEmitter<{ ended: [MachineStatus]; processEnded: [EndedProcess] }>
 }
 
 /** In the place of the name of a program: of runs that an engine began which did not write it down. */

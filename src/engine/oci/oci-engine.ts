@@ -258,6 +258,11 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
       return followLogs(host, id, after, signal)
     },
     watchExits: (onExit, signal) => watchExits(host, onExit, signal),
+    watchProcesses: async (onEnd, signal) => {
+      host.events.on('processEnded', onEnd)
+      await untilAborted(signal)
+      host.events.off('processEnded', onEnd)
+    },
     watchTraffic: (onTraffic, signal) => watchTraffic(host, onTraffic, signal),
     watchEgress: (onSeen, signal) => network.watchSeen(onSeen, signal),
     watchPulls: (onPulls, signal) => images.watchPulls(onPulls, signal),

@@ -110,6 +110,22 @@ export function backgroundClaims(suite: Suite): void {
     await suite.engine().forgetProcess(machine().id, closed.id)
   })
 
+  test('a watcher is told of each background process that ends', async () => {
+    const abort = new AbortController()
+    const told: string[] = []
+    const watching = suite.engine().watchProcesses(({ machine: of, process: { id, exitCode } }) => {
+      if (of === machine().id) told.push(`${id} ${exitCode}`)
+    }, abort.signal)
+    const short = await background.sh(machine(), 'exit 3')
+    const long = await background.start(machine(), ['sleep', '60'])
+    await background.over(machine(), short.id)
+    await suite.engine().forgetProcess(machine().id, long.id)
+    await eventually(async () => (told.length === 2 ? true : null))
+    expect(told).toEqual([`${short.id} 3`, `${long.id} 137`])
+    abort.abort()
+    await watching
+  })
+
   test('until when a background process keeps its machine awake is stored', async () => {
     const { id } = await background.start(machine(), ['sleep', '60'])
     const until = new Date('2030-01-02T03:04:05.678Z')

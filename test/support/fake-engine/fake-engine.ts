@@ -2,6 +2,7 @@
 // (generations, idempotency, exits told again to each new watcher), and does on request what a real one does
 // on a bad day: fail, hang, be slow, lose a machine, crash. It runs nothing; programs.ts says what commands do.
 
+import type { EndedProcess } from '../../../src/engine/process.ts'
 import { createHash } from 'node:crypto'
 import type { Clock } from '../../../src/lib/clock.ts'
 import type { MachineEgress, OnSeen } from '../../../src/engine/egress.ts'
@@ -121,6 +122,7 @@ export function createFakeEngine({ clock, subnet = 99, instance = null }: FakeHo
   const images = new Map<string, Image>()
   const configs = new Map<string, Partial<ImageConfig>>()
   const exits = createWatchers<MachineStatus>()
+  const endedProcesses = createWatchers<EndedProcess>()
   const traffic = createWatchers<string[]>()
   const egressWatchers = new Set<OnSeen>()
   const pulls = createWatchers<PullProgress[]>()
@@ -317,7 +319,9 @@ export function createFakeEngine({ clock, subnet = 99, instance = null }: FakeHo
 
     startProcess: async (ref, request) =>
       await faults.run(call('startProcess', ref), async () =>
-        startBackground(findRunning(ref), request, clock),
+        startBackground(findRunning(ref), request, clock, (process) =>
+          endedProcesses.tell({ machine: ref.id, process }),
+        ),
       ),
 
     processes: async (id) => await faults.run(call('processes', { id }), async () => statusesOf(find(id))),
@@ -376,6 +380,9 @@ export function createFakeEngine({ clock, subnet = 99, instance = null }: FakeHo
         gone.addEventListener('abort', () => egressWatchers.delete(onSeen), { once: true })
         if (seenByNobody.length > 0) void onSeen(seenByNobody.splice(0))
       }),
+
+    watchProcesses: (onEnd, signal) =>
+      watching('watchProcesses', signal, (gone) => endedProcesses.add(onEnd, gone)),
 
     watchPulls: (onPulls, signal) => watching('watchPulls', signal, (gone) => pulls.add(onPulls, gone)),
 

@@ -24,13 +24,19 @@ export type FakeBackground = {
   killed: AbortController
   changed: PromiseWithResolvers<void>
   input: FakeInput
+  onEnd: (status: MachineProcess) => void
 }
 
 type FakeInput = { written: Buffer[]; ended: PromiseWithResolvers<void> }
 
 const FIRST_PID = 100
 
-export function startBackground(machine: FakeMachine, request: ProcessRequest, clock: Clock): MachineProcess {
+export function startBackground(
+  machine: FakeMachine,
+  request: ProcessRequest,
+  clock: Clock,
+  onEnd: (status: MachineProcess) => void,
+): MachineProcess {
   const { run } = machine
   if (!run) throw notRunning(machine.spec.id)
   const known = machine.processes.get(request.id)
@@ -58,6 +64,7 @@ export function startBackground(machine: FakeMachine, request: ProcessRequest, c
     pieces: [],
     killed: new AbortController(),
     changed: Promise.withResolvers(),
+    onEnd,
     input: { written: [request.stdin ?? Buffer.alloc(0)], ended: Promise.withResolvers() },
   }
   if (!request.takesInput) process.input.ended.resolve()
@@ -228,6 +235,7 @@ function end(process: FakeBackground, exitCode: number | null, clock: Clock): vo
   process.status = { ...process.status, state, exitCode, takesInput: false, endedAt: clock.now() }
   process.killed.abort(new Error('the process ended'))
   wake(process)
+  process.onEnd(statusOf(process))
 }
 
 function wake(process: FakeBackground): void {

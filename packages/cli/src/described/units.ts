@@ -175,7 +175,7 @@ export const unitCommands: Command[] = [
     args: [1, 2],
     completes: 'units',
     examples: [
-      ["code lab 'x = 6; x * 7'", 'Prints 42; a failure prints its traceback, and ends with 1'],
+      ['code lab 6*7', 'Prints 42; a failure prints its traceback, and ends with 1'],
       ['code lab --save . < plot.py', 'Code of a file; its plots come here'],
     ],
   },

@@ -36,6 +36,9 @@ export function applyEvent(team: string, { event, data }: LiveEvent): void {
     case 'host':
       // Its units say by themselves what becomes of them.
       return
+    case 'process':
+      // Pages that show processes follow their output.
+      return
     case 'money':
       cache.setQueryData<Money>(keys.money(team), (old) => old && { ...old, ...data })
   }

@@ -173,6 +173,7 @@ export async function endAs(
   // With runc we must reap it, or it would count as one of the machine's processes for ever.
   void reapOrphans()
   wake(held)
+  host.events.emit('processEnded', { machine: record.spec.id, process: statusOfProcess(held) })
   held.settled.resolve()
 }
 
