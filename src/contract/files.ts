@@ -140,7 +140,13 @@ export const fileWriteSchema = withPath({
   user: fileUserSchema,
 }).meta({ id: 'FileWrite' })
 
-export const fileQuerySchema = withPath({})
+const readerSchema = unitUserSchema
+  .optional()
+  .describe(
+    "As whom to read: a name or a number of the unit's `/etc/passwd`, who may not see or read all. Without it: as root.",
+  )
+
+export const fileQuerySchema = withPath({ user: readerSchema })
 
 export const fileBytesQuerySchema = withPath({ mode: fileModeSchema, user: fileUserSchema })
 
@@ -177,6 +183,7 @@ export const directoryQuerySchema = withDirectory({
   depth: queryInteger(1, limits.directoryDepth, 1).describe(
     'How far down to list: with 2 also the entries of its folders. Links are not followed.',
   ),
+  user: readerSchema,
 })
 
 const entryFacts = {
@@ -191,7 +198,7 @@ const entryFacts = {
 }
 
 /** GET /v1/units/{id}/files/facts. */
-export const fileFactsQuerySchema = withDirectory({})
+export const fileFactsQuerySchema = withDirectory({ user: readerSchema })
 
 export const fileFactsSchema = strict({
   ...namedPathFields,
@@ -279,7 +286,7 @@ export const fileDeleteQuerySchema = withPath({
 
 export const fileDeletedSchema = strict(namedPathFields).meta({ id: 'FileDeleted' })
 
-export const archiveQuerySchema = withDirectory({})
+export const archiveQuerySchema = withDirectory({ user: readerSchema })
 
 export const archiveWriteQuerySchema = withDirectory({
   keep: queryFlag.describe(

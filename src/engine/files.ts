@@ -65,8 +65,9 @@ export interface FileOperations {
     signal: AbortSignal,
   ): Promise<WrittenFile>
 
-  /** Throws EngineError `file_not_found`, `not_a_file` or `file_too_large` (over `maxBytes`). */
-  readFile(ref: MachineRef, path: string, maxBytes: number): Promise<ReadFile>
+  /** Throws EngineError `file_not_found`, `not_a_file` or `file_too_large` (over `maxBytes`). `user`: as whom, as in all reads here; absent: as root. Throws
+   * `unknown_user`, and `file_refused` where that user may not. */
+  readFile(ref: MachineRef, path: string, maxBytes: number, user?: string): Promise<ReadFile>
 
   /**
    * Sends a file of any size piece by piece; `onMode` comes before them. `onData` is awaited. Throws as `readFile`; aborting
@@ -78,10 +79,11 @@ export interface FileOperations {
     onMode: (mode: number) => void,
     onData: (data: Buffer) => void | Promise<void>,
     signal: AbortSignal,
+    user?: string,
   ): Promise<void>
 
   /** Looks at what is at a path of a running machine; a link is not followed. Throws `file_not_found`. */
-  statFile(ref: MachineRef, path: string): Promise<FileFacts>
+  statFile(ref: MachineRef, path: string, user?: string): Promise<FileFacts>
 
   /**
    * Makes a directory of a running machine, with those above it. Returns whether it was not there before. Throws
@@ -99,7 +101,7 @@ export interface FileOperations {
    * Returns the entries of a directory of a running machine, and of those below it down to `depth`, at most
    * `limits.directoryEntries`. Throws `file_not_found`, `not_a_directory`.
    */
-  listDirectory(ref: MachineRef, path: string, depth?: number): Promise<Directory>
+  listDirectory(ref: MachineRef, path: string, depth?: number, user?: string): Promise<Directory>
   /**
    * Removes a file, link or directory of a running machine; a link's target stays. A directory with content only with
    * `recursive`, else `directory_not_empty`. Throws `file_not_found`, `file_refused`, and `timeout`, after which a part of it is removed.
@@ -117,6 +119,7 @@ export interface FileOperations {
     path: string,
     onData: (data: Buffer) => void | Promise<void>,
     signal: AbortSignal,
+    user?: string,
   ): Promise<void>
   /**
    * Unpacks an archive in the format of tar into a directory of a running machine, which is created if it is missing. No

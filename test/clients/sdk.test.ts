@@ -90,6 +90,17 @@ describe('a unit', () => {
     expect(await unit.files.facts('/srv/piped')).toMatchObject({ bytes: 6_000_000 })
     await unit.files.move('/srv/large', '/srv/moved')
     expect(await unit.files.facts('/srv/moved')).toMatchObject({ mode: '0600', owner: 'root' })
+    const as = { user: 'daemon' }
+    await unit.files.write('/srv/own', 'x')
+    expect(await unit.files.readText('/srv/own', as)).toBe('x')
+    expect(await unit.files.facts('/srv/moved', as)).toMatchObject({ bytes: 3_000_000 })
+    expect(await unit.files.list('/srv', as).all()).toHaveLength(3)
+    for (const none of [
+      unit.files.readText('/srv/moved', { user: 'none' }),
+      unit.files.readStream('/srv/moved', { user: 'none' }),
+      unit.files.archive('/srv', { user: 'none' }),
+    ])
+      expect(await thrownBy(none)).toMatchObject({ code: 'validation', details: [{ path: 'user' }] })
     expect(await unit.files.makeDirectory('/srv/new')).toMatchObject({ made: true })
     for await (const change of unit.files.watch('/srv')) {
       if (change.event === 'ready') await unit.files.write('/srv/file', 'x', { user: 'daemon' })

@@ -39,8 +39,26 @@ describe.each(isDeep ? ['gvisor', 'runc'] : ['gvisor'])('with %s, code', (isolat
     expect(failed.error).toMatchObject({ name: 'ZeroDivisionError', value: 'division by zero' })
   })
 
-  it('gives a plot as a picture, and a table as data', async () => {
-    const [plot] = (await run('import matplotlib.pyplot as plt\nplt.plot([1, 2, 3])\nplt.show()')).images
+  it('gives a plot as a picture and as data, and a table as data', async () => {
+    const drawn = await run(
+      'import matplotlib.pyplot as plt\nplt.plot([1, 2, 3], label="own")\nplt.xlabel("Time (s)")\nplt.show()',
+    )
+    expect(drawn.results[0]?.data['application/vnd.berth.chart+json']).toMatchObject({
+      type: 'line',
+      x_label: 'Time (s)',
+      x_unit: 's',
+      elements: [
+        {
+          label: 'own',
+          points: [
+            [0, 1],
+            [1, 2],
+            [2, 3],
+          ],
+        },
+      ],
+    })
+    const [plot] = drawn.images
     expect(plot?.mime).toBe('image/png')
     expect(
       Buffer.from(plot?.bytes ?? [])

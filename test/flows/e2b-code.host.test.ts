@@ -34,7 +34,7 @@ describe('the code interpreter of a sandbox', () => {
     expect(logs).toEqual({ stdout: ['a\n'], stderr: ['b\n'] })
   })
 
-  it('gives plots as pictures, tables as data, and errors with their traceback', async () => {
+  it('gives plots as pictures and charts, tables as data, and errors with their traceback', async () => {
     const [plot] = (
       await sandbox.runCode('import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()', LONG)
     ).results
@@ -43,6 +43,17 @@ describe('the code interpreter of a sandbox', () => {
         .subarray(1, 4)
         .toString(),
     ).toBe('PNG')
+    expect(plot?.chart).toMatchObject({
+      type: 'line',
+      elements: [
+        {
+          points: [
+            [0, 1],
+            [1, 2],
+          ],
+        },
+      ],
+    })
     const [table] = (await sandbox.runCode('import pandas as pd\npd.DataFrame({"a": [1, 2]})', LONG)).results
     expect(table?.data).toEqual({ a: [1, 2] })
     const { error } = await sandbox.runCode('1 / 0', LONG)

@@ -75,6 +75,9 @@ def test_files_are_streamed_moved_and_watched(berth: Berth) -> None:
         assert b"".join(unit.files.read_stream("/srv/large")) == content
         unit.files.move("/srv/large", "/srv/moved")
         assert unit.files.facts("/srv/moved")["mode"] == "0600"
+        assert unit.files.facts("/srv/moved", user="daemon")["mode"] == "0600"
+        with pytest.raises(errors.ValidationError):
+            unit.files.read("/srv/moved", user="none")
         assert unit.files.make_directory("/srv/new/deep")["made"]
         heard: list[tuple[str, str]] = []
         for change in unit.files.watch("/srv"):

@@ -33,6 +33,11 @@ export type WriteOptions = {
   user?: string | undefined
 }
 
+export type ReadOptions = {
+  /** As whom to read: a name or a number of the unit's `/etc/passwd`. Default: root. */
+  user?: string | undefined
+}
+
 export type Files = {
   /**
    * Makes the directories on the way. Throws `validation` over 1 MB. Without `mode`, such as 0o755, a file that exists
@@ -44,11 +49,11 @@ export type Files = {
     options?: CallOptions & WriteOptions,
   ) => Promise<FileWritten>
   /** Throws `not_found` where there is none, `validation` over 1 MB. */
-  read: (path: string, options?: CallOptions) => Promise<Uint8Array>
+  read: (path: string, options?: CallOptions & ReadOptions) => Promise<Uint8Array>
   /** As UTF-8. */
-  readText: (path: string, options?: CallOptions) => Promise<string>
+  readText: (path: string, options?: CallOptions & ReadOptions) => Promise<string>
   /** A file of any size, as it is read. */
-  readStream: (path: string, options?: CallOptions) => Promise<ReadableStream<Uint8Array>>
+  readStream: (path: string, options?: CallOptions & ReadOptions) => Promise<ReadableStream<Uint8Array>>
   /**
    * Writes a file of any size: one of this machine by `openAsBlob` of `node:fs`, for example. A stream is sent as it comes, and
    * once: such a call is not repeated.
@@ -67,17 +72,20 @@ export type Files = {
     options?: CallOptions & { recursive?: boolean | undefined },
   ) => AsyncGenerator<WatchedChange>
   /** What is at a path: its type, size, mode and owner. A link is not followed. */
-  facts: (path: string, options?: CallOptions) => Promise<FileFacts>
+  facts: (path: string, options?: CallOptions & ReadOptions) => Promise<FileFacts>
   /** Makes the directories above the new path, and replaces a file there. */
   move: (path: string, to: string, options?: CallOptions & Pick<WriteOptions, 'user'>) => Promise<FileMoved>
   /** With those above it. */
   makeDirectory: (path: string, options?: CallOptions & WriteOptions) => Promise<DirectoryMade>
   /** What is in a directory, by name; with `depth` also what is in its directories. */
-  list: (path: string, options?: ListOptions & { depth?: number | undefined }) => List<DirectoryEntry>
+  list: (
+    path: string,
+    options?: ListOptions & ReadOptions & { depth?: number | undefined },
+  ) => List<DirectoryEntry>
   /** A directory with all that is in it only where `recursive` says so. */
   delete: (path: string, options?: CallOptions & { recursive?: boolean | undefined }) => Promise<FileDeleted>
   /** A directory or file as a tar archive, as it is made. It is the unit's: unpack it as you would a stranger's. */
-  archive: (path: string, options?: CallOptions) => Promise<ReadableStream<Uint8Array>>
+  archive: (path: string, options?: CallOptions & ReadOptions) => Promise<ReadableStream<Uint8Array>>
   /**
    * Unpacks a tar archive into a directory, which is made if it is not there. With `keep`, files that exist are written
    * in place, as by `cp -r`: they keep their mode and owner, and links are followed.
@@ -99,11 +107,11 @@ export function filesOf(transport: Transport, unitId: string): Files {
   const unit = `/v1/units/${encodeURIComponent(unitId)}`
   const url = `${unit}/files`
   const archives = `${unit}/archive`
-  const read: Files['read'] = async (path, options = {}) => {
+  const read: Files['read'] = async (path, { user, ...options } = {}) => {
     const { contentBase64 } = await transport.json<FileRead>({
       method: 'GET',
       path: url,
-      query: { path },
+      query: { path, user },
       ...options,
     })
     return bytesOfBase64(contentBase64)
@@ -121,8 +129,8 @@ export function filesOf(transport: Transport, unitId: string): Files {
     },
     read,
     readText: async (path, options) => textOf([await read(path, options)]),
-    readStream: async (path, options = {}) =>
-      await transport.bytes({ method: 'GET', path: `${url}/content`, query: { path }, ...options }),
+    readStream: async (path, { user, ...options } = {}) =>
+      await transport.bytes({ method: 'GET', path: `${url}/content`, query: { path, user }, ...options }),
     writeStream: async (path, content, { mode, user, ...options } = {}) =>
       await transport.json<FileWritten>({
         method: 'PUT',
@@ -139,8 +147,13 @@ export function filesOf(transport: Transport, unitId: string): Files {
         yield { path: '', ...(data as object), event } as WatchedChange
       }
     },
-    facts: async (path, options = {}) =>
-      await transport.json<FileFacts>({ method: 'GET', path: `${url}/facts`, query: { path }, ...options }),
+    facts: async (path, { user, ...options } = {}) =>
+      await transport.json<FileFacts>({
+        method: 'GET',
+        path: `${url}/facts`,
+        query: { path, user },
+        ...options,
+      }),
     move: async (path, to, { user, ...options } = {}) =>
       await transport.json<FileMoved>({
         method: 'POST',
@@ -155,9 +168,9 @@ export function filesOf(transport: Transport, unitId: string): Files {
         body: { path, mode: octal(mode), user },
         ...options,
       }),
-    list: (path, { limit, depth, ...options } = {}) =>
+    list: (path, { limit, depth, user, ...options } = {}) =>
       listOf(async (after) => {
-        const query = { path, after, limit, depth }
+        const query = { path, after, limit, depth, user }
         const listed = await transport.json<DirectoryList>({
           method: 'GET',
           path: `${unit}/directory`,
@@ -173,8 +186,8 @@ export function filesOf(transport: Transport, unitId: string): Files {
         query: { path, recursive },
         ...options,
       }),
-    archive: async (path, options = {}) =>
-      await transport.bytes({ method: 'GET', path: archives, query: { path }, ...options }),
+    archive: async (path, { user, ...options } = {}) =>
+      await transport.bytes({ method: 'GET', path: archives, query: { path, user }, ...options }),
     unpack: async (path, archive, { keep, ...options } = {}) =>
       await transport.json<ArchiveWritten>({
         method: 'PUT',

@@ -77,7 +77,9 @@ const read = defineRoute({
   errors: [402, 404, 409, 502],
   record: ({ query }) => query,
   handle: async (app, { params, query }, { caller, signal }) =>
-    byteStream(TAR, (send) => readArchive(app, caller, params.id, pathText(query), send, signal)),
+    byteStream(TAR, (send) =>
+      readArchive(app, caller, params.id, { ...query, path: pathText(query) }, send, signal),
+    ),
 })
 
 const write = defineRoute({

@@ -60,7 +60,7 @@ const send = defineRoute({
         app,
         caller,
         params.id,
-        pathText(query),
+        { path: pathText(query), user: query.user },
         { onMode: (mode) => addHeader(FILE_MODE_HEADER, octalMode(mode)), send: forward },
         signal,
       ),
@@ -100,7 +100,8 @@ const facts = defineRoute({
   response: fileFactsSchema,
   errors: [402, 404, 409, 502],
   record: ({ query }) => query,
-  handle: (app, { params, query }, { caller }) => getFileFacts(app, caller, params.id, pathText(query)),
+  handle: (app, { params, query }, { caller }) =>
+    getFileFacts(app, caller, params.id, pathText(query), query.user),
 })
 
 const watch = defineRoute({

@@ -249,7 +249,7 @@ const readFileRoute = defineRoute({
   errors: [402, 404, 409, 502],
   record: ({ query }) => query,
   handle: async (app, { params, query }, { caller, addHeader }) => {
-    const { mode, ...file } = await readFile(app, caller, params.id, pathText(query))
+    const { mode, ...file } = await readFile(app, caller, params.id, pathText(query), query.user)
     addHeader(FILE_MODE_HEADER, mode)
     return file
   },

@@ -17,6 +17,7 @@ import {
 import type { EntryFacts, FileOwner } from '../../engine/engine.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { useUnit } from './activity/use-unit.ts'
+import type { Read } from './files.ts'
 import { refuseFile, refuseStream } from './file-refusals.ts'
 import { machineRef } from './model/machine.ts'
 
@@ -24,10 +25,22 @@ export async function listDirectory(
   app: App,
   caller: Caller,
   id: string,
-  { path, after, limit, depth }: { path: string; after?: string | undefined; limit: number; depth?: number },
+  {
+    path,
+    after,
+    limit,
+    depth,
+    user,
+  }: {
+    path: string
+    after?: string | undefined
+    limit: number
+    depth?: number
+    user?: string | undefined
+  },
 ): Promise<DirectoryList> {
   return await useUnit(app, caller, id, 'no directory can be listed in it', async (unit) => {
-    const listing = app.fleet.engineOf(unit).listDirectory(machineRef(unit), path, depth)
+    const listing = app.fleet.engineOf(unit).listDirectory(machineRef(unit), path, depth, user)
     const { entries, truncated } = await listing.catch(refuseFile(unit, path))
     const before = after === undefined ? '' : nameBefore(after)
     const rest = entries.filter(({ name }) => name > before)
@@ -43,11 +56,17 @@ export async function listDirectory(
 }
 
 /** What is at a path; a link is not followed. */
-export async function getFileFacts(app: App, caller: Caller, id: string, path: string): Promise<FileFacts> {
+export async function getFileFacts(
+  app: App,
+  caller: Caller,
+  id: string,
+  path: string,
+  user?: string,
+): Promise<FileFacts> {
   return await useUnit(app, caller, id, 'no file of it can be looked at', async (unit) => {
     const facts = await app.fleet
       .engineOf(unit)
-      .statFile(machineRef(unit), path)
+      .statFile(machineRef(unit), path, user)
       .catch(refuseFile(unit, path))
     return { ...namedPath(path), ...shownFacts(facts), target: facts.target?.toWellFormed() ?? null }
   })
@@ -109,7 +128,7 @@ export async function readArchive(
   app: App,
   caller: Caller,
   id: string,
-  path: string,
+  { path, user }: Read,
   send: (data: Buffer) => Promise<void>,
   signal: AbortSignal,
 ): Promise<void> {
@@ -121,7 +140,7 @@ export async function readArchive(
     }
     await app.fleet
       .engineOf(unit)
-      .readArchive(machineRef(unit), path, forward, signal)
+      .readArchive(machineRef(unit), path, forward, signal, user)
       .catch((error: unknown) => refuseStream(unit, path, { of: 'archive', begun }, error))
   })
 }

@@ -55,12 +55,15 @@ export async function receiveFile(
   })
 }
 
+/** What is read, and as whom: absent, as root. */
+export type Read = { path: string; user?: string | undefined }
+
 /** Sends a file of any size. `send` waits until the caller has room for more; `onMode` comes before it. */
 export async function sendFile(
   app: App,
   caller: Caller,
   id: string,
-  path: string,
+  { path, user }: Read,
   { onMode, send }: { onMode: (mode: number) => void; send: (data: Buffer) => Promise<void> },
   signal: AbortSignal,
 ): Promise<void> {
@@ -72,7 +75,7 @@ export async function sendFile(
     }
     await app.fleet
       .engineOf(unit)
-      .sendFile(machineRef(unit), path, onMode, forward, signal)
+      .sendFile(machineRef(unit), path, onMode, forward, signal, user)
       .catch((error: unknown) => refuseStream(unit, path, { of: 'file', begun }, error))
   })
 }
@@ -88,9 +91,10 @@ export async function readFile(
   caller: Caller,
   id: string,
   path: string,
+  user?: string,
 ): Promise<FileRead & { mode: string }> {
   return await useUnit(app, caller, id, 'no file can be read from it', async (unit) => {
-    const read = app.fleet.engineOf(unit).readFile(machineRef(unit), path, limits.fileBytes)
+    const read = app.fleet.engineOf(unit).readFile(machineRef(unit), path, limits.fileBytes, user)
     const { content, mode } = await read.catch(refuseFile(unit, path))
     return { ...namedPath(path), contentBase64: content.toString('base64'), mode: octalMode(mode) }
   })

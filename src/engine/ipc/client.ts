@@ -168,12 +168,12 @@ function callOver(transport: EngineTransport, { epoch, onLost }: Omit<Connection
     tasks: async (ref) => await ask('tasks', { ref }),
     signalTask: async (ref, pid, signal) => void (await ask('signalTask', { ref, pid, signal })),
     writeFile: async (ref, path, content, owner) => await ask('writeFile', { ref, path, content, ...owner }),
-    readFile: async (ref, path, maxBytes) => await ask('readFile', { ref, path, maxBytes }),
-    statFile: async (ref, path) => await ask('statFile', { ref, path }),
+    readFile: async (ref, path, maxBytes, user) => await ask('readFile', { ref, path, maxBytes, user }),
+    statFile: async (ref, path, user) => await ask('statFile', { ref, path, user }),
     makeDirectory: async (ref, path, owner) => await ask('makeDirectory', { ref, path, owner }),
     moveFile: async (ref, from, to, user) => void (await ask('moveFile', { ref, from, to, user })),
-    listDirectory: async (ref, path, depth = 1) =>
-      await ask('listDirectory', { ref, path, ...(depth > 1 && { depth }) }),
+    listDirectory: async (ref, path, depth = 1, user) =>
+      await ask('listDirectory', { ref, path, ...(depth > 1 && { depth }), user }),
     removeFile: async (ref, path, recursive) => void (await ask('removeFile', { ref, path, recursive })),
     logs: async (id, query) => await ask('logs', { id, query }),
     restrict: async (ref, egress) => void (await ask('restrict', { ref, egress })),
@@ -202,8 +202,8 @@ function callOver(transport: EngineTransport, { epoch, onLost }: Omit<Connection
     followLogs: (id, after, signal) => items('followLogs', { id, after }, signal),
     followProcess: (id, process, after, signal) => items('followProcess', { id, process, after }, signal),
 
-    readArchive: async (ref, path, onData, signal) => {
-      const end = await lastMessage(stream('readArchive', { ref, path }, signal), (_type, data) =>
+    readArchive: async (ref, path, onData, signal, user) => {
+      const end = await lastMessage(stream('readArchive', { ref, path, user }, signal), (_type, data) =>
         onData(data),
       )
       if (end === null) throw new EngineError('engine_away', 'The engine ended before the archive did.')
@@ -228,8 +228,8 @@ function callOver(transport: EngineTransport, { epoch, onLost }: Omit<Connection
       throw new EngineError('engine_away', 'The engine ended while it watched.')
     },
 
-    sendFile: async (ref, path, onMode, onData, signal) => {
-      for await (const { type, data } of stream('sendFile', { ref, path }, signal)) {
+    sendFile: async (ref, path, onMode, onData, signal, user) => {
+      for await (const { type, data } of stream('sendFile', { ref, path, user }, signal)) {
         if (type === 'stdout') await onData(data)
         else {
           const said = streamedOperations.sendFile.item.parse(JSON.parse(data.toString('utf8')))

@@ -11,6 +11,8 @@ const MB = 1024 * 1024
 
 const writtenFile = z.object({ bytes: z.number(), sha256: z.string(), verified: z.boolean() })
 
+const user = machineUser.optional()
+
 export const unaryFileOperations = {
   writeFile: {
     request: z.strictObject({ ref, path, content: bytes(limits.fileBytes), ...fileOwner.shape }),
@@ -19,13 +21,13 @@ export const unaryFileOperations = {
     deadlineMs: MINUTE,
   },
   readFile: {
-    request: z.strictObject({ ref, path, maxBytes: z.int().min(0).max(limits.fileBytes) }),
+    request: z.strictObject({ ref, path, maxBytes: z.int().min(0).max(limits.fileBytes), user }),
     answer: z.object({ content: bytes(limits.fileBytes), mode: fileMode }),
     maxBodyBytes: 2 * SMALL,
     deadlineMs: MINUTE,
   },
   statFile: {
-    request: z.strictObject({ ref, path }),
+    request: z.strictObject({ ref, path, user }),
     answer: fileFacts,
     maxBodyBytes: 2 * SMALL,
     deadlineMs: MINUTE,
@@ -37,13 +39,13 @@ export const unaryFileOperations = {
     deadlineMs: MINUTE,
   },
   moveFile: {
-    request: z.strictObject({ ref, from: path, to: path, user: machineUser.optional() }),
+    request: z.strictObject({ ref, from: path, to: path, user }),
     answer: nothing,
     maxBodyBytes: 4 * SMALL,
     deadlineMs: 3 * MINUTE,
   },
   listDirectory: {
-    request: z.strictObject({ ref, path, depth: z.int().min(1).max(limits.directoryDepth).optional() }),
+    request: z.strictObject({ ref, path, depth: z.int().min(1).max(limits.directoryDepth).optional(), user }),
     answer: directory,
     maxBodyBytes: 2 * SMALL,
     deadlineMs: MINUTE,
@@ -67,9 +69,9 @@ export const streamedFileOperations = {
     item: z.union([z.object({ begun: z.literal(true) }), z.array(fileChange), nothing]),
     maxBodyBytes: 2 * SMALL,
   },
-  readArchive: { request: z.strictObject({ ref, path }), item: nothing, maxBodyBytes: 2 * SMALL },
+  readArchive: { request: z.strictObject({ ref, path, user }), item: nothing, maxBodyBytes: 2 * SMALL },
   sendFile: {
-    request: z.strictObject({ ref, path }),
+    request: z.strictObject({ ref, path, user }),
     item: z.object({ mode: fileMode }).nullable(),
     maxBodyBytes: 2 * SMALL,
   },

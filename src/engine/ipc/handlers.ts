@@ -54,15 +54,15 @@ export const unaryHandlers: UnaryHandlers = {
   signalTask: async (engine, { ref, pid, signal }) => nothing(await engine.signalTask(ref, pid, signal)),
   writeFile: async (engine, { ref, path, content, ...owner }) =>
     await engine.writeFile(ref, machinePath(path), content, owner),
-  readFile: async (engine, { ref, path, maxBytes }) =>
-    await engine.readFile(ref, machinePath(path), maxBytes),
-  statFile: async (engine, { ref, path }) => await engine.statFile(ref, machineDirectory(path)),
+  readFile: async (engine, { ref, path, maxBytes, user }) =>
+    await engine.readFile(ref, machinePath(path), maxBytes, user),
+  statFile: async (engine, { ref, path, user }) => await engine.statFile(ref, machineDirectory(path), user),
   makeDirectory: async (engine, { ref, path, owner }) =>
     await engine.makeDirectory(ref, machinePath(path), owner),
   moveFile: async (engine, { ref, from, to, user }) =>
     nothing(await engine.moveFile(ref, machinePath(from), machinePath(to), user)),
-  listDirectory: async (engine, { ref, path, depth }) =>
-    await engine.listDirectory(ref, machineDirectory(path), depth),
+  listDirectory: async (engine, { ref, path, depth, user }) =>
+    await engine.listDirectory(ref, machineDirectory(path), depth, user),
   removeFile: async (engine, { ref, path, recursive }) =>
     nothing(await engine.removeFile(ref, machinePath(path), recursive)),
   logs: async (engine, { id, query }) => await engine.logs(id, query),
@@ -99,9 +99,9 @@ export const streamedHandlers: StreamedHandlers = {
       await stream.write('message', JSON.stringify(z.encode(item, piece)))
     }
   },
-  readArchive: async (engine, { ref, path }, stream) => {
+  readArchive: async (engine, { ref, path, user }, stream) => {
     const send = async (data: Buffer) => await stream.write('stdout', data)
-    await engine.readArchive(ref, machineDirectory(path), send, stream.gone)
+    await engine.readArchive(ref, machineDirectory(path), send, stream.gone, user)
     await stream.write('message', 'null')
   },
   watchFiles: async (engine, { ref, path, recursive }, stream) => {
@@ -112,10 +112,10 @@ export const streamedHandlers: StreamedHandlers = {
     await engine.watchFiles(ref, machineDirectory(path), recursive, told, stream.gone)
     await stream.write('message', 'null')
   },
-  sendFile: async (engine, { ref, path }, stream) => {
+  sendFile: async (engine, { ref, path, user }, stream) => {
     const onMode = (mode: number) => stream.push('message', JSON.stringify({ mode }))
     const send = async (data: Buffer) => await stream.write('stdout', data)
-    await engine.sendFile(ref, machinePath(path), onMode, send, stream.gone)
+    await engine.sendFile(ref, machinePath(path), onMode, send, stream.gone, user)
     await stream.write('message', 'null')
   },
   watchExits: async (engine, _request, stream) => {

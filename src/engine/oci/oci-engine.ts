@@ -235,17 +235,18 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
     writeFile: (ref, path, content, owner) => writeFileInMachine(host, ref, path, content, owner),
     receiveFile: (ref, path, pieces, owner, signal) =>
       receiveFileInMachine(host, ref, path, pieces, owner, signal),
-    readFile: (ref, path, maxBytes) => readFileInMachine(host, ref, path, maxBytes),
-    sendFile: (ref, path, onMode, onData, signal) =>
-      sendFileOfMachine(host, ref, path, onMode, onData, signal),
-    statFile: (ref, path) => statInMachine(host, ref, path),
+    readFile: (ref, path, maxBytes, user) => readFileInMachine(host, ref, path, maxBytes, user),
+    sendFile: (ref, path, onMode, onData, signal, user) =>
+      sendFileOfMachine(host, ref, path, onMode, onData, signal, user),
+    statFile: (ref, path, user) => statInMachine(host, ref, path, user),
     makeDirectory: (ref, path, owner) => makeDirectoryInMachine(host, ref, path, owner),
     moveFile: (ref, from, to, user) => moveFileInMachine(host, ref, from, to, user),
-    listDirectory: (ref, path, depth) => listDirectoryInMachine(host, ref, path, depth),
+    listDirectory: (ref, path, depth, user) => listDirectoryInMachine(host, ref, path, depth, user),
     removeFile: (ref, path, recursive) => removeFileInMachine(host, ref, path, recursive),
     watchFiles: (ref, path, recursive, told, signal) =>
       watchFilesInMachine(host, ref, path, recursive, told, signal),
-    readArchive: (ref, path, onData, signal) => readArchiveInMachine(host, ref, path, onData, signal),
+    readArchive: (ref, path, onData, signal, user) =>
+      readArchiveInMachine(host, ref, path, onData, signal, user),
     writeArchive: (ref, path, pieces, signal, keep) =>
       writeArchiveInMachine(host, ref, path, pieces, signal, keep),
     logs: async (id, query) => {

@@ -104,6 +104,43 @@ export function realUserClaims(suite: Suite): void {
     expect(await as('daemon', 'touch /root/not-mine 2>&1; echo $?')).toMatch(/\n?1\n$/)
   })
 
+  test('files are read as a user where that is asked for, and not what the user may not read', async () => {
+    const ref = machine()
+    const never = new AbortController().signal
+    await suite.sh(ref, 'mkdir -p /srv/own/hidden && echo all > /srv/own/all && echo root > /srv/own/secret')
+    await suite.sh(ref, 'chmod 600 /srv/own/secret; chmod 700 /srv/own/hidden; touch /srv/own/hidden/a')
+    const engine = suite.engine()
+    const read = async (path: string, user?: string) =>
+      (await engine.readFile(ref, path, 100, user)).content.toString()
+    const send = async (path: string, user?: string) => {
+      const said: Buffer[] = []
+      await engine.sendFile(
+        ref,
+        path,
+        () => {},
+        (data) => void said.push(data),
+        never,
+        user,
+      )
+      return Buffer.concat(said).toString()
+    }
+    for (const way of [read, send]) {
+      expect(await way('/srv/own/all', 'daemon')).toBe('all\n')
+      expect(await way('/srv/own/secret')).toBe('root\n')
+      expect(await kindOf(way('/srv/own/secret', 'daemon'))).toBe('file_refused')
+      expect(await kindOf(way('/srv/own/hidden/a', 'daemon'))).toBe('file_not_found')
+      expect(await kindOf(way('/srv/own/all', 'not-there'))).toBe('unknown_user')
+    }
+    expect((await engine.statFile(ref, '/srv/own/secret', 'daemon')).mode).toBe(0o600)
+    expect(await kindOf(engine.statFile(ref, '/srv/own/hidden/a', 'daemon'))).toBe('file_not_found')
+    const { entries } = await engine.listDirectory(ref, '/srv/own', 2, 'daemon')
+    expect(entries.map(({ name }) => name)).toEqual(['all', 'hidden', 'secret'])
+    const archive = async (path: string, user?: string) =>
+      await engine.readArchive(ref, path, () => {}, never, user)
+    await archive('/srv/own/all', 'daemon')
+    expect(await kindOf(archive('/srv/own', 'daemon'))).toBe('file_refused')
+  })
+
   test('a user that is made is known at once', async () => {
     await expect(as('made', 'id -u')).rejects.toMatchObject({ kind: 'unknown_user' })
     await suite.sh(machine(), 'echo made:x:4242:4242::/srv:/bin/sh >> /etc/passwd')

@@ -13,6 +13,7 @@ import {
   removeFrom,
   statIn,
   unpackInto,
+  userNamed,
   writeInto,
 } from './files.ts'
 import type { FakeMachine } from './machine.ts'
@@ -28,6 +29,7 @@ type Parts = {
 export function fileCalls({ faults, call, findRunning, clock }: Parts): FileOperations {
   const changed = (ref: MachineRef, type: 'create' | 'write' | 'remove' | 'rename', path: string) =>
     tellChange(findRunning(ref), { type, path, isDirectory: false })
+  const known = (user: string | undefined) => void (user === undefined || userNamed(user))
   return {
     watchFiles: async (ref, path, recursive, told, signal) =>
       await faults.run(
@@ -43,8 +45,11 @@ export function fileCalls({ faults, call, findRunning, clock }: Parts): FileOper
         return written
       }),
 
-    readFile: async (ref, path, maxBytes) =>
-      await faults.run(call('readFile', ref), async () => readFrom(findRunning(ref).files, path, maxBytes)),
+    readFile: async (ref, path, maxBytes, user) =>
+      await faults.run(call('readFile', ref), async () => {
+        known(user)
+        return readFrom(findRunning(ref).files, path, maxBytes)
+      }),
 
     receiveFile: async (ref, path, pieces, owner, signal) =>
       await faults.run(
@@ -59,10 +64,11 @@ export function fileCalls({ faults, call, findRunning, clock }: Parts): FileOper
         signal,
       ),
 
-    sendFile: async (ref, path, onMode, onData, signal) =>
+    sendFile: async (ref, path, onMode, onData, signal, user) =>
       await faults.run(
         call('sendFile', ref),
         async (gone) => {
+          known(user)
           const { content, mode } = readFrom(findRunning(ref).files, path, Number.MAX_SAFE_INTEGER)
           onMode(mode)
           if (content.length > 0) await untilAborted(gone, async () => await onData(content))
@@ -70,8 +76,11 @@ export function fileCalls({ faults, call, findRunning, clock }: Parts): FileOper
         signal,
       ),
 
-    statFile: async (ref, path) =>
-      await faults.run(call('statFile', ref), async () => statIn(findRunning(ref).files, path, clock)),
+    statFile: async (ref, path, user) =>
+      await faults.run(call('statFile', ref), async () => {
+        known(user)
+        return statIn(findRunning(ref).files, path, clock)
+      }),
 
     makeDirectory: async (ref, path, owner) =>
       await faults.run(call('makeDirectory', ref), async () => makeIn(findRunning(ref).files, path, owner)),
@@ -83,10 +92,11 @@ export function fileCalls({ faults, call, findRunning, clock }: Parts): FileOper
         changed(ref, 'create', to)
       }),
 
-    listDirectory: async (ref, path, depth) =>
-      await faults.run(call('listDirectory', ref), async () =>
-        listIn(findRunning(ref).files, path, clock, depth),
-      ),
+    listDirectory: async (ref, path, depth, user) =>
+      await faults.run(call('listDirectory', ref), async () => {
+        known(user)
+        return listIn(findRunning(ref).files, path, clock, depth)
+      }),
 
     removeFile: async (ref, path, recursive) =>
       await faults.run(call('removeFile', ref), async () => {
@@ -94,10 +104,11 @@ export function fileCalls({ faults, call, findRunning, clock }: Parts): FileOper
         changed(ref, 'remove', path)
       }),
 
-    readArchive: async (ref, path, onData, signal) =>
+    readArchive: async (ref, path, onData, signal, user) =>
       await faults.run(
         call('readArchive', ref),
         async (gone) => {
+          known(user)
           for (const piece of archiveOf(findRunning(ref).files, path)) {
             await untilAborted(gone, async () => await onData(piece))
           }

@@ -60,10 +60,12 @@ export async function readArchiveInMachine(
   path: string,
   onData: (data: Buffer) => void | Promise<void>,
   signal: AbortSignal,
+  user?: string,
 ): Promise<void> {
   let bytes = 0
   const helped = {
     script: READ,
+    user,
     args: [scriptPath(machineDirectory(path))],
     timeoutMs: limits.archiveMs,
     late,

@@ -50,9 +50,11 @@ export async function listDirectoryInMachine(
   ref: MachineRef,
   path: string,
   depth = 1,
+  user?: string,
 ): Promise<Directory> {
   const { stdout } = await readHelper(host, ref, {
     script: LIST,
+    user,
     args: [scriptPath(machineDirectory(path)), String(LISTING_BYTES), String(depth)],
     timeoutMs: LIST_TIMEOUT_MS,
     late: () => new EngineError('timeout', 'The directory took too long to list.'),
@@ -73,9 +75,15 @@ stat -c '%f %s %Y %u %g' "$path"
 [ ! -L "$path" ] || readlink "$path"`
 
 /** A link itself, with where it leads. */
-export async function statInMachine(host: EngineContext, ref: MachineRef, path: string): Promise<FileFacts> {
+export async function statInMachine(
+  host: EngineContext,
+  ref: MachineRef,
+  path: string,
+  user?: string,
+): Promise<FileFacts> {
   const { stdout } = await readHelper(host, ref, {
     script: STAT,
+    user,
     args: [scriptPath(machineDirectory(path))],
     timeoutMs: LIST_TIMEOUT_MS,
     late: () => new EngineError('timeout', 'The machine took too long to look at the path.'),

@@ -7,6 +7,7 @@ import type { MachineRef } from '../../engine.ts'
 import { bytesOfText } from '../../../lib/byte-text.ts'
 import { EngineError, isEngineError } from '../../errors.ts'
 import { HELPER } from '../runtime/bundle.ts'
+import { asUser } from './as-user.ts'
 import { execInMachine } from './exec.ts'
 import type { OnOutput, Stdin } from './pipes.ts'
 import { endedWithin } from '../lifecycle/exits.ts'
@@ -48,6 +49,8 @@ export function scriptPath(path: string): string {
 export type Helped = {
   script: string
   args: string[]
+  /** As whom it runs; absent: as root. */
+  user?: string | undefined
   stdin?: Stdin
   timeoutMs: number
   /** What it means that it did not answer in time. */
@@ -63,7 +66,7 @@ export type Helped = {
 export async function runHelper(
   host: EngineContext,
   ref: MachineRef,
-  { script, args, stdin = null, timeoutMs, late, signal, outcomes, explain }: Helped,
+  { script, args, user, stdin = null, timeoutMs, late, signal, outcomes, explain }: Helped,
   onOutput: OnOutput,
 ): Promise<void> {
   const said = boundedText(COMPLAINT_CHARACTERS)
@@ -72,9 +75,12 @@ export async function runHelper(
     said.add(output.data)
   }
   const machine = getRunning(host, ref)
-  const request = { argv: [HELPER, 'sh', '-c', script, 'file', ...args], stdin, timeoutMs }
+  const argv = [HELPER, 'sh', '-c', script, 'file', ...args]
+  // The working directory of the machine may be one that the user may not enter.
+  const { account, env } = await asUser(host, ref, { user, env: {} })
+  const request = { argv, stdin, timeoutMs, ...(account && { account, env, cwd: '/' }) }
   const { exitCode, timedOut } = await execInMachine(host, ref, request, collect, signal, {
-    asRoot: true,
+    asRoot: account === null,
   }).catch((error: unknown) => {
     throw isEngineError(error, 'run_ended') ? endedMeanwhile() : error
   })

@@ -155,10 +155,12 @@ export async function readFileInMachine(
   ref: MachineRef,
   path: string,
   maxBytes: number,
+  user?: string,
 ): Promise<ReadFile> {
   const asked = [scriptPath(machinePath(path)), String(maxBytes + 1)]
   const helped = {
     script: READ,
+    user,
     args: asked,
     ...inTime(host, ref, path),
     maxBytes: MODE_LINE_BYTES + maxBytes + 1,
@@ -177,9 +179,11 @@ export async function sendFileOfMachine(
   onMode: (mode: number) => void,
   onData: (data: Buffer) => void | Promise<void>,
   signal: AbortSignal,
+  user?: string,
 ): Promise<void> {
   const helped = {
     script: SEND,
+    user,
     args: [scriptPath(machinePath(path))],
     timeoutMs: limits.streamedFileMs,
     late: () => new EngineError('timeout', 'The file took too long.'),

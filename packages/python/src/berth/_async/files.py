@@ -51,19 +51,26 @@ class AsyncFiles:
         written: t.FileWritten = await self._transport.json(call)
         return written
 
-    async def read(self, path: RemotePath, *, timeout: float | None = None) -> bytes:
-        """Raises NotFoundError where there is none, ValidationError over 1 MB."""
-        call = Call("GET", f"{self._unit}/files", query={"path": remote(path)}, timeout=timeout)
+    async def read(
+        self, path: RemotePath, *, user: str | None = None, timeout: float | None = None
+    ) -> bytes:
+        """`user`: as whom to read, a name or a number of the unit's `/etc/passwd`; without one, as root. Raises NotFoundError where there is none, ValidationError over 1 MB."""
+        call = Call("GET", f"{self._unit}/files", query={"path": remote(path), "user": user}, timeout=timeout)
         told: t.FileRead = await self._transport.json(call)
         return base64.b64decode(told["contentBase64"])
 
-    async def read_text(self, path: RemotePath, *, timeout: float | None = None) -> str:
+    async def read_text(
+        self, path: RemotePath, *, user: str | None = None, timeout: float | None = None
+    ) -> str:
         """As UTF-8."""
-        return (await self.read(path, timeout=timeout)).decode("utf-8", "replace")
+        return (await self.read(path, user=user, timeout=timeout)).decode("utf-8", "replace")
 
-    def read_stream(self, path: RemotePath, *, timeout: float | None = None) -> AsyncIterator[bytes]:
+    def read_stream(
+        self, path: RemotePath, *, user: str | None = None, timeout: float | None = None
+    ) -> AsyncIterator[bytes]:
         """A file of any size, as it is read."""
-        call = Call("GET", f"{self._unit}/files/content", query={"path": remote(path)}, timeout=timeout)
+        query = {"path": remote(path), "user": user}
+        call = Call("GET", f"{self._unit}/files/content", query=query, timeout=timeout)
         return self._transport.chunks(call)
 
     async def write_stream(
@@ -105,9 +112,12 @@ class AsyncFiles:
                 return
             yield Change(event, data.get("path", ""), data.get("isDirectory", False), data.get("pathEncoding"))
 
-    async def facts(self, path: RemotePath, *, timeout: float | None = None) -> t.FileFacts:
+    async def facts(
+        self, path: RemotePath, *, user: str | None = None, timeout: float | None = None
+    ) -> t.FileFacts:
         """What is at a path: its type, size, mode and owner. A link is not followed."""
-        call = Call("GET", f"{self._unit}/files/facts", query={"path": remote(path)}, timeout=timeout)
+        query = {"path": remote(path), "user": user}
+        call = Call("GET", f"{self._unit}/files/facts", query=query, timeout=timeout)
         facts: t.FileFacts = await self._transport.json(call)
         return facts
 
@@ -135,12 +145,13 @@ class AsyncFiles:
         *,
         depth: int | None = None,
         limit: int | None = None,
+        user: str | None = None,
         timeout: float | None = None,
     ) -> AsyncPages[t.DirectoryEntry]:
         """What is in a directory, by name; with `depth` also what is in its directories."""
 
         async def read(after: str | None) -> Page[t.DirectoryEntry]:
-            query = {"path": remote(path), "after": after, "limit": limit, "depth": depth}
+            query = {"path": remote(path), "after": after, "limit": limit, "depth": depth, "user": user}
             call = Call("GET", f"{self._unit}/directory", query=query, timeout=timeout)
             told: t.DirectoryList = await self._transport.json(call)
             return Page(told["entries"], told["next"])
@@ -157,9 +168,12 @@ class AsyncFiles:
         )
         return deleted
 
-    def archive(self, path: RemotePath, *, timeout: float | None = None) -> AsyncIterator[bytes]:
+    def archive(
+        self, path: RemotePath, *, user: str | None = None, timeout: float | None = None
+    ) -> AsyncIterator[bytes]:
         """A directory or file as a tar archive, as it is made. It is the unit's: unpack it as you would a stranger's."""
-        call = Call("GET", f"{self._unit}/archive", query={"path": remote(path)}, timeout=timeout)
+        query = {"path": remote(path), "user": user}
+        call = Call("GET", f"{self._unit}/archive", query=query, timeout=timeout)
         return self._transport.chunks(call)
 
     async def unpack(

@@ -52,19 +52,26 @@ class Files:
         written: t.FileWritten = self._transport.json(call)
         return written
 
-    def read(self, path: RemotePath, *, timeout: float | None = None) -> bytes:
-        """Raises NotFoundError where there is none, ValidationError over 1 MB."""
-        call = Call("GET", f"{self._unit}/files", query={"path": remote(path)}, timeout=timeout)
+    def read(
+        self, path: RemotePath, *, user: str | None = None, timeout: float | None = None
+    ) -> bytes:
+        """`user`: as whom to read, a name or a number of the unit's `/etc/passwd`; without one, as root. Raises NotFoundError where there is none, ValidationError over 1 MB."""
+        call = Call("GET", f"{self._unit}/files", query={"path": remote(path), "user": user}, timeout=timeout)
         told: t.FileRead = self._transport.json(call)
         return base64.b64decode(told["contentBase64"])
 
-    def read_text(self, path: RemotePath, *, timeout: float | None = None) -> str:
+    def read_text(
+        self, path: RemotePath, *, user: str | None = None, timeout: float | None = None
+    ) -> str:
         """As UTF-8."""
-        return (self.read(path, timeout=timeout)).decode("utf-8", "replace")
+        return (self.read(path, user=user, timeout=timeout)).decode("utf-8", "replace")
 
-    def read_stream(self, path: RemotePath, *, timeout: float | None = None) -> Iterator[bytes]:
+    def read_stream(
+        self, path: RemotePath, *, user: str | None = None, timeout: float | None = None
+    ) -> Iterator[bytes]:
         """A file of any size, as it is read."""
-        call = Call("GET", f"{self._unit}/files/content", query={"path": remote(path)}, timeout=timeout)
+        query = {"path": remote(path), "user": user}
+        call = Call("GET", f"{self._unit}/files/content", query=query, timeout=timeout)
         return self._transport.chunks(call)
 
     def write_stream(
@@ -106,9 +113,12 @@ class Files:
                 return
             yield Change(event, data.get("path", ""), data.get("isDirectory", False), data.get("pathEncoding"))
 
-    def facts(self, path: RemotePath, *, timeout: float | None = None) -> t.FileFacts:
+    def facts(
+        self, path: RemotePath, *, user: str | None = None, timeout: float | None = None
+    ) -> t.FileFacts:
         """What is at a path: its type, size, mode and owner. A link is not followed."""
-        call = Call("GET", f"{self._unit}/files/facts", query={"path": remote(path)}, timeout=timeout)
+        query = {"path": remote(path), "user": user}
+        call = Call("GET", f"{self._unit}/files/facts", query=query, timeout=timeout)
         facts: t.FileFacts = self._transport.json(call)
         return facts
 
@@ -136,12 +146,13 @@ class Files:
         *,
         depth: int | None = None,
         limit: int | None = None,
+        user: str | None = None,
         timeout: float | None = None,
     ) -> Pages[t.DirectoryEntry]:
         """What is in a directory, by name; with `depth` also what is in its directories."""
 
         def read(after: str | None) -> Page[t.DirectoryEntry]:
-            query = {"path": remote(path), "after": after, "limit": limit, "depth": depth}
+            query = {"path": remote(path), "after": after, "limit": limit, "depth": depth, "user": user}
             call = Call("GET", f"{self._unit}/directory", query=query, timeout=timeout)
             told: t.DirectoryList = self._transport.json(call)
             return Page(told["entries"], told["next"])
@@ -158,9 +169,12 @@ class Files:
         )
         return deleted
 
-    def archive(self, path: RemotePath, *, timeout: float | None = None) -> Iterator[bytes]:
+    def archive(
+        self, path: RemotePath, *, user: str | None = None, timeout: float | None = None
+    ) -> Iterator[bytes]:
         """A directory or file as a tar archive, as it is made. It is the unit's: unpack it as you would a stranger's."""
-        call = Call("GET", f"{self._unit}/archive", query={"path": remote(path)}, timeout=timeout)
+        query = {"path": remote(path), "user": user}
+        call = Call("GET", f"{self._unit}/archive", query=query, timeout=timeout)
         return self._transport.chunks(call)
 
     def unpack(
