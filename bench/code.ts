@@ -25,13 +25,17 @@ for _ in range(${LATER}):
 `
 
 export async function measureCode(call: Call, rounds: number): Promise<Figures> {
-  const create = async () =>
-    (
-      (await call('POST', '/v1/units', {
-        spec: { name: 'bench', image: 'berth.local/code:1', size: 'medium' },
-        waitTimeoutMs: 900_000,
-      })) as { units: { id: string }[] }
-    ).units[0]?.id ?? ''
+  const create = async () => {
+    const spec = { name: 'bench', image: 'berth.local/code:1', size: 'medium' }
+    const { units } = (await call('POST', '/v1/units', { spec, waitTimeoutMs: 300_000 })) as {
+      units: { id: string; state: string }[]
+    }
+    const [unit = { id: '', state: '' }] = units
+    // The first one may build the image.
+    for (let { state } = unit; state !== 'running'; await delay(1000))
+      ({ state } = (await call('GET', `/v1/units/${unit.id}`)) as { state: string })
+    return unit.id
+  }
   const destroy = async (id: string) => await call('DELETE', `/v1/units/${id}`)
   const run = async (id: string) =>
     await call('POST', `/v1/units/${id}/code`, { code: '1+1', timeoutMs: 120_000 })
@@ -43,7 +47,6 @@ export async function measureCode(call: Call, rounds: number): Promise<Figures> 
     'later code': [] as number[],
     'later code, in the unit alone': [] as number[],
   }
-  // The first one may build the image.
   const first = await create()
   await run(first)
   await destroy(first)

@@ -107,13 +107,16 @@ class Shell(ZMQInteractiveShell):
     def of_data(self, mime, module, name, data_of):
         """What is of that class is shown as data, too."""
 
+        # By no list of printers: what draws pictures takes its class out of all of them.
         class Formatter(JSONFormatter):
             format_type = mime
             print_method = '_repr_berth_data_'
 
-        formatter = Formatter(parent=self.display_formatter)
-        formatter.for_type_by_name(module, name, data_of)
-        self.display_formatter.formatters[mime] = formatter
+            def __call__(self, value):
+                if any((kind.__module__, kind.__name__) == (module, name) for kind in type(value).__mro__):
+                    return data_of(value)
+
+        self.display_formatter.formatters[mime] = Formatter(parent=self.display_formatter)
 
 
 def short(value, printer, cycle):
@@ -124,10 +127,14 @@ def short(value, printer, cycle):
 
 
 def table(frame):
-    """A table as data: its columns, and its first rows."""
-    rows = frame.head(TABLE_ROWS)
-    text = rows.to_json(orient='table', index=frame.index.name is not None, date_format='iso', default_handler=str)
-    return {**json.loads(text), 'rows': len(frame)}
+    """A table as data: its columns, and its first rows. None for one that has no such form."""
+    try:
+        text = frame.head(TABLE_ROWS).to_json(
+            orient='table', index=frame.index.name is not None, date_format='iso', default_handler=str
+        )
+        return {**json.loads(text), 'rows': len(frame)}
+    except Exception:
+        return None
 
 
 class Kernel(IPythonKernel):
