@@ -2,6 +2,7 @@
 // (file-helper.ts), so the content of the directory and of the archive can affect only that machine. Bytes pass
 // through unchanged, no faster than the receiver takes them.
 
+import { accountOf } from './as-user.ts'
 import { cleanLine } from '../../../contract/fields.ts'
 import { limits } from '../../../contract/limits.ts'
 import type { MachineRef } from '../../engine.ts'
@@ -65,7 +66,7 @@ export async function readArchiveInMachine(
   let bytes = 0
   const helped = {
     script: READ,
-    user,
+    account: await accountOf(host, ref, user),
     args: [scriptPath(machineDirectory(path))],
     timeoutMs: limits.archiveMs,
     late,

@@ -13,7 +13,17 @@ export async function asUser<T extends Asked>(
   ref: MachineRef,
   request: T,
 ): Promise<T & { account: Account | null }> {
-  if (request.user === undefined) return { ...request, account: null }
-  const account = await userOfMachine(host, ref, request.user)
-  return { ...request, account, env: { HOME: account.home, ...request.env } }
+  const account = await accountOf(host, ref, request.user)
+  return account
+    ? { ...request, account, env: { HOME: account.home, ...request.env } }
+    : { ...request, account }
+}
+
+/** Null: no other user was asked for. Throws `unknown_user`. */
+export async function accountOf(
+  host: EngineContext,
+  ref: MachineRef,
+  user: string | undefined,
+): Promise<Account | null> {
+  return user === undefined ? null : await userOfMachine(host, ref, user)
 }

@@ -1,5 +1,6 @@
 // Directories of a running machine, listed and removed by the helper inside of it (file-helper.ts).
 
+import { accountOf } from './as-user.ts'
 import { limits } from '../../../contract/limits.ts'
 import type { Directory, DirectoryEntry, EntryFacts, FileFacts, MachineRef } from '../../engine.ts'
 import { textOfBytes } from '../../../lib/byte-text.ts'
@@ -54,7 +55,7 @@ export async function listDirectoryInMachine(
 ): Promise<Directory> {
   const { stdout } = await readHelper(host, ref, {
     script: LIST,
-    user,
+    account: await accountOf(host, ref, user),
     args: [scriptPath(machineDirectory(path)), String(LISTING_BYTES), String(depth)],
     timeoutMs: LIST_TIMEOUT_MS,
     late: () => new EngineError('timeout', 'The directory took too long to list.'),
@@ -83,7 +84,7 @@ export async function statInMachine(
 ): Promise<FileFacts> {
   const { stdout } = await readHelper(host, ref, {
     script: STAT,
-    user,
+    account: await accountOf(host, ref, user),
     args: [scriptPath(machineDirectory(path))],
     timeoutMs: LIST_TIMEOUT_MS,
     late: () => new EngineError('timeout', 'The machine took too long to look at the path.'),

@@ -2,12 +2,12 @@
 // opens a path that a unit controls (reliability rule 9). What the helper finds decides; what it answers is
 // bounded in size and time.
 
+import type { Account } from '../runtime/bundle.ts'
 import { boundedText } from '../../../lib/bounded-text.ts'
 import type { MachineRef } from '../../engine.ts'
 import { bytesOfText } from '../../../lib/byte-text.ts'
 import { EngineError, isEngineError } from '../../errors.ts'
 import { HELPER } from '../runtime/bundle.ts'
-import { asUser } from './as-user.ts'
 import { execInMachine } from './exec.ts'
 import type { OnOutput, Stdin } from './pipes.ts'
 import { endedWithin } from '../lifecycle/exits.ts'
@@ -49,8 +49,8 @@ export function scriptPath(path: string): string {
 export type Helped = {
   script: string
   args: string[]
-  /** As whom it runs; absent: as root. */
-  user?: string | undefined
+  /** As whom it runs; absent or null: as root. */
+  account?: Account | null
   stdin?: Stdin
   timeoutMs: number
   /** What it means that it did not answer in time. */
@@ -66,7 +66,7 @@ export type Helped = {
 export async function runHelper(
   host: EngineContext,
   ref: MachineRef,
-  { script, args, user, stdin = null, timeoutMs, late, signal, outcomes, explain }: Helped,
+  { script, args, account = null, stdin = null, timeoutMs, late, signal, outcomes, explain }: Helped,
   onOutput: OnOutput,
 ): Promise<void> {
   const said = boundedText(COMPLAINT_CHARACTERS)
@@ -77,8 +77,12 @@ export async function runHelper(
   const machine = getRunning(host, ref)
   const argv = [HELPER, 'sh', '-c', script, 'file', ...args]
   // The working directory of the machine may be one that the user may not enter.
-  const { account, env } = await asUser(host, ref, { user, env: {} })
-  const request = { argv, stdin, timeoutMs, ...(account && { account, env, cwd: '/' }) }
+  const request = {
+    argv,
+    stdin,
+    timeoutMs,
+    ...(account && { account, env: { HOME: account.home }, cwd: '/' }),
+  }
   const { exitCode, timedOut } = await execInMachine(host, ref, request, collect, signal, {
     asRoot: account === null,
   }).catch((error: unknown) => {

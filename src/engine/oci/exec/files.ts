@@ -1,6 +1,7 @@
 // Single files of a running machine, written and read by the helper in it (file-helper.ts). From the host, without a
 // machine, storage/unit-tree.ts does that.
 
+import { accountOf } from './as-user.ts'
 import { createHash, type Hash } from 'node:crypto'
 import { limits } from '../../../contract/limits.ts'
 import type { FileOwner, MachineRef, ReadFile, WrittenFile } from '../../engine.ts'
@@ -160,7 +161,7 @@ export async function readFileInMachine(
   const asked = [scriptPath(machinePath(path)), String(maxBytes + 1)]
   const helped = {
     script: READ,
-    user,
+    account: await accountOf(host, ref, user),
     args: asked,
     ...inTime(host, ref, path),
     maxBytes: MODE_LINE_BYTES + maxBytes + 1,
@@ -183,7 +184,7 @@ export async function sendFileOfMachine(
 ): Promise<void> {
   const helped = {
     script: SEND,
-    user,
+    account: await accountOf(host, ref, user),
     args: [scriptPath(machinePath(path))],
     timeoutMs: limits.streamedFileMs,
     late: () => new EngineError('timeout', 'The file took too long.'),
