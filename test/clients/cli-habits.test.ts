@@ -59,6 +59,11 @@ describe('habits of docker', () => {
       stderr: '',
     })
     expect((await berth(['ps', 'server'])).stdout).toMatch(/\trunning\t-\t.*\tsleep 60\n/)
+    const [id = ''] = /proc_\w+/.exec((await berth(['ps', 'server'])).stdout) ?? []
+    const until = await berth(['keep-awake', 'server', id, '30m'])
+    expect(until).toMatchObject({ code: 0, stderr: '' })
+    expect(Date.parse(until.stdout.trim())).toBeGreaterThan(setup.service.clock.now().getTime() + 29 * 60_000)
+    expect((await berth(['keep-awake', 'server', id, '5h'])).code).toBe(2)
     expect(await berth(['rm', '-f', 'server', 'nobody'])).toEqual({ code: 0, stdout: 'server\n', stderr: '' })
   })
 

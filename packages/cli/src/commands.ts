@@ -17,6 +17,7 @@ export const groups: Record<string, string[]> = {
     'ls',
     'inspect',
     'ps',
+    'keep-awake',
     'stats',
     'egress',
     'egress log',

@@ -10,6 +10,7 @@ const loads: Record<string, () => Promise<Handler>> = {
   run: async () => (await import('./commands/run.ts')).run,
   ls: async () => (await import('./commands/list.ts')).ls,
   ps: async () => (await import('./commands/list.ts')).ps,
+  'keep-awake': async () => (await import('./commands/list.ts')).keepAwake,
   egress: async () => (await import('./commands/egress.ts')).egress,
   'egress log': async () => (await import('./commands/egress-log.ts')).log,
   'egress allow': async () => (await import('./commands/egress-log.ts')).allow,

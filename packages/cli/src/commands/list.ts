@@ -1,9 +1,9 @@
-// `berth ls` and `berth ps`.
+// `berth ls`, `berth ps`, and `berth keep-awake` of what ps lists.
 
-import { oneOf, pairs } from '../args.ts'
+import { milliseconds, oneOf, pairs } from '../args.ts'
 import { type Context, stackNameOf, unitOf } from '../context.ts'
 import { euros } from '../../../../src/lib/money.ts'
-import { print, printJson, printTable, relative, stateCell } from '../output.ts'
+import { print, printJson, printTable, relative, stateCell, write } from '../output.ts'
 
 const states = [
   'creating',
@@ -77,6 +77,17 @@ export async function ps(context: Context): Promise<void> {
       info.cmd.join(' '),
     ]),
   )
+}
+
+export async function keepAwake(context: Context): Promise<void> {
+  const [word = '', id = '', time] = context.args.args
+  const unit = await unitOf(context, word)
+  const process = await unit.processes.get(id, { signal: context.signal })
+  const { info } = await process.keepAwake(time === undefined ? undefined : milliseconds(time), {
+    signal: context.signal,
+  })
+  if (context.isJson) return await printJson(info)
+  await write(`${info.awakeUntil ?? '-'}\n`)
 }
 
 /** Of all that is there, where none is named. */

@@ -85,6 +85,18 @@ export const unitCommands: Command[] = [
     examples: [['ps web', 'What was started in it to go on by itself, and how it ended']],
   },
   {
+    name: 'keep-awake',
+    about: 'Keep a unit awake while one of its background processes runs',
+    usage: 'UNIT PROCESS [TIME]',
+    options: {},
+    args: [2, 3],
+    completes: 'units',
+    examples: [
+      ['keep-awake web proc_01jtcnx5b6 30m', 'From now on, an hour at most; call it again to renew it'],
+      ['keep-awake web proc_01jtcnx5b6 0s', 'The unit may fall asleep again'],
+    ],
+  },
+  {
     name: 'egress',
     about: 'What a unit may reach: shown, set while it runs, or tried',
     usage: 'UNIT [--mode …] [--allow …] [--siblings …] | UNIT --check HOST:PORT',
