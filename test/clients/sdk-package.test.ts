@@ -150,6 +150,7 @@ it('the SDK has a method for every operation that a key may use', async () => {
   await Promise.all([unit.processes.table(), unit.processes.signalPid(1)])
   await unit.terminal()
   for await (const event of berth.events()) void event
+  await Promise.all([process.endInput(), process.keepAwake()])
   await Promise.all([process.refresh(), process.read(), process.signal(), process.delete()])
   await Promise.all([berth.units.list().page(), berth.stacks.list().page(), berth.stacks.get('x')])
   await Promise.all([stack.fork(), stack.destroy(), berth.recipes.list(), berth.recipes.get('x')])
