@@ -329,7 +329,7 @@ test('an access token that has ended is refused with 401 for every operation', a
       expect([named.name, what, answer.status]).toEqual([named.name, what, 401])
     }
   }
-})
+}, 120_000)
 
 describe('beyond the table of roles', () => {
   const act = async (by: TestMember, method: string, path: string, body?: unknown) =>
