@@ -85,6 +85,9 @@ const withoutTool: Record<string, string> = {
   'POST /v1/units/{id}/code/contexts/{contextId}/interrupt': 'run_code interrupts at timeout_seconds',
   'DELETE /v1/units/{id}/code/contexts/{contextId}': 'they end with the unit',
   'DELETE /v1/units/{id}/processes/{processId}': 'signal_process ends it, and what is over goes by itself',
+  'POST /v1/units/{id}/processes/{processId}/input': 'run_command gives a command its whole input',
+  'POST /v1/units/{id}/processes/{processId}/keep-awake':
+    'run_command in the background keeps the unit awake for an hour',
 }
 
 /** Operations for people. */

@@ -1,6 +1,6 @@
 // Runs the tools of Kubernetes' users against a control plane of the tests.
 
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { MINUTE } from '../../../src/lib/clock.ts'
 import { run, type RunResult, SAFE_PATH } from '../../../src/lib/process.ts'
 import { project } from '../clients.ts'
@@ -16,12 +16,14 @@ export async function runTool(
   args: string[],
   { kubeconfig, stdin }: Options = {},
 ): Promise<RunResult> {
-  return await run(await kubernetesProgram(name), args, {
+  const program = await kubernetesProgram(name)
+  return await run(program, args, {
     timeoutMs: 5 * MINUTE,
     maxOutputBytes: 16 * 1024 * 1024,
     env: {
       PATH: SAFE_PATH,
-      HOME: '/nowhere',
+      // They keep what they have read of a server there.
+      HOME: dirname(program),
       ...(kubeconfig === undefined ? {} : { KUBECONFIG: kubeconfig }),
     },
     ...(stdin === undefined ? {} : { stdin }),
