@@ -6,6 +6,7 @@ import { ids, startedAt } from './values.ts'
 const wakes = 'Wakes a sleeping unit, which then costs the price of its size until it sleeps again.'
 const free = 'Nothing, and it wakes nothing.'
 const noUnit = 'The unit is destroyed, and so are its processes.'
+const noProcess = 'There is no such unit, or it has no such process: GET /v1/units/{id}/processes lists them.'
 const failedInside =
   'The infrastructure failed. Read the state of the process before you send the call again.'
 const noCredits =
@@ -93,7 +94,7 @@ export const processDocs: Record<string, OperationDoc> = {
       'The process. A `running` one is paused while its unit sleeps; a `lost` one ended with a run of the unit: start it again.',
     cost: free,
     errors: {
-      404: 'There is no such unit, or it has no such process: GET /v1/units/{id}/processes lists them.',
+      404: noProcess,
       409: noUnit,
       502: failedInside,
     },
@@ -108,7 +109,7 @@ export const processDocs: Record<string, OperationDoc> = {
       'Both streams in the order in which they were printed. Send `next` as `after` for the output after this; `dropped` counts bytes that were already deleted.',
     cost: free,
     errors: {
-      404: 'There is no such unit, or it has no such process: GET /v1/units/{id}/processes lists them.',
+      404: noProcess,
       409: noUnit,
       502: failedInside,
     },
@@ -129,7 +130,7 @@ export const processDocs: Record<string, OperationDoc> = {
     cost: wakes,
     errors: {
       402: noCredits,
-      404: 'There is no such unit, or it has no such process: GET /v1/units/{id}/processes lists them.',
+      404: noProcess,
       409: 'The process has ended, or the state of the unit does not allow it.',
       502: failedInside,
     },
@@ -142,7 +143,7 @@ export const processDocs: Record<string, OperationDoc> = {
     cost: wakes,
     errors: {
       402: noCredits,
-      404: 'There is no such unit, or it has no such process: GET /v1/units/{id}/processes lists them.',
+      404: noProcess,
       409: 'The process has ended or takes no input, or the state of the unit does not allow it.',
       502: failedInside,
     },
@@ -154,7 +155,7 @@ export const processDocs: Record<string, OperationDoc> = {
     cost: `${wakes} The unit is billed as usual while it is awake.`,
     errors: {
       402: noCredits,
-      404: 'There is no such unit, or it has no such process: GET /v1/units/{id}/processes lists them.',
+      404: noProcess,
       409: 'The process has ended, or the state of the unit does not allow it.',
       502: failedInside,
     },

@@ -6,16 +6,15 @@
 // be a flood: a unit that cannot wake is tried every few seconds and logged once, and teams take turns.
 
 import type { App } from '../../../app.ts'
-import type { FleetHost } from '../../../engine/fleet.ts'
 import { batched } from '../../../lib/concurrency/batch.ts'
 import { MINUTE, SECOND } from '../../../lib/clock.ts'
 import { createAdmissionQueue, type AdmissionQueue } from '../../../lib/concurrency/admission-queue.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
 import { touchUnits } from '../../../store/unit-use.ts'
 import { findUnitOfAnyTeam, listUnitsAsleep } from '../../../store/units.ts'
+import { followReports } from '../../hosts/follow-reports.ts'
 import { onceAsleep, wakeUnit } from './wake.ts'
 
-const RESUBSCRIBE_EVERY_MS = SECOND
 const LOOK_EVERY_MS = SECOND
 /** Often enough for the shortest idle window, which is a minute. */
 const RECORD_EVERY_MS = 15 * SECOND
@@ -28,23 +27,15 @@ export async function watchTraffic(app: App, signal: AbortSignal): Promise<void>
   const traffic = new Traffic(app)
   const forget = (id: string) => traffic.forget(id)
   app.activity.events.on('freezing', forget)
-  const follow = async (host: FleetHost, until: AbortSignal) => {
-    while (!until.aborted) {
-      try {
-        if (host.awaySince === null) await host.engine.watchTraffic((ids) => traffic.tell(ids), until)
-      } catch (error) {
-        app.log.warn({ err: error }, 'the engine stopped reporting packets')
-      }
-      if (!until.aborted) await app.clock.sleep(RESUBSCRIBE_EVERY_MS, until).catch(() => {})
-    }
-  }
+  const follow: Parameters<typeof followReports>[2] = (engine, until) =>
+    engine.watchTraffic((ids) => traffic.tell(ids), until)
   const lookAgain = async () => {
     while (!signal.aborted) {
       await app.clock.sleep(LOOK_EVERY_MS, signal).catch(() => {})
       traffic.lookAgain()
     }
   }
-  await Promise.all([app.fleet.follow(follow, signal), lookAgain()])
+  await Promise.all([followReports(app, 'packets', follow, signal), lookAgain()])
   app.activity.events.off('freezing', forget)
 }
 

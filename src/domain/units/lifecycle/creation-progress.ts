@@ -4,8 +4,8 @@
 import type { App } from '../../../app.ts'
 import type { CreationStage, UnitProgress } from '../../../contract/unit.ts'
 import type { PullProgress, PullStage } from '../../../engine/engine.ts'
-import type { FleetHost } from '../../../engine/fleet.ts'
 import { SECOND } from '../../../lib/clock.ts'
+import { followReports } from '../../hosts/follow-reports.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
 
 /** By the name of the step. What an image waits for is said by its host. */
@@ -45,24 +45,11 @@ export function forgetCreation(app: App, { id }: Pick<UnitRecord, 'id'>): void {
 
 /** Follows the images that creations wait for, on every host, until the signal aborts. */
 export async function watchPulls(app: App, signal: AbortSignal): Promise<void> {
-  await app.fleet.follow((host, until) => watchPullsOf(app, host, until), signal)
-}
-
-async function watchPullsOf(app: App, host: FleetHost, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
-    try {
-      if (host.awaySince === null)
-        await host.engine.watchPulls((pulls) => {
-          for (const pull of pulls) for (const id of pull.machines) notePull(app, id, pull)
-        }, signal)
-    } catch (error) {
-      app.log.warn({ err: error }, 'the engine stopped reporting pulls')
-    }
-    if (!signal.aborted) await app.clock.sleep(RETRY_EVERY_MS, signal).catch(() => {})
+  const onPulls = (pulls: PullProgress[]) => {
+    for (const pull of pulls) for (const id of pull.machines) notePull(app, id, pull)
   }
+  await followReports(app, 'pulls', (engine, until) => engine.watchPulls(onPulls, until), signal)
 }
-
-const RETRY_EVERY_MS = SECOND
 
 function notePull(app: App, id: string, { stage, ageMs, bytes, lines }: PullProgress): void {
   const creation = app.creations.get(id)

@@ -4,13 +4,12 @@
 import type { App } from '../../../app.ts'
 import { nextState } from '../../../contract/states.ts'
 import type { MachineStatus } from '../../../engine/engine.ts'
-import type { FleetHost } from '../../../engine/fleet.ts'
-import { SECOND } from '../../../lib/clock.ts'
 import { findHeartbeat } from '../../../store/heartbeats.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
 import { findUnitOfAnyTeam } from '../../../store/units.ts'
 import { HOST_LOST } from '../../hosts/away.ts'
 import { retryOnConflict } from './retry-on-conflict.ts'
+import { followReports } from '../../hosts/follow-reports.ts'
 import { transition } from './transition.ts'
 
 export async function recordExit(app: App, status: MachineStatus): Promise<void> {
@@ -81,26 +80,13 @@ export function lostRun({ id, generation }: Run): MachineStatus {
   return { id, generation, state: 'lost', frozen: false, exit: null, address: '' }
 }
 
-const RETRY_EVERY_MS = SECOND
-
 /** Follows the reports of all engines until the signal aborts, across restarts of an engine. */
 export async function watchExits(app: App, signal: AbortSignal): Promise<void> {
-  await app.fleet.follow((host, until) => watchExitsOf(app, host, until), signal)
-}
-
-async function watchExitsOf(app: App, host: FleetHost, signal: AbortSignal): Promise<void> {
   const onExit = (status: MachineStatus) => {
     recordExit(app, status).catch((error: unknown) => {
       // The reconciler (reconcile.ts) finds what is missed here.
       app.log.error({ err: error, unitId: status.id }, 'exit could not be recorded')
     })
   }
-  while (!signal.aborted) {
-    try {
-      if (host.awaySince === null) await host.engine.watchExits(onExit, signal)
-    } catch (error) {
-      app.log.warn({ err: error }, 'the engine stopped reporting exits')
-    }
-    if (!signal.aborted) await app.clock.sleep(RETRY_EVERY_MS, signal).catch(() => {})
-  }
+  await followReports(app, 'exits', (engine, until) => engine.watchExits(onExit, until), signal)
 }

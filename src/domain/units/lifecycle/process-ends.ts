@@ -1,32 +1,19 @@
 // Tells those who follow a team that a background process of its units has ended (GET /v1/events).
 
 import type { App } from '../../../app.ts'
-import type { FleetHost } from '../../../engine/fleet.ts'
 import type { EndedProcess } from '../../../engine/process.ts'
-import { SECOND } from '../../../lib/clock.ts'
+import { followReports } from '../../hosts/follow-reports.ts'
 import { findUnitOfAnyTeam } from '../../../store/units.ts'
-
-const RETRY_EVERY_MS = SECOND
 
 /** Follows all engines until the signal aborts, across restarts of an engine. What ends meanwhile is not told. */
 export async function watchProcessEnds(app: App, signal: AbortSignal): Promise<void> {
-  await app.fleet.follow((host, until) => watchProcessEndsOf(app, host, until), signal)
-}
-
-async function watchProcessEndsOf(app: App, host: FleetHost, signal: AbortSignal): Promise<void> {
   const onEnd = (ended: EndedProcess) => {
     tellEnd(app, ended).catch((error: unknown) => {
       app.log.warn({ err: error, unitId: ended.machine }, 'the end of a process was not told')
     })
   }
-  while (!signal.aborted) {
-    try {
-      if (host.awaySince === null) await host.engine.watchProcesses(onEnd, signal)
-    } catch (error) {
-      app.log.warn({ err: error }, 'the engine stopped reporting the ends of processes')
-    }
-    if (!signal.aborted) await app.clock.sleep(RETRY_EVERY_MS, signal).catch(() => {})
-  }
+  const watch: Parameters<typeof followReports>[2] = (engine, until) => engine.watchProcesses(onEnd, until)
+  await followReports(app, 'the ends of processes', watch, signal)
 }
 
 async function tellEnd(app: App, { machine, process }: EndedProcess): Promise<void> {
