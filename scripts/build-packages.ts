@@ -184,7 +184,7 @@ async function stampOfSources(): Promise<string> {
   const paths = ['package.json', 'package-lock.json', 'scripts/build-packages.ts', 'scripts/python-wheel.ts']
   const sources = [
     'packages/{cli,sdk,python}/*.*',
-    'packages/{cli,sdk}/src/**/*.ts',
+    'packages/{agents,cli,sdk}/src/**/*.ts',
     'src/lib/{money,byte-size}.ts',
   ]
   for await (const path of glob([...sources, 'packages/python/src/**/*.{py,typed}'], { cwd: project }))

@@ -2,10 +2,8 @@
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { Berth } from '@berth/sdk'
-import { createClaudeQueue } from '../../packages/cli/src/agents/claude.ts'
-import { QueueRefused } from '../../packages/cli/src/agents/queue.ts'
-import { serveQueue } from '../../packages/cli/src/agents/serve.ts'
-import { sessionUnits } from '../../packages/cli/src/agents/session-units.ts'
+import { defaultPlan, serveEnvironment } from '../../packages/agents/src/environment.ts'
+import { QueueRefused } from '../../packages/agents/src/queue.ts'
 import { makeKey, makeTeam, type TestTeam } from '../support/make.ts'
 import { type ManagedAgents, startManagedAgents } from '../support/managed-agents.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -30,42 +28,29 @@ afterEach(async () => {
 
 type Given = { key?: string; environmentKey?: string; atOnce?: number; name?: string }
 
-async function startController({
+function startController({
   key = team.key,
   environmentKey = agents.key,
   atOnce = 8,
   name = 'one',
 }: Given = {}) {
   const gone = new AbortController()
-  const berthFor = (session: string | null) =>
-    new Berth({
-      url: service.baseUrl,
-      apiKey: key,
-      userAgent: `berth-agents/test claude/${session ?? 'controller'}`,
-    })
-  const log = (session: string | null, sentence: string) =>
-    void said.push(`${session ?? 'queue'}: ${sentence}`)
-  const { url, environment } = agents
-  const queue = await createClaudeQueue({
-    environmentId: environment,
+  const done = serveEnvironment({
+    environmentId: agents.environment,
     environmentKey,
-    url,
+    url: agents.url,
     workerId: name,
     idleMs: 100,
     reclaimMs: 300,
     strandedMs: 50,
+    connect: (userAgent) => new Berth({ url: service.baseUrl, apiKey: key, userAgent }),
+    version: 'test',
+    plan: { ...defaultPlan, image: 'node:22', sleep: '10m' },
+    atOnce,
+    tell: ({ session, sentence }) => void said.push(`${session ?? 'queue'}: ${sentence}`),
+    signal: gone.signal,
+    pauses: { empty: 20, failed: 20, mostFailed: 100, sweep: 100, full: 50 },
   })
-  const plan = {
-    image: 'node:22',
-    size: undefined,
-    egress: 'none',
-    sleep: '10m',
-    timeToLive: '24h',
-    stack: 'agents',
-  }
-  const units = sessionUnits({ berthFor, vendor: 'claude', environment, plan, log })
-  const pauses = { empty: 20, failed: 20, mostFailed: 100, sweep: 100, full: 50 }
-  const done = serveQueue({ queue, units, atOnce, log, signal: gone.signal, pauses })
   done.catch(() => {})
   const stop = async () => {
     gone.abort()
@@ -86,7 +71,7 @@ const read = { name: 'read', input: { file_path: 'a.txt' } }
 
 describe('a session', () => {
   it('works in one unit over several turns, which is destroyed when it ends', async () => {
-    await startController()
+    startController()
     const session = agents.begin()
     expect(await agents.call(session, write('first'))).toEqual({
       text: 'wrote /workspace/a.txt',
@@ -112,7 +97,7 @@ describe('a session', () => {
   })
 
   it('is told what it did wrong by a call that fails', async () => {
-    await startController()
+    startController()
     const session = agents.begin()
     expect(await agents.call(session, read)).toMatchObject({
       isError: true,
@@ -133,7 +118,7 @@ describe('a session', () => {
   })
 
   it('runs no call before its confirmation', async () => {
-    await startController()
+    startController()
     const session = agents.begin()
     const held = agents.call(session, { ...write('held'), ask: true })
     await agents.call(session, write('free'))
@@ -144,7 +129,7 @@ describe('a session', () => {
   })
 
   it('without a token of its own is served with the key of the environment', async () => {
-    await startController()
+    startController()
     const session = agents.begin({}, { token: null })
     expect(await agents.call(session, write('x'))).toMatchObject({ isError: false })
   })
@@ -152,14 +137,14 @@ describe('a session', () => {
   it('that is deleted while its unit starts has its work ended and its unit destroyed', async () => {
     const session = agents.begin()
     agents.delete(session)
-    await startController()
+    startController()
     await expect.poll(() => agents.items[0]?.state).toBe('stopped')
     await expect.poll(unitsNow).toEqual([])
   })
 
   it('that asks for more than the key may give is ended with a sentence', async () => {
     const { secret } = await makeKey(service, { ...team, policy: { allowedSizes: ['nano', 'small'] } })
-    await startController({ key: secret })
+    startController({ key: secret })
     agents.begin({ metadata: { 'berth.size': 'medium' } })
     await expect.poll(() => agents.items[0]?.state).toBe('stopped')
     expect(said.join('\n')).toMatch(/cannot begin, and is ended: .*size/i)
@@ -170,7 +155,7 @@ describe('a session', () => {
 describe('the queue', () => {
   it('keeps the work for which the key has no room, and gives it again when there is', async () => {
     const { secret } = await makeKey(service, { ...team, policy: { maxConcurrentUnits: 1 } })
-    await startController({ key: secret })
+    startController({ key: secret })
     const first = agents.begin()
     await agents.call(first, write('1'))
     const second = agents.begin()
@@ -187,7 +172,7 @@ describe('the queue', () => {
     ['no work item', { status: 200, body: '{"id":7}' }],
   ])('that answers %s is asked again later, and said to be so', async (_what, answer) => {
     agents.answerPollsWith = answer
-    await startController()
+    startController()
     await expect
       .poll(() => said.filter((line) => line.includes('could not be asked')).length)
       .toBeGreaterThan(1)
@@ -199,13 +184,13 @@ describe('the queue', () => {
     'that refuses the credential with %i ends the controller with a sentence',
     async (status) => {
       agents.answerPollsWith = { status, body: '{}' }
-      const { done } = await startController()
+      const { done } = startController()
       await expect(done).rejects.toBeInstanceOf(QueueRefused)
     },
   )
 
   it('leaves work of an unknown kind to others, and says so once', async () => {
-    await startController()
+    startController()
     agents.begin({}, { kind: 'riddle' })
     await expect.poll(() => agents.items[0]?.givenTo.length).toBeGreaterThan(1)
     expect(agents.items[0]?.state).toBe('queued')
@@ -218,7 +203,7 @@ describe('controllers', () => {
   it('of one queue share its sessions, each in one unit, and no call is run twice', {
     timeout: 120_000,
   }, async () => {
-    await Promise.all([startController({ name: 'one' }), startController({ name: 'two' })])
+    for (const name of ['one', 'two']) startController({ name })
     const sessions = Array.from({ length: 8 }, () => agents.begin())
     await Promise.all(
       sessions.map(async (session, index) => {
@@ -234,18 +219,18 @@ describe('controllers', () => {
   it('begin what another one accepted and never began', async () => {
     const at = new Date(Date.now() + 3_600_000).toISOString()
     const session = agents.begin({}, { state: 'starting', ackedAt: at, leasedAt: Date.now() })
-    await startController()
+    startController()
     expect(await agents.call(session, write('x'))).toMatchObject({ isError: false })
   })
 
   it('that end leave the session to the next one, which goes on in its unit', async () => {
-    const first = await startController({ name: 'one' })
+    const first = startController({ name: 'one' })
     const session = agents.begin()
     await agents.call(session, write('kept'))
     await first.stop()
     const [item] = agents.items
     if (item?.state === 'stopped') agents.queue(session)
-    await startController({ name: 'two' })
+    startController({ name: 'two' })
     expect((await agents.call(session, read)).text).toBe('kept')
     expect(await unitsNow()).toHaveLength(1)
   })

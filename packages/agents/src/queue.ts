@@ -40,3 +40,18 @@ export type LeasedQueue = {
 export class QueueRefused extends Error {
   override readonly name = 'QueueRefused'
 }
+
+/** What a controller tells: a line for a log, and what it means. */
+export type News = {
+  /** Null: about the queue. */
+  session: string | null
+  sentence: string
+  /**
+   * `asked`: the queue answers; `failing`: it does not; `full`: there is no room for another unit. Of a session: `begun` and
+   * `over` are its work, `refused` is work that cannot begin, `ended` is the session itself.
+   */
+  kind: 'said' | 'asked' | 'failing' | 'full' | 'begun' | 'over' | 'refused' | 'ended'
+  /** With `begun`. */
+  unitId?: string
+}
+export type Tell = (news: News) => void

@@ -4,7 +4,6 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Failure } from '../failure.ts'
 import { loadLibrary, type RunnableTool } from './claude-library.ts'
 import { type LeasedQueue, QueueRefused, type Session, type WorkItem } from './queue.ts'
 import { type Tool, ToolFailure } from './tools.ts'
@@ -41,7 +40,7 @@ export async function createClaudeQueue(options: ClaudeOptions): Promise<LeasedQ
     reclaimMs = RECLAIM_MS,
     strandedMs = STRANDED_MS,
   } = options
-  if (!ID.test(environmentId)) throw new Failure('An environment has an id such as env_01AbC.')
+  if (!ID.test(environmentId)) throw new QueueRefused('An environment has an id such as env_01AbC.')
   const { Client, statusOf, toolError } = await loadLibrary()
   const clientWith = (authToken: string) =>
     new Client({

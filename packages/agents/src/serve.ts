@@ -2,8 +2,8 @@
 // begin stays queued for others, or is ended with a sentence in the log; nothing is tried for ever.
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { BerthError } from '@berth/sdk'
-import { type LeasedQueue, QueueRefused, type WorkItem } from './queue.ts'
+import { BerthError, type Unit } from '../../sdk/src/index.ts'
+import { type LeasedQueue, QueueRefused, type Tell, type WorkItem } from './queue.ts'
 import type { SessionUnits } from './session-units.ts'
 import { toolsOf } from './tools.ts'
 
@@ -12,8 +12,7 @@ export type ServeOptions = {
   units: SessionUnits
   /** How many sessions at most work at one time. */
   atOnce: number
-  /** `session`: null for what is about the queue. */
-  log: (session: string | null, sentence: string) => void
+  tell: Tell
   signal: AbortSignal
   /** Pauses between empty polls, after failures, between sweeps and while the team is full, in ms. */
   pauses?: Partial<Pauses> | undefined
@@ -29,7 +28,7 @@ const KEPT = 10_000
 
 /** Resolves when the signal has aborted and everything under way has stopped. Throws `QueueRefused`. */
 export async function serveQueue({ pauses, ...options }: ServeOptions): Promise<void> {
-  const { queue, signal, log, atOnce } = options
+  const { queue, signal, tell, atOnce } = options
   const pause = { ...defaults, ...pauses }
   const controller = createController(options)
   const over = new AbortController()
@@ -38,7 +37,8 @@ export async function serveQueue({ pauses, ...options }: ServeOptions): Promise<
     signal: AbortSignal.any([signal, over.signal]),
   })
   try {
-    for (let failures = 0; !signal.aborted; ) {
+    // The first answer is told too.
+    for (let failures = -1; !signal.aborted; ) {
       if (controller.running() >= atOnce) {
         await controller.anyDone()
         continue
@@ -47,13 +47,15 @@ export async function serveQueue({ pauses, ...options }: ServeOptions): Promise<
       let item: WorkItem | null
       try {
         item = await queue.poll(signal)
+        if (failures !== 0) tell({ kind: 'asked', session: null, sentence: 'the queue answers' })
         failures = 0
       } catch (error) {
         if (signal.aborted) break
         if (error instanceof QueueRefused) throw error
-        const ms = Math.min(pause.mostFailed, pause.failed * 2 ** failures) * (0.75 + Math.random() / 2)
-        failures = Math.min(failures + 1, 16)
-        log(null, `the queue could not be asked, again in ${Math.ceil(ms / 1000)} s: ${sentenceOf(error)}`)
+        failures = Math.min(Math.max(failures, 0) + 1, 16)
+        const ms = Math.min(pause.mostFailed, pause.failed * 2 ** (failures - 1)) * (0.75 + Math.random() / 2)
+        const sentence = `the queue could not be asked, again in ${Math.ceil(ms / 1000)} s: ${sentenceOf(error)}`
+        tell({ kind: 'failing', session: null, sentence })
         await wait(ms, signal)
         continue
       }
@@ -67,11 +69,12 @@ export async function serveQueue({ pauses, ...options }: ServeOptions): Promise<
   }
 }
 
-function createController({ queue, units, log, signal: given }: ServeOptions) {
+function createController({ queue, units, tell, signal: given }: ServeOptions) {
   const gone = new AbortController()
   const signal = AbortSignal.any([given, gone.signal])
   const working = new Map<string, Promise<void>>()
   const failures = new Map<string, number>()
+  const say = (session: string | null, sentence: string) => tell({ kind: 'said', session, sentence })
   let full = false
 
   const note = (id: string): number => {
@@ -84,18 +87,19 @@ function createController({ queue, units, log, signal: given }: ServeOptions) {
   const work = async (item: WorkItem, isAccepted: boolean): Promise<void> => {
     const { sessionId } = item
     if (sessionId === null) {
-      if (note(item.id) === 1) log(null, `work of the unknown kind "${item.kind}" is left for others`)
+      if (note(item.id) === 1) say(null, `work of the unknown kind "${item.kind}" is left for others`)
       return
     }
     const known = { ...item, sessionId }
     try {
       const session = await queue.session(sessionId, item, signal)
       if (session.hasEnded) return await endSession(known, isAccepted)
-      for (const lack of session.lacks) log(sessionId, lack)
+      for (const lack of session.lacks) say(sessionId, lack)
       let unit = await units.standing(sessionId, { metadata: session.metadata, key: item.id })
       full = false
       if (!isAccepted) await queue.accept(item, signal)
-      log(sessionId, `work ${item.id} has begun in unit ${unit.id}`)
+      const begun = `work ${item.id} has begun in unit ${unit.id}`
+      tell({ kind: 'begun', session: sessionId, sentence: begun, unitId: unit.id })
       const tools = toolsOf(async () => {
         // One that was destroyed meanwhile is made again, empty.
         unit = await unit.refresh().catch(async (error: unknown) => {
@@ -106,10 +110,9 @@ function createController({ queue, units, log, signal: given }: ServeOptions) {
       })
       await queue.run(known, tools, signal)
       failures.delete(item.id)
-      log(sessionId, `work ${item.id} is over`)
+      tell({ kind: 'over', session: sessionId, sentence: `work ${item.id} is over` })
       if (!signal.aborted && (await queue.session(sessionId, null, signal)).hasEnded) {
-        await units.destroy(unit)
-        log(sessionId, `the session has ended, and unit ${unit.id} was destroyed`)
+        await destroyed(sessionId, unit)
       }
     } catch (error) {
       if (!signal.aborted) await failed(known, isAccepted, error)
@@ -117,10 +120,17 @@ function createController({ queue, units, log, signal: given }: ServeOptions) {
   }
 
   const endSession = async (item: WorkItem & { sessionId: string }, isAccepted: boolean): Promise<void> => {
-    log(item.sessionId, 'the session has ended: its work is ended too')
+    const { sessionId: session } = item
+    tell({ kind: 'ended', session, sentence: 'the session has ended: its work is ended too' })
     if (!isAccepted) await queue.accept(item, signal).catch(() => {})
     await queue.end(item, signal)
-    await destroyUnitsOf(item.sessionId)
+    await destroyUnitsOf(session)
+  }
+
+  const destroyed = async (session: string, unit: Unit): Promise<void> => {
+    await units.destroy(unit)
+    const sentence = `the session has ended, and unit ${unit.id} was destroyed`
+    tell({ kind: 'ended', session, sentence })
   }
 
   const destroyUnitsOf = async (session: string): Promise<void> => {
@@ -132,20 +142,22 @@ function createController({ queue, units, log, signal: given }: ServeOptions) {
     const sentence = sentenceOf(error)
     if (isFullTeam(error)) {
       full = true
-      log(sessionId, `there is no room for another unit, and work ${item.id} stays queued: ${sentence}`)
+      const stays = `there is no room for another unit, and work ${item.id} stays queued: ${sentence}`
+      tell({ kind: 'full', session: sessionId, sentence: stays })
       return
     }
     const count = isPermanent(error) ? ATTEMPTS : note(item.id)
     if (count < ATTEMPTS) {
-      log(sessionId, `work ${item.id} could not begin, and is left to be given again: ${sentence}`)
+      say(sessionId, `work ${item.id} could not begin, and is left to be given again: ${sentence}`)
       return
     }
-    log(sessionId, `work ${item.id} cannot begin, and is ended: ${sentence}`)
+    const refused = `work ${item.id} cannot begin, and is ended: ${sentence}`
+    tell({ kind: 'refused', session: sessionId, sentence: refused })
     try {
       if (!isAccepted) await queue.accept(item, signal).catch(() => {})
       await queue.end(item, signal)
     } catch (cause) {
-      log(sessionId, `work ${item.id} could not be ended: ${sentenceOf(cause)}`)
+      say(sessionId, `work ${item.id} could not be ended: ${sentenceOf(cause)}`)
     }
   }
 
@@ -162,7 +174,7 @@ function createController({ queue, units, log, signal: given }: ServeOptions) {
       const key = item.sessionId ?? item.id
       if (working.has(key)) return
       const done = work(item, isAccepted)
-        .catch((error: unknown) => log(item.sessionId, `work ${item.id} failed: ${sentenceOf(error)}`))
+        .catch((error: unknown) => say(item.sessionId, `work ${item.id} failed: ${sentenceOf(error)}`))
         .finally(() => working.delete(key))
       working.set(key, done)
     },
@@ -172,12 +184,11 @@ function createController({ queue, units, log, signal: given }: ServeOptions) {
       for (const { session, unit } of await units.list()) {
         if (working.has(session) || signal.aborted) continue
         if (!(await queue.session(session, null, signal)).hasEnded) continue
-        await units.destroy(unit)
-        log(session, `the session has ended, and unit ${unit.id} was destroyed`)
+        await destroyed(session, unit)
       }
       for (const item of await queue.stranded(signal)) {
         if (signal.aborted || working.has(item.sessionId ?? item.id)) continue
-        log(item.sessionId, `work ${item.id} was accepted and never begun: it begins now`)
+        say(item.sessionId, `work ${item.id} was accepted and never begun: it begins now`)
         this.take(item, { isAccepted: true })
       }
     },
@@ -187,11 +198,13 @@ function createController({ queue, units, log, signal: given }: ServeOptions) {
 async function sweepOften(
   controller: ReturnType<typeof createController>,
   everyMs: number,
-  { signal, log }: ServeOptions,
+  { signal, tell }: ServeOptions,
 ): Promise<void> {
   while (!signal.aborted) {
     await controller.sweep().catch((error: unknown) => {
-      if (!signal.aborted) log(null, `what is left over could not be looked for: ${sentenceOf(error)}`)
+      if (signal.aborted) return
+      const sentence = `what is left over could not be looked for: ${sentenceOf(error)}`
+      tell({ kind: 'said', session: null, sentence })
     })
     await wait(everyMs, signal)
   }

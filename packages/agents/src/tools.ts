@@ -1,6 +1,6 @@
 // The tools of an agent, done in a unit over the API: the vendor's loop calls them, and nothing of the vendor is in the unit.
 
-import { BerthError, type Unit } from '@berth/sdk'
+import { BerthError, type Unit } from '../../sdk/src/index.ts'
 
 export type ToolCall = {
   /** Of this call alone: a command that is asked for again under it runs once. */

@@ -1,7 +1,8 @@
 // The units of sessions: one for each, found by its labels, made when its first work comes, destroyed when it has ended.
 
 import { createHash } from 'node:crypto'
-import { type Berth, BerthError, type Contract, type Unit } from '@berth/sdk'
+import { type Berth, BerthError, type Contract, type Unit } from '../../sdk/src/index.ts'
+import type { Tell } from './queue.ts'
 
 export type UnitPlan = {
   image: string
@@ -29,7 +30,7 @@ export type SessionUnitsOptions = {
   vendor: string
   environment: string
   plan: UnitPlan
-  log: (session: string, sentence: string) => void
+  tell: Tell
 }
 
 const CLONE_MS = 240_000
@@ -39,9 +40,10 @@ export function sessionUnits({
   vendor,
   environment,
   plan,
-  log,
+  tell,
 }: SessionUnitsOptions): SessionUnits {
   const labels = { 'berth.agents': vendor, 'berth.environment': environment }
+  const say = (session: string, sentence: string) => tell({ kind: 'said', session, sentence })
   const labelsOf = (session: string) => ({ ...labels, 'berth.session': session })
 
   const find = async (berth: Berth, session: string): Promise<Unit | null> => {
@@ -67,8 +69,8 @@ export function sessionUnits({
           idempotencyKey: `agents-${key}`,
           ...asked,
         })
-        log(session, `unit ${unit.id} was made in ${Math.round(performance.now() - begun)} ms`)
-        await stage(unit, metadata['berth.repo'], (sentence) => log(session, sentence))
+        say(session, `unit ${unit.id} was made in ${Math.round(performance.now() - begun)} ms`)
+        await stage(unit, metadata['berth.repo'], (sentence) => say(session, sentence))
         return unit
       } catch (error) {
         // Another controller was faster.
@@ -118,14 +120,14 @@ export function egressOf(text: string): Contract.EgressAsked {
 }
 
 /** A repository, cloned beside what the agent makes. That it could not be is told, and the session goes on. */
-async function stage(unit: Unit, repo: string | undefined, log: (sentence: string) => void): Promise<void> {
+async function stage(unit: Unit, repo: string | undefined, say: (sentence: string) => void): Promise<void> {
   if (repo === undefined) return
   if (!/^https:\/\/[A-Za-z0-9.-]+\/[A-Za-z0-9._~/-]+$/.test(repo))
-    return log('berth.repo was left out: it must be an https address without a user')
+    return say('berth.repo was left out: it must be an https address without a user')
   const name = (repo.split('/').at(-1) ?? '').replace(/\.git$/, '').replace(/^[.-]+/, '') || 'repo'
   const cmd = ['git', 'clone', '--quiet', '--', repo, `/workspace/${name}`]
   const { exitCode, stderr } = await unit.exec(cmd, { timeoutMs: CLONE_MS })
-  log(
+  say(
     exitCode === 0
       ? `the repository was cloned to /workspace/${name}`
       : `the repository was not cloned: ${stderr}`,

@@ -1,7 +1,7 @@
 // What is used of the vendor's library, `@anthropic-ai/sdk`, in our own words: it is not a part of the CLI, and is found where
-// the CLI is installed.
+// the CLI is installed. The server has it.
 
-import { Failure } from '../failure.ts'
+import { QueueRefused } from './queue.ts'
 
 type Options = { signal?: AbortSignal; maxRetries?: number }
 type About = { environment_id: string }
@@ -96,9 +96,8 @@ export async function loadLibrary(): Promise<Library> {
       toolError: (message) => new ToolError(message),
     }
   } catch {
-    throw new Failure("The vendor's library is not here.", {
-      hint: 'npm install --global @anthropic-ai/sdk@1.14',
-      code: 'not_configured',
-    })
+    throw new QueueRefused(
+      "The vendor's library is not here: install it with npm install --global @anthropic-ai/sdk@1.14",
+    )
   }
 }
