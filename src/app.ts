@@ -72,7 +72,7 @@ export type App = AppParts & {
   logReads: ConcurrencyLimit
   /** Of a host, at most a moment old; null if it does not answer soon. */
   capacityOf: (hostId: string) => () => Promise<Capacity | null>
-  /** Cold starts on a host (domain/units/admission/cold-starts.ts). */
+  /** Cold starts on a host (domain/units/lifecycle/cold-starts.ts). */
   coldStarts: (hostId: string) => AdmissionQueue
   /** Documents of OAuth clients being fetched, by their URL. */
   clientDocuments: SingleFlight<OauthClient>

@@ -83,6 +83,7 @@ describe('the house rules find', () => {
       '../../engine/socket-client.ts',
     ],
     ['a domain folder that imports a later one', 'src/domain/audit/a.ts', '../units/b.ts'],
+    ['an engine folder that imports one above it', 'src/engine/oci/kernel/a.ts', '../lifecycle/b.ts'],
     ['a folder without a layer', 'src/helpers/a.ts', '../lib/b.ts'],
     ['a dashboard file that imports the store', 'packages/dashboard/src/a.tsx', '../../../src/store/b.ts'],
     ['a source that imports a test', 'src/lib/a.ts', '../../test/support/b.ts'],
@@ -143,7 +144,7 @@ describe('the house rules find', () => {
   it('no fault in the one module that may do it', () => {
     const files = {
       'src/domain/transactions/transactions.ts': 'await db.transaction().execute(work)\n',
-      'src/engine/oci/storage/unit-tree.ts': 'const fd = openInRoot(rootFd, `${rootfs}/etc`, flags)\n',
+      'src/engine/oci/kernel/unit-tree.ts': 'const fd = openInRoot(rootFd, `${rootfs}/etc`, flags)\n',
       'src/engine/oci/images/jail.ts': "const command = ['bwrap', '--bind', rootfs]\n",
       'src/engine/oci/images/jailed/a.ts': "const umoci = spawn('umoci', ['raw', 'unpack', `${rootfs}/a`])\n",
       'src/engine/oci/a.ts': "const rootfs = join(made, 'rootfs')\nconst image = dirname(rootfs)\n",

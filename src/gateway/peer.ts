@@ -60,3 +60,6 @@ export function peerOf(address: string): string {
   const missing = address.includes('::') ? Math.max(0, 8 - groups.length - tail.length) : 0
   return [...groups, ...Array<string>(missing).fill('0'), ...tail].slice(0, 4).join(':')
 }
+
+/** The visitor's origin, as the unit is told. */
+export type Origin = { address: string; proto: 'http' | 'https' }

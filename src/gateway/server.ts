@@ -23,7 +23,9 @@ import { handleCancelRequest, takeCancel } from './tcp/postgres/cancel.ts'
 import { createTlsPort } from './listen/tls-port.ts'
 import { redisError, dispatchConnection } from './listen/tls-dispatch.ts'
 import { handleRequest, sendErrorAtOnce } from './http/handle-request.ts'
-import { createGatewayContext, type GatewayContextOptions } from './sessions/connect-to-unit.ts'
+import { createGatewayContext } from './context.ts'
+import type { GatewayContextOptions } from './sessions/connect-to-unit.ts'
+import type { Peers } from './workers/peers.ts'
 import { type SessionLimits, sessionLimits } from './sessions/session-limits.ts'
 import type { TicketKeys } from './workers/ticket-keys.ts'
 import { asksForWebSocket, exchangeOfConnect, exchangeOfUpgrade } from './http/web-socket.ts'
@@ -33,6 +35,8 @@ export type GatewayOptions = Omit<GatewayContextOptions, 'limits'> & {
   limits?: SessionLimits
   /** Shared with other gateways on the same ports. */
   tickets?: TicketKeys
+  /** Other gateways on the same ports. */
+  peers?: Peers
 }
 
 export type Gateway = {

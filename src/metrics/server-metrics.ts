@@ -140,7 +140,7 @@ async function lookAt(app: App): Promise<Look> {
     local?.engine.capabilities().catch(() => null) ?? null,
     others.length > 0 ? countUnitsByHost(db).catch(() => null) : null,
   ])
-  // What runs units may be another program than at the start (engine/oci/runtime/build-for-new-runs.ts).
+  // What runs units may be another program than at the start (engine/oci/lifecycle/build-for-new-runs.ts).
   if (local && capabilities) app.capabilities.set(local.id, capabilities)
   const lookAtHost = (host: FleetHost): HostLook => ({
     name: host.name,
@@ -153,7 +153,7 @@ async function lookAt(app: App): Promise<Look> {
     classes: classesOf(app.capabilities.get(host.id)),
     units: units === null ? null : (units.get(host.id) ?? 0),
   })
-  // Others are asked every two seconds anyway (domain/units/lifecycle/watch-hosts.ts), and one that hangs holds up nothing here.
+  // Others are asked every two seconds anyway (domain/units/watch-hosts.ts), and one that hangs holds up nothing here.
   const own = local ? [{ ...lookAtHost({ ...local, capacity }), answers: capacity !== null }] : []
   const loads = await Promise.all(fleet.hosts().map(async (host) => await loadOf(app, host)))
   const wanted = others.length > 0 ? countHostsWanted(loads.filter((load) => load !== null)) : null

@@ -11,9 +11,9 @@ import {
   sendSnapshots,
   type Snapshot,
   takeSnapshots,
-} from '../engine/oci/snapshot/disks.ts'
+} from '../engine/oci/storage/disk-copies.ts'
 import { createPaths, type Paths } from '../engine/oci/paths.ts'
-import { loadRecords, type MachineRecord } from '../engine/oci/lifecycle/record.ts'
+import { loadRecords, type MachineRecord } from '../engine/oci/records/record.ts'
 import { HOUR, systemClock } from '../lib/clock.ts'
 import { lockFile } from '../lib/file-lock.ts'
 import { runOrThrow } from '../lib/process.ts'

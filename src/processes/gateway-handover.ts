@@ -1,7 +1,7 @@
 // Puts together how the gateway hands visits over to those of other hosts, and takes theirs (gateway/handover/).
 
 import type { Config } from '../config.ts'
-import { createDoors } from '../gateway/handover/doors.ts'
+import { createDoors } from '../gateway/server-link/doors.ts'
 import { createHandovers, type Handovers } from '../gateway/handover/hand-over.ts'
 import { createLinks } from '../gateway/handover/links.ts'
 import { type HandoverListener, listenForHandovers } from '../gateway/handover/take-over.ts'

@@ -1,4 +1,4 @@
-// Units that were made by one create (domain/units/lifecycle/create-group.ts).
+// Units that were made by one create (domain/units/create-group.ts).
 
 import type { Kysely } from 'kysely'
 import type { Database } from './schema.ts'

@@ -4,7 +4,7 @@
 import { connect } from 'node:net'
 import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createServer } from '../../src/api/http/server.ts'
+import { createServer } from '../../src/api/server.ts'
 import { createApp } from '../../src/app.ts'
 import type { Unit } from '../../src/contract/unit.ts'
 import type { Operation } from '../support/fake-engine/faults.ts'

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createApp } from '../../src/app.ts'
 import type { Unit } from '../../src/contract/unit.ts'
-import { recover } from '../../src/domain/units/lifecycle/reconcile.ts'
+import { recover } from '../../src/domain/units/reconcile.ts'
 import { HOUR, MINUTE, SECOND } from '../../src/lib/clock.ts'
 import { startJobs } from '../../src/jobs.ts'
 import { makeTeam, type TestTeam } from '../support/make.ts'

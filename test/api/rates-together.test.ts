@@ -2,7 +2,7 @@
 
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { createServer } from '../../src/api/http/server.ts'
+import { createServer } from '../../src/api/server.ts'
 import { type App, createApp } from '../../src/app.ts'
 import { createRateLimits, forgetOldRates, readRates } from '../../src/domain/credentials/rate-limit.ts'
 import { newToken } from '../../src/domain/credentials/token.ts'

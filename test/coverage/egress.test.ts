@@ -9,7 +9,7 @@ const project = fileURLToPath(new URL('../..', import.meta.url))
 
 /** Source → where it connects to. Only `dial.ts` connects to hosts that callers name, and it checks each address. */
 const doors: Record<string, string> = {
-  'src/api/http/upgrades.ts': 'nothing: it accepts WebSockets',
+  'src/api/upgrades.ts': 'nothing: it accepts WebSockets',
   'src/lib/dial.ts': 'public registries, by addresses that were looked at; mirrors of the operator',
   'src/engine/oci/runsc-build/go.ts': 'the module proxy of the operator, or Go’s own',
   'src/lib/public-fetch.ts': 'what strangers name, over dial.ts, which looks at each address',
@@ -34,9 +34,9 @@ const doors: Record<string, string> = {
   'src/gateway/tcp/session.ts': 'a unit, at the address the engine gave it',
   'src/gateway/tcp/mysql/session.ts': 'the same, by TLS over what is open',
   'src/gateway/tcp/postgres/cancel.ts': 'the same',
-  'src/gateway/http/unit-connections.ts': 'the same',
+  'src/gateway/sessions/unit-connections.ts': 'the same',
   'src/gateway/http/door.ts': 'the socket of the server of this instance',
-  'src/gateway/http/plain-connections.ts': 'the same',
+  'src/gateway/sessions/plain-connections.ts': 'the same',
   'src/gateway/http/proxy-request.ts': 'the same, over unit-connections.ts',
   'src/gateway/handover/hand-over.ts': 'the same connections as links.ts, kept between requests',
   'src/gateway/handover/links.ts': 'the gateways of other hosts, as the server lists them',

@@ -4,7 +4,7 @@
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { processesOf } from '../support/host-state.ts'
-import { runscCandidates } from '../../src/engine/oci/runtime/runsc-candidates.ts'
+import { runscCandidates } from '../../src/engine/oci/probes/runsc-candidates.ts'
 import { type DriverOptions, driverDefaults } from '../../src/engine/oci/runtime/driver.ts'
 
 export type RuntimeVerb = 'create' | 'start' | 'kill' | 'exec'

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, vi } from 'vitest'
 import { isolationClasses, type MachineRef, type MachineSpec } from '../../src/engine/engine.ts'
-import type { MachineRecord } from '../../src/engine/oci/lifecycle/record.ts'
+import type { MachineRecord } from '../../src/engine/oci/records/record.ts'
 import { listCgroups, listChildren, processesIn } from '../../src/engine/oci/kernel/cgroups.ts'
 import { hit, miss, readySuite } from './ready-suite.ts'
 

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { MachineRef } from '../../src/engine/engine.ts'
 import { openOciEngine } from '../../src/engine/oci/oci-engine.ts'
 import { driverDefaults } from '../../src/engine/oci/runtime/driver.ts'
-import { runscCandidates } from '../../src/engine/oci/runtime/runsc-candidates.ts'
+import { runscCandidates } from '../../src/engine/oci/probes/runsc-candidates.ts'
 import { processesOf } from '../support/host-state.ts'
 import { createHostSuite, type HostEngine, openHostEngine } from './host-engine.ts'
 

@@ -23,7 +23,7 @@ import { type ImageStore, openStore } from '../../src/engine/oci/images/store.ts
 import type { FindUpdates } from '../../src/engine/oci/images/updates.ts'
 import { registerInstance } from '../../src/engine/oci/images/instances.ts'
 import { createPaths } from '../../src/engine/oci/paths.ts'
-import { newRecord, saveRecord } from '../../src/engine/oci/lifecycle/record.ts'
+import { newRecord, saveRecord } from '../../src/engine/oci/records/record.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { createTestClock } from './clock.ts'
 

@@ -12,7 +12,7 @@ import { hashEndpointSecret, newEndpointName } from '../../src/contract/endpoint
 import type { DefaultCertificates } from '../../src/gateway/certificates/current.ts'
 import { createEndpointPorts } from '../../src/gateway/listen/endpoint-ports.ts'
 import type { Handovers } from '../../src/gateway/handover/hand-over.ts'
-import type { Route, Routes, WakeOutcome } from '../../src/gateway/routing/route.ts'
+import type { Route, Routes, WakeOutcome } from '../../src/gateway/route.ts'
 import { createGateway, type Gateway } from '../../src/gateway/server.ts'
 import type { Door } from '../../src/gateway/sessions/connect-to-unit.ts'
 import { type SessionLimits, sessionLimits } from '../../src/gateway/sessions/session-limits.ts'

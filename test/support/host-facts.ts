@@ -5,7 +5,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { openCgroups, workGroups } from '../../src/engine/oci/kernel/cgroups.ts'
-import { applyRunningMark, type MachineRecord } from '../../src/engine/oci/lifecycle/record.ts'
+import { applyRunningMark, type MachineRecord } from '../../src/engine/oci/records/record.ts'
 import { routesHere } from '../../src/engine/oci/network/host-state.ts'
 import { namesOf } from '../../src/engine/oci/network/names.ts'
 import { readTables } from '../../src/engine/oci/network/table-listing.ts'

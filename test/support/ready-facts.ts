@@ -3,7 +3,7 @@
 
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { MachineRecord } from '../../src/engine/oci/lifecycle/record.ts'
+import type { MachineRecord } from '../../src/engine/oci/records/record.ts'
 
 /** The runtime's name of a machine's first run, if that was made ahead. */
 export async function madeAsOf(dataDir: string, id: string): Promise<string | undefined> {

@@ -8,7 +8,7 @@ import { gunzipSync } from 'node:zlib'
 import type pg from 'pg'
 import type { Unit } from '../../src/contract/unit.ts'
 import { createPaths } from '../../src/engine/oci/paths.ts'
-import { receiveDisks } from '../../src/engine/oci/snapshot/disks.ts'
+import { receiveDisks } from '../../src/engine/oci/storage/disk-copies.ts'
 import { closePool, openPool } from '../../src/engine/oci/storage/pool.ts'
 import { type AccountName, getAccount } from '../../src/lib/system-users.ts'
 

@@ -3,7 +3,7 @@
 import type { AddressInfo, Socket } from 'node:net'
 import { randomBytes } from 'node:crypto'
 import { pino } from 'pino'
-import { createServer } from '../../src/api/http/server.ts'
+import { createServer } from '../../src/api/server.ts'
 import { openPackages } from '../../src/api/downloads/packages.ts'
 import type { Dashboard } from '../../src/api/web/dashboard.ts'
 import type { Protocol } from '../../src/api/mcp/transport.ts'

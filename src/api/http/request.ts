@@ -4,7 +4,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
 import type { Presented } from '../../domain/credentials/authenticate.ts'
 import { newId } from '../../lib/ids.ts'
-import { readCookie } from '../web/cookies.ts'
+import { readCookie } from './cookies.ts'
 
 /** Keeps the caller's own id if it cannot break a header or a log line (spec 7), else makes a new one. */
 export function requestIdOf(request: Pick<IncomingMessage, 'headers'>): string {

@@ -12,7 +12,7 @@ import { boundsOf } from '../../domain/units/admission/plan-bounds.ts'
 import { connectRoute } from '../routes/connect.ts'
 import { consentMarkup } from './consent-markup.ts'
 import { type Fields, fieldsOf, policyOf, postedFields } from './consent-form.ts'
-import { setCookie } from './cookies.ts'
+import { setCookie } from '../http/cookies.ts'
 import { escapeHtml, htmlPage } from './html.ts'
 import { type Page, type PageAnswer, refuseForeignPages } from './page.ts'
 

@@ -4,7 +4,7 @@ import type { App } from '../../app.ts'
 import { SESSION_LIFETIME_MS } from '../../domain/credentials/begin-session.ts'
 import { endSession } from '../../domain/credentials/sessions.ts'
 import { isWaiting } from '../../domain/oauth/consent.ts'
-import { dropCookie, setCookie } from './cookies.ts'
+import { dropCookie, setCookie } from '../http/cookies.ts'
 import type { PageAnswer, PageRequest } from './page.ts'
 
 /** Ends the session that this browser had before, and continues with a waiting program if there is one. */

@@ -10,8 +10,8 @@ import { listGatewayFacts } from '../../store/host-gateways.ts'
 import { type HostRecord, insertHost, listHosts } from '../../store/hosts.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { getUnit } from '../units/get.ts'
-import { reconcileMachines, recover } from '../units/lifecycle/reconcile.ts'
-import { watchHosts } from '../units/lifecycle/watch-hosts.ts'
+import { reconcileMachines, recover } from '../units/reconcile.ts'
+import { watchHosts } from '../units/watch-hosts.ts'
 
 const SECOND = 1_000
 /** Half of a slow call in this process; an offset is measured by such calls. */

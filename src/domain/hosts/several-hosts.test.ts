@@ -12,7 +12,7 @@ import type { Caller } from '../credentials/caller.ts'
 import { destroyUnit } from '../units/destroy.ts'
 import { execInUnit } from '../units/exec.ts'
 import { getUnit } from '../units/get.ts'
-import { reconcileMachines, recover, recoverHost } from '../units/lifecycle/reconcile.ts'
+import { reconcileMachines, recover, recoverHost } from '../units/reconcile.ts'
 
 const MINUTE = 60_000
 

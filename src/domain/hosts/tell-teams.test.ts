@@ -10,8 +10,8 @@ import type { HostState } from '../../store/tables/hosts.ts'
 import { insertHost, listHostEvents, setHostAway, setHostState } from '../../store/hosts.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { followTeam, type NumberedEvent } from '../events/team-events.ts'
-import { reconcileMachines, recover } from '../units/lifecycle/reconcile.ts'
-import { watchHosts } from '../units/lifecycle/watch-hosts.ts'
+import { reconcileMachines, recover } from '../units/reconcile.ts'
+import { watchHosts } from '../units/watch-hosts.ts'
 
 const SECOND = 1_000
 /** A feed's queries are slow on a busy machine. */

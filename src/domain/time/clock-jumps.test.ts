@@ -14,7 +14,7 @@ import { destroyErroredUnits } from '../units/destroy.ts'
 import { execInUnit } from '../units/exec.ts'
 import { getUnit } from '../units/get.ts'
 import { hibernateFrozenUnits, sleepIdleUnits } from '../units/activity/idle.ts'
-import { reconcileMachines, recover } from '../units/lifecycle/reconcile.ts'
+import { reconcileMachines, recover } from '../units/reconcile.ts'
 import { stopUnit } from '../units/stop.ts'
 import { adoptClockJump } from './clock-jumps.ts'
 

@@ -12,7 +12,7 @@ import type { Caller } from '../credentials/caller.ts'
 import { getUnit } from '../units/get.ts'
 import { stopUnit } from '../units/stop.ts'
 import { sleepIdleUnits } from '../units/activity/idle.ts'
-import { reconcileMachines, recover } from '../units/lifecycle/reconcile.ts'
+import { reconcileMachines, recover } from '../units/reconcile.ts'
 import { noteOutages } from './heartbeat.ts'
 
 const SECOND = 1_000

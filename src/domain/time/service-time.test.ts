@@ -12,7 +12,7 @@ import { destroyUnit } from '../units/destroy.ts'
 import { execInUnit } from '../units/exec.ts'
 import { getUnit } from '../units/get.ts'
 import { sleepIdleUnits } from '../units/activity/idle.ts'
-import { reconcileMachines, recover } from '../units/lifecycle/reconcile.ts'
+import { reconcileMachines, recover } from '../units/reconcile.ts'
 import { adoptClockJump } from './clock-jumps.ts'
 
 const SECOND = 1_000

@@ -12,7 +12,7 @@ import type { Caller } from '../credentials/caller.ts'
 import { answerOnce } from '../idempotency/once.ts'
 import { createUnits, resumeCreate } from './create.ts'
 import { getUnit } from './get.ts'
-import { recover, resumeOperations } from './lifecycle/reconcile.ts'
+import { recover, resumeOperations } from './reconcile.ts'
 import { listUnits } from './list.ts'
 
 type Host = { id: string; engine: FakeEngine }

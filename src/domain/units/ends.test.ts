@@ -12,7 +12,7 @@ import { changeUnit } from './change.ts'
 import { endUnits } from './ends.ts'
 import { execInUnit } from './exec.ts'
 import { getUnit } from './get.ts'
-import { resumeOperations } from './lifecycle/reconcile.ts'
+import { resumeOperations } from './reconcile.ts'
 import { startUnit } from './start.ts'
 import { stopUnit } from './stop.ts'
 

@@ -13,7 +13,7 @@ import { destroyUnit } from './destroy.ts'
 import { execInUnit } from './exec.ts'
 import { getUnit } from './get.ts'
 import { sleepIdleUnits } from './activity/idle.ts'
-import { reconcileMachines, resumeOperations } from './lifecycle/reconcile.ts'
+import { reconcileMachines, resumeOperations } from './reconcile.ts'
 import { startUnit } from './start.ts'
 import { stopUnit } from './stop.ts'
 

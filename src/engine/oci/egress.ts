@@ -2,8 +2,8 @@
 
 import type { MachineEgress } from '../egress.ts'
 import type { MachineRef } from '../engine.ts'
-import { type EngineContext, getMachine } from './context.ts'
-import { saveRecord } from './lifecycle/record.ts'
+import { type EngineContext, getMachine } from './machine/context.ts'
+import { saveRecord } from './records/record.ts'
 
 export function restrictMachine(
   host: EngineContext,

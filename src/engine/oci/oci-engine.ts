@@ -34,11 +34,11 @@ import {
   writeFileInMachine,
 } from './exec/files.ts'
 import { forkMachines } from './snapshot/fork.ts'
-import { prepareSharedForkGeneration } from './snapshot/generation.ts'
+import { prepareSharedForkGeneration } from './machine/fork-generation.ts'
 import { TRUST } from './storage/trust.ts'
 import { freezeMachine, thawMachine } from './lifecycle/freeze.ts'
 import { restrictMachine } from './egress.ts'
-import { getMachine, statusOf, type EngineContext } from './context.ts'
+import { getMachine, statusOf, type EngineContext } from './machine/context.ts'
 import { installMachinePrograms } from './machine-programs.ts'
 import { openImages } from './images/images.ts'
 import type { MaintenanceSettings } from './images/maintenance.ts'
@@ -59,11 +59,11 @@ import {
 } from './processes/processes.ts'
 import { writeProcess } from './processes/input.ts'
 import { startProcess } from './processes/start.ts'
-import { type PoolUsage, watchPool } from './storage/pool-watch.ts'
+import { type PoolUsage, watchPool } from './lifecycle/pool-watch.ts'
 import { closePool, openPool, poolBytes, poolDevice, poolState, refuseUnwritable } from './storage/pool.ts'
 import type { BuildSettings } from './runsc-build/go.ts'
-import { buildForNewRuns } from './runtime/build-for-new-runs.ts'
-import { probeClasses } from './runtime/probe.ts'
+import { buildForNewRuns } from './lifecycle/build-for-new-runs.ts'
+import { probeClasses } from './probes/probe.ts'
 import { readMetrics } from './lifecycle/metrics.ts'
 import { adoptMachines, recoverMachines } from './lifecycle/recover.ts'
 import { driverDefaults, type DriverOptions } from './runtime/driver.ts'
@@ -75,7 +75,7 @@ import { suspendMachine } from './lifecycle/suspend.ts'
 import { becomeSubreaper } from './kernel/syscalls.ts'
 import { watchTraffic } from './traffic.ts'
 import { noReadyMachines, openReadyMachines } from './warm-pool/pool.ts'
-import type { ReadyOptions } from './warm-pool/types.ts'
+import type { ReadyOptions } from './machine/ready-machine.ts'
 import { watchFilesInMachine } from './watcher/watching.ts'
 
 export type OciOptions = {
@@ -191,7 +191,9 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
   const watcher = watchRuns(host)
   const removing = startRemovingAside(host, options.asideKeptMs ?? null)
   const pool = watchPool(host, options.poolSpace)
-  const weights = watchTeamWeights(host)
+  const weights = watchTeamWeights(host, () =>
+    [...host.machines.values()].map(({ record }) => record.spec.networkGroup),
+  )
   host.ready.begin()
   const building = options.runscBuild ? buildForNewRuns(host, options.runscBuild, options.onProgress) : null
 

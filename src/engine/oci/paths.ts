@@ -76,7 +76,7 @@ export function createPaths(options: { dataDir: string; runDir: string }) {
         /** What the machine trusts, if it has secrets. */
         trust: join(dir, 'trust.pem'),
         held: join(dir, 'held'),
-        /** That it goes on, and under which monitor (lifecycle/record.ts). */
+        /** That it goes on, and under which monitor (records/record.ts). */
         running: join(dir, 'running'),
         /** Of a machine that was made ahead: what it is told to run, and a link to the logs of its machine. */
         orders: join(dir, 'orders'),
@@ -85,4 +85,15 @@ export function createPaths(options: { dataDir: string; runDir: string }) {
       }
     },
   }
+}
+
+/** Of machines that were made ahead: no id of another begins so. */
+const READY_PREFIX = 'ready-'
+
+export function readyName(suffix: string): string {
+  return `${READY_PREFIX}${suffix}`
+}
+
+export function isReadyName(id: string): boolean {
+  return id.startsWith(READY_PREFIX)
 }

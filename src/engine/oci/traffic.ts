@@ -2,7 +2,7 @@
 // although its kernel answers, retransmits and closes connections: what such a machine sends is left out here,
 // because only the engine knows the state of its machines.
 
-import type { EngineContext } from './context.ts'
+import type { EngineContext } from './machine/context.ts'
 
 export async function watchTraffic(
   { machines, network }: EngineContext,

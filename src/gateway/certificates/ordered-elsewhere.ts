@@ -4,7 +4,7 @@
 import { hasEnded } from '../../certificates/certificate.ts'
 import { type Clock, MINUTE } from '../../lib/clock.ts'
 import { createSingleFlight } from '../../lib/concurrency/single-flight.ts'
-import type { Routes } from '../routing/route.ts'
+import type { Routes } from '../route.ts'
 import type { Peers } from '../workers/peers.ts'
 import { followChallenges } from './acme-challenges.ts'
 import { type CachedCertificate, readCertificateOf } from './cache.ts'

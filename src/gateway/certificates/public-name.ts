@@ -2,7 +2,7 @@
 
 import { parseEndpointLabel } from '../../contract/endpoint-label.ts'
 import { readHost } from '../routing/requested-host.ts'
-import type { Routes } from '../routing/route.ts'
+import type { Routes } from '../route.ts'
 
 /** Returns the endpoint name of a server name; null if the name contains a secret. */
 export function publicName(serverName: string, domain: string): string | null {

@@ -7,7 +7,7 @@ import { type FleetIdentity, fleetNameOf } from '../../lib/fleet-identity.ts'
 import { fleetTls, PROBE_AFTER_MS } from '../../lib/ipc/fleet-tls.ts'
 import type { Log } from '../../lib/log.ts'
 import { addressText } from '../../lib/setting-values.ts'
-import type { Door } from './doors.ts'
+import type { Door } from '../server-link/doors.ts'
 import { answers, HANDOVER_PROTOCOL, type HandedVisit, type Handover } from './protocol.ts'
 
 const SPARE = 8

@@ -7,7 +7,7 @@ import { logLimitReached } from '../../lib/limit-reached.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { type FleetListener, type FleetListenerOptions, listenForFleet } from '../../lib/ipc/fleet-tls.ts'
 import type { Log } from '../../lib/log.ts'
-import type { Doors } from './doors.ts'
+import type { Doors } from '../server-link/doors.ts'
 import {
   answers,
   HANDOVER_PROTOCOL,

@@ -5,7 +5,8 @@ import type { Http2ServerRequest } from 'node:http2'
 import type { Duplex, Writable } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
 import { arrivalOf, isSecure, peerAddress, serverNameOf } from '../peer.ts'
-import { type Origin, type RequestHead, readHead } from './request-head.ts'
+import type { Origin } from '../peer.ts'
+import { type RequestHead, readHead } from './request-head.ts'
 
 export type Request = IncomingMessage | Http2ServerRequest
 /** What the responses of both versions share. */

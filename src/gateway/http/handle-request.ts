@@ -12,7 +12,7 @@ import { pageOf } from './pages.ts'
 import { doorOf, passToHost } from './pass-to-host.ts'
 import { proxyRequest } from './proxy-request.ts'
 import type { ProxyResult } from './proxy-result.ts'
-import type { Route } from '../routing/route.ts'
+import type { Route } from '../route.ts'
 import {
   beginUse,
   type Closed,

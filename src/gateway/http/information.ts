@@ -3,7 +3,7 @@
 
 import { type InformationEvent, ServerResponse } from 'node:http'
 import { Http2ServerResponse, type OutgoingHttpHeaders } from 'node:http2'
-import type { Route } from '../routing/route.ts'
+import type { Route } from '../route.ts'
 import type { Exchange } from './exchange.ts'
 import { headersForVisitor } from './response-head.ts'
 

@@ -1,8 +1,8 @@
 // Requests for units of other hosts, one by one: of a connection whose requests may be for several units, as a proxy before the
 // gateway has them, or a client that names none in TLS.
 
-import type { Door } from '../handover/doors.ts'
-import type { Route } from '../routing/route.ts'
+import type { Door } from '../server-link/doors.ts'
+import type { Route } from '../route.ts'
 import type { Closed, GatewayContext } from '../sessions/connect-to-unit.ts'
 import type { Session } from '../sessions/open-sessions.ts'
 import type { Outcome } from '../sessions/outcomes.ts'

@@ -18,8 +18,8 @@ import { headersForUnit, trailersForOther } from './request-head.ts'
 import { headersForVisitor } from './response-head.ts'
 import { isPlain, proxyPlainRequest } from './plain-request.ts'
 import type { ProxyResult } from './proxy-result.ts'
-import { IDLE_MS, type RunConnections } from './unit-connections.ts'
-import type { Route } from '../routing/route.ts'
+import { IDLE_MS, type RunConnections } from '../sessions/unit-connections.ts'
+import type { Route } from '../route.ts'
 
 /** Idempotent methods (RFC 9110, 9.2.2). */
 const repeatable = new Set(['GET', 'HEAD', 'OPTIONS'])

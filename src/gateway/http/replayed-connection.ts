@@ -2,7 +2,7 @@
 // reads the response from its beginning.
 
 import { Duplex } from 'node:stream'
-import type { PlainConnection } from './plain-connections.ts'
+import type { PlainConnection } from '../sessions/plain-connections.ts'
 
 /** Drops what is written to it. Destroying it closes the connection. */
 export function replayConnection(connection: PlainConnection, bytes: Buffer): Duplex {

@@ -4,6 +4,8 @@
 // request or none (reliability S17). What the parsers accept but two readers could understand differently is refused
 // here.
 
+import type { Origin } from '../peer.ts'
+
 /** A request head of either version of HTTP, as Node provides it. */
 export type RawHead = {
   httpVersionMajor: number
@@ -28,9 +30,6 @@ export type RequestHead = {
   isChunked: boolean
   acceptsHtml: boolean
 }
-
-/** The visitor's origin, as the unit is told. */
-export type Origin = { address: string; proto: 'http' | 'https' }
 
 /** As Node shows them: bytes above 127, which many clients send as they are, are a character each. */
 const ORIGIN_FORM = /^\/[\x21-\x7e\x80-\xff]*$/

@@ -15,7 +15,7 @@ import {
 import { SSL_REQUEST, STARTUP } from '../../../test/support/postgres-messages.ts'
 import type { Protocol } from '../../contract/endpoint.ts'
 import { freePort } from '../../lib/free-port.ts'
-import type { Route } from '../routing/route.ts'
+import type { Route } from '../route.ts'
 
 const PING = '*1\r\n$4\r\nPING\r\n'
 

@@ -9,6 +9,7 @@ import { MAX_GATEWAY_WORKERS } from '../../lib/gateway-workers.ts'
 import type { TicketKeys } from '../workers/ticket-keys.ts'
 import { acceptOptions } from './connection-limits.ts'
 import { serverNameOf } from '../peer.ts'
+import type { Greeted } from '../tcp/mysql/handle-connection.ts'
 import { errorPacket, greetClient, readAnswer, SALT_BYTES } from '../tcp/mysql/messages.ts'
 import { readPacket } from '../tcp/mysql/packets.ts'
 import { mysqlErrors } from '../tcp/protocol-errors.ts'
@@ -16,8 +17,6 @@ import { createTlsServer } from './tls-server.ts'
 
 /** A login without TLS is read to its end, so that the client gets the error. */
 const MAX_ANSWER_BYTES = 4096
-
-export type Greeted = { serverName: string | null; sessionId: number }
 
 export function createMysqlPort({
   certificates,

@@ -5,7 +5,8 @@ import { type EndpointLabel, parseEndpointLabel } from '../../contract/endpoint-
 import { arrivalOf } from '../peer.ts'
 import { readHost } from './requested-host.ts'
 
-type Ports = { nameAt(port: number | undefined): string | null }
+/** Finds the endpoint that a port belongs to. */
+export type Ports = { nameAt(port: number | undefined): string | null }
 
 /** Returns the name of the endpoint that owns the port at which the visitor came in, or null. */
 export function ownerOfPort({ ports }: { ports: Ports }, socket: Socket): string | null {

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { createTestClock, type TestClock } from '../../../test/support/clock.ts'
 import { createEndpointRoutes } from './endpoint-routes.ts'
-import type { Route, Routes } from './route.ts'
+import type { Route, Routes } from '../route.ts'
 
 const routeOf = (unitId: string): Route => ({
   endpointId: `ep_${unitId}`,

@@ -5,7 +5,7 @@
 import { batched } from '../../lib/concurrency/batch.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { completesWithin } from '../../lib/concurrency/completes-within.ts'
-import type { Route, Routes } from './route.ts'
+import type { Route, Routes } from '../route.ts'
 
 const FRESH_MS = 250
 /** A database that does not answer in this time counts as unavailable, if an earlier result is known. */

@@ -3,7 +3,7 @@
 
 import { timingSafeEqual } from 'node:crypto'
 import { hashEndpointSecret } from '../../contract/endpoint-label.ts'
-import type { Route } from './route.ts'
+import type { Route } from '../route.ts'
 
 /**
  * Whether the secret in the requested label is the route's. A public route has no secret: its label with a secret is

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createTestClock, type TestClock } from '../../../test/support/clock.ts'
 import type { Visited } from '../../contract/visit.ts'
 import { silentLog } from '../../lib/log.ts'
-import type { Route } from '../routing/route.ts'
+import type { Route } from '../route.ts'
 import { createWakeLeases, type WakeLeases } from './wake-leases.ts'
 import type { RunEndWatcher, ServerClient } from './client.ts'
 

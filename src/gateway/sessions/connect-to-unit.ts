@@ -4,35 +4,31 @@
 import { logLimitReached } from '../../lib/limit-reached.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
-import { createSingleFlight, type SingleFlight } from '../../lib/concurrency/single-flight.ts'
+import type { SingleFlight } from '../../lib/concurrency/single-flight.ts'
 import type { EndpointLabel } from '../../contract/endpoint-label.ts'
-import type { EndpointPorts } from '../listen/endpoint-ports.ts'
-import { createMysqlSessions, type MysqlSessions } from '../tcp/mysql/kill.ts'
-import { createOpenSessions, type OpenSessions, type Session } from './open-sessions.ts'
+import type { MysqlSessions } from './mysql-sessions.ts'
+import type { OpenSessions, Session } from './open-sessions.ts'
 import type { Outcome } from './outcomes.ts'
 import type { Handovers } from '../handover/hand-over.ts'
-import { type CancelKeys, createCancelKeys } from '../tcp/postgres/cancel.ts'
+import type { CancelKeys } from './cancel-keys.ts'
+import type { Ports } from '../routing/asked-label.ts'
 import { isAuthorized } from '../routing/private-link.ts'
-import { createConcurrencyLimit, type ConcurrencyLimit } from '../../lib/concurrency/concurrency-limit.ts'
-import type { Activity, Route, Routes, WakeOutcome, Waker } from '../routing/route.ts'
-import { createUnitConnections, type UnitConnections } from '../http/unit-connections.ts'
-import type { Peers } from '../workers/peers.ts'
-import { shareCancelKeys, shareMysqlSessions } from '../workers/shared-sessions.ts'
+import type { ConcurrencyLimit } from '../../lib/concurrency/concurrency-limit.ts'
+import type { Activity, Route, Routes, WakeOutcome, Waker } from '../route.ts'
+import type { UnitConnections } from './unit-connections.ts'
 import type { SessionLimits } from './session-limits.ts'
 
 export type GatewayContextOptions = {
   /** In lower case. */
   domain: string
   /** Finds endpoints by their ports. */
-  ports: EndpointPorts
+  ports: Ports
   routes: Routes
   waker: Waker
   activity: Activity
   limits: SessionLimits
   clock: Clock
   log: Log
-  /** Other gateways on the same ports. */
-  peers?: Peers
   /** Hands visits over to the gateways of other hosts; absent where each host has its own alone. */
   handover?: Handovers
   /** For clients of another interface (http/door.ts). */
@@ -55,29 +51,6 @@ export type GatewayContext = GatewayContextOptions & {
   waiting: ConcurrencyLimit
   cancelKeys: CancelKeys
   mysqlSessions: MysqlSessions
-}
-
-export function createGatewayContext(options: GatewayContextOptions): GatewayContext {
-  const { waker, limits, clock } = options
-  const connections = createUnitConnections(clock)
-  const wakes = createSingleFlight<WakeOutcome>(clock)
-  const sessions = createOpenSessions({
-    ...options,
-    // Not awaited: the bytes that caused the wake have already been sent.
-    wake: (route) => void startWake({ wakes, waker, limits }, route).catch(() => {}),
-    forgetUnit: (unitId) => connections.forget(unitId),
-  })
-  const waiting = createConcurrencyLimit(limits.visits, limits.waitingPerUnit)
-  return { ...options, sessions, connections, wakes, waiting, ...knownSessions(options.peers) }
-}
-
-function knownSessions(peers: Peers | undefined): Pick<GatewayContext, 'cancelKeys' | 'mysqlSessions'> {
-  const [cancelKeys, mysqlSessions] = [createCancelKeys(), createMysqlSessions()]
-  if (!peers) return { cancelKeys, mysqlSessions }
-  return {
-    cancelKeys: shareCancelKeys(cancelKeys, peers),
-    mysqlSessions: shareMysqlSessions(mysqlSessions, peers),
-  }
 }
 
 /** The visitor has disconnected, or has its response. */
@@ -185,7 +158,7 @@ async function wake(
 }
 
 /** A unit is woken once, however many visits wait for it. */
-function startWake(
+export function startWake(
   { wakes, waker, limits }: Pick<GatewayContext, 'wakes' | 'waker' | 'limits'>,
   route: Route,
 ): Promise<WakeOutcome> {

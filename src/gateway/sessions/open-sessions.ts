@@ -6,8 +6,8 @@ import type { Clock } from '../../lib/clock.ts'
 import { logLimitReached } from '../../lib/limit-reached.ts'
 import type { Log } from '../../lib/log.ts'
 import { createConcurrencyLimit } from '../../lib/concurrency/concurrency-limit.ts'
-import type { Activity, Route, Routes } from '../routing/route.ts'
-import type { BytesClass } from '../tcp/bytes-class.ts'
+import type { Activity, Route, Routes } from '../route.ts'
+import type { BytesClass } from './bytes-class.ts'
 import type { Phase, SessionLimits } from './session-limits.ts'
 
 /** How often visits are checked. */

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createTestClock } from '../../../test/support/clock.ts'
 import { SECOND } from '../../lib/clock.ts'
-import type { BytesClass, Classifier, Listening } from './bytes-class.ts'
+import type { BytesClass, Classifier, Listening } from '../sessions/bytes-class.ts'
 import { listenTo } from './classify-bytes.ts'
 import { listenToWebSocket } from './pings/web-socket.ts'
 

@@ -3,7 +3,7 @@
 // both sides are parsed, and while a unit is frozen the gateway can answer its visitor's pings.
 
 import type { Clock } from '../../lib/clock.ts'
-import type { Listening } from './bytes-class.ts'
+import type { Listening } from '../sessions/bytes-class.ts'
 import { listenToAmqp } from './pings/amqp.ts'
 import { listenToHttp2 } from './pings/http2.ts'
 import type { Tcp } from './protocol-errors.ts'

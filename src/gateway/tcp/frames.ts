@@ -1,6 +1,6 @@
 // Parses the heads of frames in a byte stream, to classify each piece by the frames in it. Only one head is buffered.
 
-import type { BytesClass } from './bytes-class.ts'
+import type { BytesClass } from '../sessions/bytes-class.ts'
 
 export type Frames = {
   /** Bytes before the first frame. */

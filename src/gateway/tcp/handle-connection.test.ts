@@ -16,7 +16,7 @@ import {
 import { READY, SSL_REQUEST, STARTUP } from '../../../test/support/postgres-messages.ts'
 import { HOUR } from '../../lib/clock.ts'
 import { fatalError } from './postgres/messages.ts'
-import type { Route } from '../routing/route.ts'
+import type { Route } from '../route.ts'
 
 const GSS_REQUEST = Buffer.from('0000000804d21630', 'hex')
 const CANCEL = Buffer.from('0000001004d2162e0000000100000002', 'hex')

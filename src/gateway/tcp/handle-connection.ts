@@ -12,7 +12,7 @@ import { endsReady, isNotice, readFirstReply } from './postgres/messages.ts'
 import { recordCancelKey } from './postgres/cancel.ts'
 import { refuseAmqp } from './refuse-amqp.ts'
 import { refuseGrpc } from './refuse-grpc.ts'
-import type { Route } from '../routing/route.ts'
+import type { Route } from '../route.ts'
 import { listenTo } from './classify-bytes.ts'
 import { connectTo, withSession, relay } from './session.ts'
 import {

@@ -9,8 +9,8 @@ import type { Session } from '../sessions/open-sessions.ts'
 import type { Outcome } from '../sessions/outcomes.ts'
 import { splice, whenClosed } from './splice.ts'
 import { errorIn, shutdownMessageIn, type Tcp } from './protocol-errors.ts'
-import type { Route } from '../routing/route.ts'
-import type { Listening, BytesClass } from './bytes-class.ts'
+import type { Route } from '../route.ts'
+import type { Listening, BytesClass } from '../sessions/bytes-class.ts'
 import { beginUse, type Closed, type GatewayContext, wakeIfAsleep } from '../sessions/connect-to-unit.ts'
 
 /** Runs a visit as a session. Never rejects. */

@@ -4,7 +4,7 @@
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Session } from '../sessions/open-sessions.ts'
-import type { Listening, BytesClass } from './bytes-class.ts'
+import type { Listening, BytesClass } from '../sessions/bytes-class.ts'
 
 export type Ends = {
   visitor: Duplex

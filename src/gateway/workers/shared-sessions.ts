@@ -1,8 +1,8 @@
 // Sessions that a visitor may name on another connection, at whichever gateway that arrives: those of this gateway are
 // published, and those of others found like its own.
 
-import type { CancelKeys } from '../tcp/postgres/cancel.ts'
-import type { MysqlSessions } from '../tcp/mysql/kill.ts'
+import type { CancelKeys } from '../sessions/cancel-keys.ts'
+import type { MysqlSessions } from '../sessions/mysql-sessions.ts'
 import type { Peers } from './peers.ts'
 
 /** The same keys, and those of sessions at other gateways. */

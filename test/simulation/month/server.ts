@@ -4,7 +4,7 @@
 import type pg from 'pg'
 import { type App, createApp } from '../../../src/app.ts'
 import { loadConfig } from '../../../src/config.ts'
-import { recover } from '../../../src/domain/units/lifecycle/reconcile.ts'
+import { recover } from '../../../src/domain/units/reconcile.ts'
 import { watchExits } from '../../../src/domain/units/lifecycle/exits.ts'
 import type { FakeEngine } from '../../support/fake-engine/fake-engine.ts'
 import { SecretKey } from '../../../src/lib/crypto.ts'

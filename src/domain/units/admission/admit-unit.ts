@@ -16,7 +16,7 @@ import { completePolicy } from '../../credentials/complete-policy.ts'
 import { unrestrictedPolicy } from '../../credentials/unrestricted-policy.ts'
 import { checkConcurrency } from '../../policies/check.ts'
 import { inTransactionOfLockedTeam } from '../../transactions/transactions.ts'
-import { shedLoad } from './cold-starts.ts'
+import { shedLoad } from '../lifecycle/cold-starts.ts'
 import { checkExisting, readStartAdmission } from './effective-policy.ts'
 import { transition } from '../lifecycle/transition.ts'
 

@@ -24,7 +24,7 @@ import { forkUnit } from '../../forks/fork-unit.ts'
 import { execInUnit } from '../exec.ts'
 import { getUnit } from '../get.ts'
 import { enforceLimits } from './stop-beyond-limits.ts'
-import { reconcileMachines } from '../lifecycle/reconcile.ts'
+import { reconcileMachines } from '../reconcile.ts'
 import { startUnit } from '../start.ts'
 import { stopUnit } from '../stop.ts'
 

@@ -14,11 +14,11 @@ import { join } from 'node:path'
 import { startFingerprintOf } from '../../start-fingerprint.ts'
 import type { RunSpec } from '../../engine.ts'
 import { memoryInUse } from '../kernel/cgroups.ts'
-import { driverOf, type EngineContext, type Machine } from '../context.ts'
+import { driverOf, type EngineContext, type Machine } from '../machine/context.ts'
 import { hasPendingKill } from '../runtime/monitor.ts'
 import { removeTree } from '../kernel/mounts.ts'
 import type { Paths } from '../paths.ts'
-import type { MachineRecord } from '../lifecycle/record.ts'
+import type { MachineRecord } from '../records/record.ts'
 import { writtenShmBytes } from '../storage/shm.ts'
 
 /** `changed`: when the file was, in nanoseconds. Absent in those of earlier versions, which have a sum of the content. */

@@ -1,6 +1,6 @@
 // Saves the memory of gVisor machines. The sandbox saves itself, so its group must not be frozen: its kernel pauses what runs
 // in it, and stays paused until the disk is copied too, or until it is killed. All of it goes over the control socket
-// (exec/control.ts), which also takes what the host has forgotten: a machine whose engine died in between goes on.
+// (runtime/control.ts), which also takes what the host has forgotten: a machine whose engine died in between goes on.
 //
 // A sandbox that is told to go on and does not stand ends in a panic: so `release` is only for one that is held.
 
@@ -16,7 +16,7 @@ import {
   executeOver,
   runsProbed,
   waitOver,
-} from '../exec/control.ts'
+} from '../runtime/control.ts'
 import { signalling } from '../exec/signal-in-gvisor.ts'
 import { FORK_GENERATION, HELPER, type Process } from '../runtime/bundle.ts'
 import { HELPER_DIR } from '../storage/mount-points.ts'

@@ -2,7 +2,7 @@
 // ended. A dump's working directory is the one it writes to, which identifies it.
 
 import { readdir, readFile, readlink } from 'node:fs/promises'
-import type { EngineContext } from '../context.ts'
+import type { EngineContext } from '../machine/context.ts'
 
 /** By then a dump is nearly done, or hangs. */
 const WAIT_MS = 5000

@@ -8,7 +8,7 @@ import { limits } from '../../../contract/limits.ts'
 import type { MachineRef } from '../../engine.ts'
 import { EngineError } from '../../errors.ts'
 import { machineDirectory } from '../../machine-path.ts'
-import type { EngineContext } from '../context.ts'
+import type { EngineContext } from '../machine/context.ts'
 import { IS_MISSING, IS_NO_DIRECTORY, IS_SPECIAL, runHelper, SCRIPT_HEAD, scriptPath } from './file-helper.ts'
 import { watched } from './pieces.ts'
 

@@ -1,7 +1,7 @@
 // Commands for another user than that of the machine's first process.
 
 import type { MachineRef } from '../../engine.ts'
-import type { EngineContext } from '../context.ts'
+import type { EngineContext } from '../machine/context.ts'
 import type { Account } from '../runtime/bundle.ts'
 import { userOfMachine } from './users.ts'
 

@@ -4,11 +4,11 @@ import { randomBytes } from 'node:crypto'
 import { rmSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { EngineContext, Machine } from '../context.ts'
+import type { EngineContext, Machine } from '../machine/context.ts'
 import { createChild } from '../kernel/cgroups.ts'
 import type { RunPaths } from '../paths.ts'
 import { execProcess, HELPER, type OciConfig, type Process } from '../runtime/bundle.ts'
-import type { StandbyKind } from './standby-state.ts'
+import type { StandbyKind } from '../machine/standbys.ts'
 import type { ExecFiles } from '../runtime/driver.ts'
 
 export function newExecName(): string {

@@ -4,9 +4,9 @@
 import { closeSync, fchownSync, openSync } from 'node:fs'
 import { closeFd, createPipe } from '../kernel/syscalls.ts'
 import type { Process } from '../runtime/bundle.ts'
-import { type Control, executeOver, waitOver } from './control.ts'
+import { type Control, executeOver, waitOver } from '../runtime/control.ts'
 import { type Attempt, attempt, type Launch, pumpsOf } from './launch.ts'
-import { drain, feed, openReader, type Stdin } from './pipes.ts'
+import { drain, feed, openReader, type Stdin } from '../kernel/pipes.ts'
 
 export type Direct = Pick<Launch, 'stdin' | 'onOutput' | 'kill' | 'signalInside' | 'leave'> & {
   control: Control

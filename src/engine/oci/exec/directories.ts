@@ -6,7 +6,7 @@ import type { Directory, DirectoryEntry, EntryFacts, FileFacts, MachineRef } fro
 import { textOfBytes } from '../../../lib/byte-text.ts'
 import { EngineError } from '../../errors.ts'
 import { machineDirectory, machinePath } from '../../machine-path.ts'
-import type { EngineContext } from '../context.ts'
+import type { EngineContext } from '../machine/context.ts'
 import { HELPER } from '../runtime/bundle.ts'
 import {
   IS_MISSING,

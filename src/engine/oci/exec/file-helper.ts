@@ -5,13 +5,13 @@
 import type { Account } from '../runtime/bundle.ts'
 import { boundedText } from '../../../lib/bounded-text.ts'
 import type { MachineRef } from '../../engine.ts'
+import { completesWithin } from '../../../lib/concurrency/completes-within.ts'
 import { bytesOfText } from '../../../lib/byte-text.ts'
 import { EngineError, isEngineError } from '../../errors.ts'
 import { HELPER } from '../runtime/bundle.ts'
 import { execInMachine } from './exec.ts'
-import type { OnOutput, Stdin } from './pipes.ts'
-import { endedWithin } from '../lifecycle/exits.ts'
-import { getRunning, type EngineContext } from '../context.ts'
+import type { OnOutput, Stdin } from '../kernel/pipes.ts'
+import { getRunning, type EngineContext } from '../machine/context.ts'
 
 /** How long after its last word the end of a machine may become known: no less than is allowed for telling it (F7). */
 const MACHINE_ENDS_WITHIN_MS = 5_000
@@ -97,7 +97,7 @@ export async function runHelper(
   if (isFull.test(complaint)) throw new EngineError('disk_full', 'There is no room left for the file.')
   const known = explain?.(complaint) ?? refusals.find((words) => complaint.includes(words))
   // A helper that fails without output may have ended with its machine, before that end was reported.
-  if (known === undefined && (await endedWithin(host, machine, MACHINE_ENDS_WITHIN_MS)))
+  if (known === undefined && (await completesWithin(host.clock, MACHINE_ENDS_WITHIN_MS, machine.ended)))
     throw endedMeanwhile()
   const why = known ?? 'the file could not be read or written there'
   throw new EngineError('file_refused', `The machine refused it: ${why}.`)

@@ -1,7 +1,7 @@
 // For whom files and directories of a running machine are made, and the directories above them.
 
 import type { FileOwner, MachineRef } from '../../engine.ts'
-import type { EngineContext } from '../context.ts'
+import type { EngineContext } from '../machine/context.ts'
 import { userOfMachine } from './users.ts'
 
 // Those that are missing above `$path` belong to `$owner` too, where one is named.

@@ -1,5 +1,5 @@
 // Single files of a running machine, written and read by the helper in it (file-helper.ts). From the host, without a
-// machine, storage/unit-tree.ts does that.
+// machine, kernel/unit-tree.ts does that.
 
 import { accountOf } from './as-user.ts'
 import { createHash, type Hash } from 'node:crypto'
@@ -8,7 +8,7 @@ import type { FileOwner, MachineRef, ReadFile, WrittenFile } from '../../engine.
 import { textOfBytes } from '../../../lib/byte-text.ts'
 import { EngineError } from '../../errors.ts'
 import { machinePath } from '../../machine-path.ts'
-import type { EngineContext } from '../context.ts'
+import type { EngineContext } from '../machine/context.ts'
 import {
   type Helped,
   IS_DIRECTORY,

@@ -6,19 +6,19 @@
 // nothing waits for it for long, and nothing that it says is believed but that there is something to look at.
 
 import { Socket } from 'node:net'
-import type { EngineContext, Machine } from '../context.ts'
+import type { EngineContext, Machine } from '../machine/context.ts'
 import { removeChild } from '../kernel/cgroups.ts'
 import { closeFd } from '../kernel/syscalls.ts'
 import { createSocketPair, sendWithFds } from '../kernel/unix-sockets.ts'
 import { HELPER_DIR } from '../storage/mount-points.ts'
-import { canExecute } from '../warm-pool/executable.ts'
+import { canExecute } from '../kernel/executable.ts'
 import { reapOrphans } from '../kernel/children.ts'
 import { removeFiles, waitingShell } from './command.ts'
 import { FORKING_PROGRAM, REQUEST } from './forking-program.ts'
 import { killExec } from './kill-command.ts'
 import { describeAhead, NOTHING_RUNS, untilRunning } from './start-ahead.ts'
-import { launchRuntime } from './start-exec.ts'
-import type { Forker, Placed, StandbyKind } from './standby-state.ts'
+import { launchRuntime } from '../runtime/start-exec.ts'
+import type { Forker, Placed, StandbyKind } from '../machine/standbys.ts'
 
 /** How long one waits to be asked: an agent that thinks has its next command as quickly. */
 const STANDS_MS = 10 * 60_000

@@ -11,7 +11,7 @@
 // Nothing of the unit can look into the program, or read its descriptors: it is not "dumpable", and its unit has no
 // power over such processes but to end them. What it executes is dumpable as ever. It ends with its engine.
 
-import { executable } from '../warm-pool/executable.ts'
+import { executable } from '../kernel/executable.ts'
 
 /** Beside the helper, which each machine has. */
 export const FORKING_PROGRAM = 'fork'

@@ -2,7 +2,7 @@
 
 import { readdir } from 'node:fs/promises'
 import type { TerminalSignal } from '../../terminal.ts'
-import { driverOf, type EngineContext, type Machine } from '../context.ts'
+import { driverOf, type EngineContext, type Machine } from '../machine/context.ts'
 import { killAll, listChildren, removeChild } from '../kernel/cgroups.ts'
 import type { RunPaths } from '../paths.ts'
 import { reapOrphans } from '../kernel/children.ts'

@@ -18,9 +18,9 @@ import {
   resizeTerminal,
   signalForeground,
 } from '../kernel/terminals.ts'
-import { trackLaunch } from './launching.ts'
+import { trackLaunch } from '../runtime/launching.ts'
 import { type Attempt, type Launch, type Outcome, readPid, signalGroup } from './launch.ts'
-import { drain, openReader, pump } from './pipes.ts'
+import { drain, openReader, pump } from '../kernel/pipes.ts'
 
 const NOT_EXECUTABLE = 126
 const MAX_COMPLAINT = 4096

@@ -3,8 +3,14 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { boundedText } from '../../../lib/bounded-text.ts'
 import { waitForChild } from '../kernel/children.ts'
-import { drain, feed, type OnOutput, type Pump, pump, type Reader, type Stdin } from './pipes.ts'
-import { destroyReaders, type Readers, type Start, startExec, type StartedExec } from './start-exec.ts'
+import { drain, feed, type OnOutput, type Pump, pump, type Reader, type Stdin } from '../kernel/pipes.ts'
+import {
+  destroyReaders,
+  type Readers,
+  type Start,
+  startExec,
+  type StartedExec,
+} from '../runtime/start-exec.ts'
 import type { TerminalSignal, TerminalSize } from '../../terminal.ts'
 import { closeFd } from '../kernel/syscalls.ts'
 

@@ -6,7 +6,7 @@
 // Its processor time is bounded with that of the team's log writers: nothing of other teams pays for it.
 
 import { join } from 'node:path'
-import type { EngineContext, Machine } from '../context.ts'
+import type { EngineContext, Machine } from '../machine/context.ts'
 import { waitForChild } from '../kernel/children.ts'
 import { allPids, commandOf, isOfHost } from '../kernel/host-processes.ts'
 import { spawnProgram } from '../kernel/spawning.ts'

@@ -3,7 +3,7 @@
 
 import { closeSync, fchownSync, writeFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { EngineContext, Machine } from '../context.ts'
+import type { EngineContext, Machine } from '../machine/context.ts'
 import { openEntry, processesIn, removeChild } from '../kernel/cgroups.ts'
 import { closeFd, createPipe } from '../kernel/syscalls.ts'
 import type { RunPaths } from '../paths.ts'
@@ -27,10 +27,10 @@ import {
   removeForker,
 } from './forker.ts'
 import { killExec } from './kill-command.ts'
-import { openReader } from './pipes.ts'
+import { openReader } from '../kernel/pipes.ts'
 import { describeAhead, NOTHING_RUNS, untilRunning } from './start-ahead.ts'
-import { destroyReaders, startExec, type StartedExec } from './start-exec.ts'
-import type { Forker, Standby, StandbyKind } from './standby-state.ts'
+import { destroyReaders, startExec, type StartedExec } from '../runtime/start-exec.ts'
+import type { Forker, Standby, StandbyKind } from '../machine/standbys.ts'
 
 /** How long one may take to see that no command comes any more. */
 const ENDS_WITHIN_MS = 3000

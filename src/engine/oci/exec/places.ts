@@ -3,7 +3,7 @@
 import type { FileOwner, MachineRef } from '../../engine.ts'
 import { EngineError } from '../../errors.ts'
 import { machinePath } from '../../machine-path.ts'
-import type { EngineContext } from '../context.ts'
+import type { EngineContext } from '../machine/context.ts'
 import {
   IS_DIRECTORY,
   IS_MISSING,

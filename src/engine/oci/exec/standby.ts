@@ -11,14 +11,14 @@
 
 import { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { EngineContext, Machine } from '../context.ts'
+import type { EngineContext, Machine } from '../machine/context.ts'
 import { closeFd } from '../kernel/syscalls.ts'
 import { stillRuns } from '../kernel/children.ts'
 import { forkerOf, keepForker, removeForker } from './forker.ts'
-import { trackLaunch } from './launching.ts'
+import { trackLaunch } from '../runtime/launching.ts'
 import { type Attempt, followExec, type Launch } from './launch.ts'
 import { forkStandby, makeStandby, removeStandby } from './make-standby.ts'
-import type { Standby, StandbyEntry, StandbyKind } from './standby-state.ts'
+import type { Standby, StandbyEntry, StandbyKind } from '../machine/standbys.ts'
 
 /** How long one waits for a command. */
 const STANDS_MS = 60_000

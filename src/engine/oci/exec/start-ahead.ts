@@ -1,13 +1,13 @@
 // What the runtime starts in a machine ahead of commands: its forker (forker.ts), or a standby where there is none.
 
 import { writeFile } from 'node:fs/promises'
-import { driverOf, type EngineContext, type Machine } from '../context.ts'
+import { driverOf, type EngineContext, type Machine } from '../machine/context.ts'
 import { atExpenseOf } from '../kernel/team-groups.ts'
 import { waitForChild } from '../kernel/children.ts'
 import { aheadOf, commandGroup, filesOf, loadProcess, newExecName } from './command.ts'
 import { readPid } from './launch.ts'
-import { launchedWithin, type Start, type StartedExec } from './start-exec.ts'
-import type { StandbyKind } from './standby-state.ts'
+import { launchedWithin, type Start, type StartedExec } from '../runtime/start-exec.ts'
+import type { StandbyKind } from '../machine/standbys.ts'
 
 export type Ahead = { name: string; generation: number; start: Start }
 

@@ -5,12 +5,12 @@ import { type ByteQueue, createByteQueue } from '../../../lib/concurrency/byte-q
 import type { MachineRef } from '../../engine.ts'
 import type { ExecExit, TerminalRequest } from '../../exec.ts'
 import type { TerminalInput } from '../../terminal.ts'
-import type { EngineContext } from '../context.ts'
+import type { EngineContext } from '../machine/context.ts'
 import { asUser } from './as-user.ts'
 import { execInMachine } from './exec.ts'
 import { tellingPid } from './told-pid.ts'
 import type { Attempt } from './launch.ts'
-import type { OnOutput } from './pipes.ts'
+import type { OnOutput } from '../kernel/pipes.ts'
 
 /** How much may wait for a command that does not read. */
 const WAITING_BYTES = 256 * 1024

@@ -2,7 +2,7 @@
 
 import { HELPER } from '../runtime/bundle.ts'
 import { FIND_COMMAND } from './find-command.ts'
-import type { OnOutput } from './pipes.ts'
+import type { OnOutput } from '../kernel/pipes.ts'
 
 const SCRIPT = `
 berth_finish() { exit "$1"; }

@@ -3,7 +3,7 @@
 
 import type { MachineRef } from '../../engine.ts'
 import { EngineError } from '../../errors.ts'
-import { type EngineContext, getRunning, type Machine } from '../context.ts'
+import { type EngineContext, getRunning, type Machine } from '../machine/context.ts'
 import { type Accounts, findUser, tableIn, type User } from '../storage/user.ts'
 import { readHelper } from './file-helper.ts'
 

@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { killProcessGroup, SAFE_PATH } from '../../../lib/process.ts'
-import { writeInTree } from '../storage/unit-tree.ts'
+import { writeInTree } from '../kernel/unit-tree.ts'
 import {
   type BuiltIn,
   builtInConfig,

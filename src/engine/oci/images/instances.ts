@@ -10,7 +10,7 @@ import { z } from 'zod'
 import { type Clock, DAY } from '../../../lib/clock.ts'
 import { readIfThere } from '../../../lib/read-if-there.ts'
 import { createPaths } from '../paths.ts'
-import { loadRecords } from '../lifecycle/record.ts'
+import { loadRecords } from '../records/record.ts'
 import { replaceFile } from './files.ts'
 
 export type InstanceOnHost = { id: string; dataDir: string }

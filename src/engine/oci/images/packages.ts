@@ -1,7 +1,7 @@
 // The packages of a built-in image, as dpkg lists them.
 
 import { createHash } from 'node:crypto'
-import { pathInTree, readInTree } from '../storage/unit-tree.ts'
+import { pathInTree, readInTree } from '../kernel/unit-tree.ts'
 
 /** Name → version: an image has packages of one architecture. */
 export type Packages = Record<string, string>

@@ -3,9 +3,9 @@
 import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { availableParallelism, totalmem } from 'node:os'
-import type { Capacity } from '../../engine.ts'
+import type { Capacity, ReadyMachinesStatus } from '../../engine.ts'
+import type { Clock } from '../../../lib/clock.ts'
 import { VERSION } from '../../../lib/version.ts'
-import type { EngineContext } from '../context.ts'
 
 const MB = 1024 * 1024
 const GB = 1024 * MB
@@ -18,8 +18,12 @@ export async function readCapacity({
   instanceId,
   subnet,
   clock,
-}: Pick<EngineContext, 'shareBytes' | 'ready' | 'instanceId' | 'clock'> & {
+}: {
+  shareBytes: number
+  ready: { stats(): ReadyMachinesStatus }
+  instanceId: string
   subnet: string
+  clock: Clock
 }): Promise<Capacity> {
   const text = await readFile('/proc/meminfo', 'utf8')
   const readyMachines = ready.stats()

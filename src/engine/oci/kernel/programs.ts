@@ -4,7 +4,7 @@
 import { constants } from 'node:os'
 import { Socket } from 'node:net'
 import { createRunner, type Ended, killProcessGroup } from '../../../lib/process.ts'
-import { openReader } from '../exec/pipes.ts'
+import { openReader } from './pipes.ts'
 import { followChild } from './children.ts'
 import { type Spawned, spawnProgram } from './spawning.ts'
 import { closeFd, createPipe } from './syscalls.ts'

@@ -4,7 +4,6 @@
 
 import { availableParallelism } from 'node:os'
 import { type Clock, SECOND } from '../../../lib/clock.ts'
-import type { EngineContext } from '../context.ts'
 import { type Cgroups, listTeams, removeTeam, teamGroup } from './cgroups.ts'
 import { cpuTimeOfTeam, FULL_WEIGHT, setTeamWeight } from './team-groups.ts'
 
@@ -26,14 +25,17 @@ const TEAMS_A_SLICE = 32
 /** `recent`: a part of all processors. */
 type Use = { cpuUs: number; atMs: number; recent: number }
 
-export function watchTeamWeights(host: EngineContext): { close(): Promise<void> } {
+/** `networkGroups`: of the machines that this host has now. */
+export function watchTeamWeights(
+  { cgroups, clock }: { cgroups: Cgroups; clock: Clock },
+  networkGroups: () => number[],
+): { close(): Promise<void> } {
   const closed = new AbortController()
   const uses = new Map<string, Use>()
   const look = async () => {
     while (!closed.signal.aborted) {
-      const groups = [...host.machines.values()].map(({ record }) => record.spec.networkGroup)
-      await weighTeams(host.cgroups, { uses, present: new Set(groups.map(teamGroup)), clock: host.clock })
-      await host.clock.sleep(LOOK_EVERY_MS, closed.signal).catch(() => {})
+      await weighTeams(cgroups, { uses, present: new Set(networkGroups().map(teamGroup)), clock })
+      await clock.sleep(LOOK_EVERY_MS, closed.signal).catch(() => {})
     }
   }
   const looking = look()

@@ -14,14 +14,15 @@ import { MINUTE, SECOND } from '../../../lib/clock.ts'
 import { runLoop } from '../../../lib/loop.ts'
 import { readIfThere } from '../../../lib/read-if-there.ts'
 import { writeDurably } from '../../../lib/write-durably.ts'
-import { newMachine, type EngineContext, type Machine } from '../context.ts'
+import { newMachine, type EngineContext, type Machine } from '../machine/context.ts'
 import { discardCheckpoint } from '../checkpoint/checkpoints.ts'
 import { removeTree } from '../kernel/mounts.ts'
 import type { Paths } from '../paths.ts'
 import { loadProcesses } from '../processes/adopt.ts'
-import { loadRecords, saveRecord } from './record.ts'
+import { loadRecords, saveRecord } from '../records/record.ts'
 import { dropReady } from '../warm-pool/ready.ts'
-import { endGracefully, removeMachineState } from './stop.ts'
+import { removeMachineState } from '../machine/remove-state.ts'
+import { endGracefully } from './stop.ts'
 
 /** `unknown`: the database knows no such unit. `damaged`: its record cannot be read. `no-record`: it has none. */
 const reasons = ['unknown', 'damaged', 'no-record'] as const

@@ -5,14 +5,14 @@ import type { MachineSpec, MachineStatus } from '../../engine.ts'
 import { EngineError } from '../../errors.ts'
 import type { StoredImage } from '../images/store.ts'
 import { createDisk, fillVolume } from '../storage/disks.ts'
-import { newMachine, statusOf, type EngineContext } from '../context.ts'
+import { newMachine, statusOf, type EngineContext } from '../machine/context.ts'
 import { hastenGracePeriods } from '../kernel/grace-periods.ts'
 import type { Attachment } from '../network/types.ts'
 import { checkReserve } from '../storage/pool.ts'
-import { beginMachine, newRecord, saveRecord } from './record.ts'
+import { beginMachine, newRecord, saveRecord } from '../records/record.ts'
 import { prepareShare } from '../storage/team-shares.ts'
 import { claimReady } from '../warm-pool/claim.ts'
-import { removeMachineState } from './stop.ts'
+import { removeMachineState } from '../machine/remove-state.ts'
 
 export function createMachine(host: EngineContext, spec: MachineSpec): Promise<MachineStatus> {
   return host.lock(spec.id, async () => {

@@ -7,7 +7,7 @@
 
 import { constants } from 'node:os'
 import { countOomKills, hasMetMemoryLimit } from '../kernel/cgroups.ts'
-import type { EngineContext, Machine } from '../context.ts'
+import type { EngineContext, Machine } from '../machine/context.ts'
 import { childrenOf } from '../runtime/monitor.ts'
 import { closeFd, endingSignal, openProcess } from '../kernel/syscalls.ts'
 

@@ -8,13 +8,13 @@ import type { Exit } from '../../engine.ts'
 import { killAll, processesIn } from '../kernel/cgroups.ts'
 import { judgeDeath, letGoOfParts } from './deaths.ts'
 import { hasEnded } from '../kernel/children.ts'
-import { statusOf, type EngineContext, type Machine } from '../context.ts'
+import { statusOf, type EngineContext, type Machine } from '../machine/context.ts'
 import { createLogRotation, type LogRotation } from '../logs/rotation.ts'
 import { isMonitorAlive } from '../runtime/monitor.ts'
 import type { RunPaths } from '../paths.ts'
 import { endProcesses } from '../processes/processes.ts'
-import { saveRecord } from './record.ts'
-import { cleanUpMachine, retry } from './clean-up-run.ts'
+import { saveRecord } from '../records/record.ts'
+import { cleanUpMachine, retry } from '../machine/clean-up-run.ts'
 
 /**
  * A check takes some microseconds per machine, so that hundreds of frozen ones cost next to nothing. More expensive

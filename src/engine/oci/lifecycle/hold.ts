@@ -3,8 +3,8 @@
 
 import { existsSync } from 'node:fs'
 import { rm, writeFile } from 'node:fs/promises'
-import { driverOf, type EngineContext, type Machine } from '../context.ts'
-import { waitForLaunches } from '../exec/launching.ts'
+import { driverOf, type EngineContext, type Machine } from '../machine/context.ts'
+import { waitForLaunches } from '../runtime/launching.ts'
 import { freezeGroup, isFrozen, thawGroup } from '../kernel/cgroups.ts'
 import type { RunPaths } from '../paths.ts'
 import type { Standing } from '../runtime/driver.ts'

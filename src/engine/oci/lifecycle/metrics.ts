@@ -4,7 +4,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { DiskMetrics, MachineMetrics, RunMetrics } from '../../metrics.ts'
-import { type EngineContext, getMachine, type Machine } from '../context.ts'
+import { type EngineContext, getMachine, type Machine } from '../machine/context.ts'
 import { readGroupUsage } from '../kernel/group-usage.ts'
 import { subvolumeNumber } from '../storage/subvolumes.ts'
 

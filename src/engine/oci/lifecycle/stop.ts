@@ -4,13 +4,11 @@
 import type { MachineRef } from '../../engine.ts'
 import { EngineError } from '../../errors.ts'
 import { killAll, listCgroups, thawGroup } from '../kernel/cgroups.ts'
-import { destroyDisk } from '../storage/disks.ts'
 import { endedWithin, recordKilled } from './exits.ts'
-import { driverOf, getMachine, type EngineContext, type Machine } from '../context.ts'
+import { driverOf, getMachine, type EngineContext, type Machine } from '../machine/context.ts'
 import { discardCheckpoint } from '../checkpoint/checkpoints.ts'
-import { removeTree } from '../kernel/mounts.ts'
-import { cleanUpRun } from './clean-up-run.ts'
-import { forgetSecrets } from './secrets.ts'
+import { removeMachineState } from '../machine/remove-state.ts'
+import { cleanUpRun } from '../machine/clean-up-run.ts'
 import { dropReady, FIRST_GENERATION } from '../warm-pool/ready.ts'
 
 /** How long a monitor may take to report that its run was killed. */
@@ -75,17 +73,6 @@ export async function destroyMachine(host: EngineContext, id: string): Promise<v
     host.machines.delete(id)
     host.damaged.delete(id)
     host.paths.containers.delete(`${id}-${FIRST_GENERATION}`)
-  })
-}
-
-/** Removes what a machine without a run has on the host. Unknown ids succeed. */
-export async function removeMachineState(host: EngineContext, id: string): Promise<void> {
-  await host.effect('engine.destroy.network', () => host.network.release(id))
-  await host.effect('engine.destroy.disk', () => destroyDisk(host.paths, id))
-  await host.effect('engine.destroy.record', async () => {
-    forgetSecrets(host.paths, id)
-    await removeTree(host.paths.machine(id).dir)
-    await removeTree(host.paths.asideOf(id))
   })
 }
 

@@ -3,10 +3,10 @@
 
 import type { MachineRef } from '../../engine.ts'
 import { endStandbys } from '../exec/standby.ts'
-import { retry } from './clean-up-run.ts'
+import { retry } from '../machine/clean-up-run.ts'
 import { freezeProcesses } from './freeze.ts'
 import { holdMachine, releaseMachine } from './hold.ts'
-import { driverOf, getMachine, type EngineContext, type Machine } from '../context.ts'
+import { driverOf, getMachine, type EngineContext, type Machine } from '../machine/context.ts'
 import {
   dumpCheckpoint,
   discardCheckpoint,

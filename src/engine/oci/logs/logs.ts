@@ -4,7 +4,7 @@
 import { join } from 'node:path'
 import type { LogLine, LogQuery } from '../../engine.ts'
 import { withoutBrokenStart } from '../../../lib/utf8.ts'
-import type { EngineContext } from '../context.ts'
+import type { EngineContext } from '../machine/context.ts'
 import { type Cursor, formatCursor, parseCursor, type Stream } from './cursor.ts'
 import { newLine, NOTHING, type OpenLine, textAtEnd, withRow } from './open-line.ts'
 import { comparePosition, listParts, type Part, type Position, rowsOf, type Work } from './parts.ts'

@@ -1,7 +1,7 @@
 // A line of Berth's own in a machine's log: what its reader must know and the machine cannot say.
 
 import { appendFile } from 'node:fs/promises'
-import type { EngineContext } from '../context.ts'
+import type { EngineContext } from '../machine/context.ts'
 import { currentLogFile } from './logs.ts'
 
 /** Adds it to the log of a run, as one row of stderr. conmon appends its rows too, so neither cuts the other's. */

@@ -3,7 +3,7 @@
 
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { EngineContext, Machine } from '../context.ts'
+import type { EngineContext, Machine } from '../machine/context.ts'
 import { killExec } from '../exec/kill-command.ts'
 import { closeReaders, endAs, follow, newHeld, openReaders } from './held.ts'
 import type { Held } from './held-process.ts'

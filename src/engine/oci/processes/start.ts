@@ -16,14 +16,14 @@ import { reapOrphans } from '../kernel/children.ts'
 import { startProgram, whenClosed } from '../kernel/programs.ts'
 import { closeFd, createPipe } from '../kernel/syscalls.ts'
 import { atExpenseOf } from '../kernel/team-groups.ts'
-import { getRunning, driverOf, type EngineContext, type Machine } from '../context.ts'
+import { getRunning, driverOf, type EngineContext, type Machine } from '../machine/context.ts'
 import { commandGroup, loadProcess, markerOf } from '../exec/command.ts'
 import { asUser } from '../exec/as-user.ts'
 import { whenNotHeld } from '../exec/exec.ts'
 import { killExec } from '../exec/kill-command.ts'
-import { openReader } from '../exec/pipes.ts'
+import { openReader } from '../kernel/pipes.ts'
 import type { Account } from '../runtime/bundle.ts'
-import { retry } from '../lifecycle/clean-up-run.ts'
+import { retry } from '../machine/clean-up-run.ts'
 import {
   closeReaders,
   destroyReaders,

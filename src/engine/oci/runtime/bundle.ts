@@ -9,7 +9,7 @@ import type { Seccomp } from '../kernel/seccomp.ts'
 import { UNIT_PTYS } from '../kernel/shared-counters.ts'
 import { type Trust, TRUST, TRUST_FILE } from '../storage/trust.ts'
 import type { User } from '../storage/user.ts'
-import { traitsOf } from './traits.ts'
+import { traitsOf } from '../traits.ts'
 import { type CapabilitySets, capabilitySets, rootsOf } from './capabilities.ts'
 
 export type BundleInput = {
@@ -40,7 +40,7 @@ export const FORK_GENERATION = 'fork-generation'
 const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 const MB = 1024 * 1024
 const CPU_PERIOD_US = 100_000
-/** A smaller machine gets this much CPU until it has started, and then its own size (lifecycle/startup.ts). */
+/** A smaller machine gets this much CPU until it has started, and then its own size (machine/startup.ts). */
 const CPUS_TO_START = 1
 const IO_BYTES_PER_CPU_SECOND = 400 * MB
 

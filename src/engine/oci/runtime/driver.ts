@@ -6,7 +6,7 @@
 
 import type { RunResult } from '../../../lib/process.ts'
 import type { IsolationClass } from '../../engine.ts'
-import type { Program } from '../exec/control.ts'
+import type { Program } from './control.ts'
 import type { RunPaths } from '../paths.ts'
 
 export type Limits = { timeoutMs: number; signal: AbortSignal }
@@ -110,7 +110,7 @@ export type ExecFiles = { processFile: string; pidFile: string }
 export type ExecOptions = { cgroupChild?: string | null; stderrFd?: number | null; extraFd?: number | null }
 
 /**
- * `program`: what a sandbox must run to be asked directly, as a probe has shown (exec/control-probe.ts); null: none is.
+ * `program`: what a sandbox must run to be asked directly, as a probe has shown (probes/control.ts); null: none is.
  * `otherwise`: whether the program's own exec is used where that is not so.
  */
 export type CommandWays = { program: Program | null; otherwise: boolean }

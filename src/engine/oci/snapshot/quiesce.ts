@@ -5,12 +5,12 @@
 import { rm, writeFile } from 'node:fs/promises'
 import { EngineError } from '../../errors.ts'
 import { freezeGroup, thawGroup } from '../kernel/cgroups.ts'
-import { waitForLaunches } from '../exec/launching.ts'
+import { waitForLaunches } from '../runtime/launching.ts'
 import { recordEndIfExited } from '../lifecycle/exits.ts'
 import { holdMachine, releaseMachine, standingOf } from '../lifecycle/hold.ts'
 import type { Standing } from '../runtime/driver.ts'
-import type { EngineContext, Machine } from '../context.ts'
-import { retry } from '../lifecycle/clean-up-run.ts'
+import type { EngineContext, Machine } from '../machine/context.ts'
+import { retry } from '../machine/clean-up-run.ts'
 
 export async function whileQuiesced<T>(
   host: EngineContext,

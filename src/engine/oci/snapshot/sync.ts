@@ -3,11 +3,11 @@
 
 import type { ForkSpec } from '../../engine.ts'
 import { HELPER } from '../runtime/bundle.ts'
-import { traitsOf } from '../runtime/traits.ts'
+import { traitsOf } from '../traits.ts'
 import { dirtyBytes } from '../kernel/cgroups.ts'
 import { destroyDisk, snapshotDisk } from '../storage/disks.ts'
 import { execInMachine } from '../exec/exec.ts'
-import type { EngineContext, Machine } from '../context.ts'
+import type { EngineContext, Machine } from '../machine/context.ts'
 
 const INSIDE_TIMEOUT_MS = 3000
 /** Written out within some milliseconds. */

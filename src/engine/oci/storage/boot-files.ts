@@ -3,7 +3,7 @@
 
 import { EngineError } from '../../errors.ts'
 import { inTheWay } from './in-the-way.ts'
-import { writeInTree } from './unit-tree.ts'
+import { writeInTree } from '../kernel/unit-tree.ts'
 
 export async function writeBootFiles(
   rootfs: string,

@@ -5,8 +5,8 @@
 import { existsSync } from 'node:fs'
 import { chmod, mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import { run, runOrThrow } from '../kernel/programs.ts'
+import type { Log } from '../../../lib/log.ts'
 import type { MachineSpec } from '../../engine.ts'
-import type { EngineContext } from '../context.ts'
 import type { StoredImage } from '../images/store.ts'
 import type { MachinePaths, Paths } from '../paths.ts'
 import { createSubvolume, deleteSubvolume, limitSubvolume } from './btrfs-requests.ts'
@@ -31,7 +31,7 @@ export async function createDisk(paths: Paths, spec: MachineSpec): Promise<void>
 
 /** Puts into the volume what its image has for it. Only for a machine that has never run. */
 export async function fillVolume(
-  { paths, log }: Pick<EngineContext, 'paths' | 'log'>,
+  { paths, log }: { paths: Paths; log: Log },
   { id, volume }: MachineSpec,
   { rootfs, build }: StoredImage,
 ): Promise<void> {

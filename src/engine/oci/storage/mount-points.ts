@@ -5,9 +5,9 @@
 
 import type { MachineSpec } from '../../engine.ts'
 import { EngineError } from '../../errors.ts'
-import { traitsOf } from '../runtime/traits.ts'
+import { traitsOf } from '../traits.ts'
 import { inTheWay } from './in-the-way.ts'
-import { makeInTree, pathInTree } from './unit-tree.ts'
+import { makeInTree, pathInTree } from '../kernel/unit-tree.ts'
 
 export type MountPoints = {
   /** Of the static helper. */

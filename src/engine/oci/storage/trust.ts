@@ -6,7 +6,7 @@ import { bundlePaths } from '../../../lib/egress/trust.ts'
 import { EngineError } from '../../errors.ts'
 import type { RunSpec } from '../../engine.ts'
 import { HELPER_DIR, type MountPoints } from './mount-points.ts'
-import { fileInTree, readInTree } from './unit-tree.ts'
+import { fileInTree, readInTree } from '../kernel/unit-tree.ts'
 
 /** `at`: where `file` of this host is mounted in the machine, besides next to its helper. */
 export type Trust = { file: string; at: string[] }

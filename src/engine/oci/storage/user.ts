@@ -2,7 +2,7 @@
 // and group files. They are attacker input: read as if the image were `/`, and only to a bound.
 
 import { EngineError } from '../../errors.ts'
-import { readInTree } from './unit-tree.ts'
+import { readInTree } from '../kernel/unit-tree.ts'
 
 export type User = { uid: number; gid: number; additionalGids: number[]; home: string }
 

@@ -7,7 +7,7 @@
 import { chown, mkdir, readdir, rename, rm, stat } from 'node:fs/promises'
 import { run, runOrThrow } from '../kernel/programs.ts'
 import type { VolumeData } from '../images/builtin.ts'
-import { pathInTree } from './unit-tree.ts'
+import { pathInTree } from '../kernel/unit-tree.ts'
 
 const UNPACK_TIMEOUT_MS = 30_000
 const SYNC_TIMEOUT_MS = 60_000

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { canExecute } from './executable.ts'
+import { canExecute } from '../kernel/executable.ts'
 import { namingProgram } from './naming.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'berth-naming-'))

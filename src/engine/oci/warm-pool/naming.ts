@@ -4,15 +4,15 @@
 
 import { closeSync, openSync, writeSync } from 'node:fs'
 import { completesWithin } from '../../../lib/concurrency/completes-within.ts'
-import type { EngineContext } from '../context.ts'
-import { connectControl, executeNamingOver, runsProbed, waitOver } from '../exec/control.ts'
+import type { EngineContext } from '../machine/context.ts'
+import { connectControl, executeNamingOver, runsProbed, waitOver } from '../runtime/control.ts'
 import { closeFd, createPipe } from '../kernel/syscalls.ts'
 import type { RunPaths } from '../paths.ts'
 import { execProcess, type Process } from '../runtime/bundle.ts'
 import type { Driver } from '../runtime/driver.ts'
 import { HELPER_DIR } from '../storage/mount-points.ts'
-import { executable } from './executable.ts'
-import type { Naming } from './types.ts'
+import { executable } from '../kernel/executable.ts'
+import type { Naming } from '../machine/ready-machine.ts'
 
 /** Beside the helper, which each machine has. */
 export const NAMING_PROGRAM = 'name'

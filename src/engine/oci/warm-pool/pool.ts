@@ -4,16 +4,16 @@
 import { existsSync } from 'node:fs'
 import { MINUTE, SECOND } from '../../../lib/clock.ts'
 import type { MachineSpec } from '../../engine.ts'
-import { getDriver, type EngineContext } from '../context.ts'
+import { getDriver, type EngineContext } from '../machine/context.ts'
 import { availableMemoryMb } from '../kernel/capacity.ts'
 import { isMonitorAlive } from '../runtime/monitor.ts'
-import { traitsOf } from '../runtime/traits.ts'
+import { traitsOf } from '../traits.ts'
 import { checkReserve } from '../storage/pool.ts'
 import { type Burst, readyFor, withCreate } from './bursts.ts'
 import { identityOf, makeReady, removeReady } from './make.ts'
-import { canExecute } from './executable.ts'
+import { canExecute } from '../kernel/executable.ts'
 import { closeEnds, dropReady } from './ready.ts'
-import type { Ready, ReadyMachines, ReadyOptions } from './types.ts'
+import type { Ready, ReadyMachines, ReadyOptions } from '../machine/ready-machine.ts'
 
 export const noReadyMachines: ReadyOptions = { perKind: 0, memoryReserveMb: 0 }
 

@@ -9,7 +9,7 @@
 //   the next program runs.
 // - If execve fails, the program reads once more, and waits to be killed.
 
-import { executable, MEMORY_AT } from './executable.ts'
+import { executable, MEMORY_AT } from '../kernel/executable.ts'
 
 /** `readelf` and `objdump -D -b binary -m i386:x86-64` show the same. */
 const code = [

@@ -3,30 +3,19 @@
 // create has taken it, its disk and its network are the new machine's, and its run is the machine's first one.
 
 import { closeSync } from 'node:fs'
-import type { EngineContext, Machine } from '../context.ts'
+import type { EngineContext, Machine } from '../machine/context.ts'
 import { closeUnused } from '../exec/make-standby.ts'
 import { addStandby } from '../exec/standby.ts'
-import { cleanUpRun } from '../lifecycle/clean-up-run.ts'
-import type { MachineRecord } from '../lifecycle/record.ts'
+import { cleanUpRun } from '../machine/clean-up-run.ts'
+import type { MachineRecord } from '../records/record.ts'
 import type { Paths } from '../paths.ts'
 import { closeNaming } from './naming.ts'
-import type { Ready } from './types.ts'
+import type { Ready } from '../machine/ready-machine.ts'
 
 /** The only run that can be made ahead: a later one needs what the earlier have left. */
 export const FIRST_GENERATION = 1
 /** Beside the helper, which each machine has. */
 export const WAITING_PROGRAM = 'wait'
-/** No id of a machine begins so. */
-const PREFIX = 'ready-'
-
-export function readyName(suffix: string): string {
-  return `${PREFIX}${suffix}`
-}
-
-export function isReadyName(id: string): boolean {
-  return id.startsWith(PREFIX)
-}
-
 /** Registers the name under which the machine's first run was made: its container keeps that name. */
 export function nameFirstRun(paths: Paths, { spec, madeAs }: Pick<MachineRecord, 'spec' | 'madeAs'>): void {
   if (madeAs !== undefined) paths.containers.set(`${spec.id}-${FIRST_GENERATION}`, madeAs)

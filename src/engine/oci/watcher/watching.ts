@@ -8,7 +8,7 @@ import { textOfBytes } from '../../../lib/byte-text.ts'
 import type { FileChange, MachineRef, OnChanges } from '../../engine.ts'
 import { EngineError } from '../../errors.ts'
 import { machineDirectory } from '../../machine-path.ts'
-import type { EngineContext } from '../context.ts'
+import type { EngineContext } from '../machine/context.ts'
 import { IS_MISSING, IS_NO_DIRECTORY, runHelper, SCRIPT_HEAD, scriptPath } from '../exec/file-helper.ts'
 import { HELPER_DIR } from '../storage/mount-points.ts'
 

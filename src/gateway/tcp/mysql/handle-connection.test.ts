@@ -16,7 +16,7 @@ import {
 import { freePort } from '../../../lib/free-port.ts'
 import { errorPacket } from './messages.ts'
 import { type Packet, readPacket, writePacket } from './packets.ts'
-import type { Route } from '../../routing/route.ts'
+import type { Route } from '../../route.ts'
 
 const MOST = 100_000
 const OK = Buffer.from('00000002000000', 'hex')

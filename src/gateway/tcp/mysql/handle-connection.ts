@@ -9,12 +9,11 @@ import { peerAddress } from '../../peer.ts'
 import { ownerOfPort, requestedLabel } from '../../routing/asked-label.ts'
 import { errorPacket, type Login, MAX_LOGIN_BYTES, readLogin } from './messages.ts'
 import { readPacket, writePacket } from './packets.ts'
-import type { Greeted } from '../../listen/mysql-port.ts'
 import { runMysqlSession } from './session.ts'
 import type { Session } from '../../sessions/open-sessions.ts'
 import type { Outcome } from '../../sessions/outcomes.ts'
 import { mysqlErrors } from '../protocol-errors.ts'
-import type { Route } from '../../routing/route.ts'
+import type { Route } from '../../route.ts'
 import { withSession } from '../session.ts'
 import { join } from '../splice.ts'
 import {
@@ -23,6 +22,9 @@ import {
   connectWithRetry,
   type GatewayContext,
 } from '../../sessions/connect-to-unit.ts'
+
+/** What a client was told and asked for before TLS was established (listen/mysql-port.ts). */
+export type Greeted = { serverName: string | null; sessionId: number }
 
 /** Relays the connection between the client and its unit. Never rejects. */
 export async function handleMysqlConnection(

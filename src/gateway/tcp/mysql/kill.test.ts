@@ -2,9 +2,10 @@
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createMysqlSessions, followKills, translateKill } from './kill.ts'
+import { createMysqlSessions } from '../../sessions/mysql-sessions.ts'
+import { followKills, translateKill } from './kill.ts'
 import { writePacket } from './packets.ts'
-import type { Route } from '../../routing/route.ts'
+import type { Route } from '../../route.ts'
 
 const GIVEN = 4_000_000_007
 const ownOf = (given: number) => (given === GIVEN ? 42 : null)

@@ -14,7 +14,7 @@ import { followPackets, HEADER_BYTES, readPacket, readPackets, writePacket } fro
 import type { Session } from '../../sessions/open-sessions.ts'
 import type { Outcome } from '../../sessions/outcomes.ts'
 import { mysqlErrors } from '../protocol-errors.ts'
-import type { Route } from '../../routing/route.ts'
+import type { Route } from '../../route.ts'
 import { listenTo } from '../classify-bytes.ts'
 import { connectTo, relay } from '../session.ts'
 import { beginUse, type Closed, type Unready, type GatewayContext } from '../../sessions/connect-to-unit.ts'

@@ -3,7 +3,7 @@
 // announces the version first.
 
 import { type Clock, SECOND } from '../../../lib/clock.ts'
-import type { Classifier, Listening, BytesClass } from '../bytes-class.ts'
+import type { Classifier, Listening, BytesClass } from '../../sessions/bytes-class.ts'
 import { type FrameReader, readerOfFrames } from '../frames.ts'
 
 const GREETING_BYTES = 8

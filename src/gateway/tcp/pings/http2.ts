@@ -1,6 +1,6 @@
 // HTTP/2, which gRPC uses: a frame has a length, type, flags and stream.
 
-import type { Listening, BytesClass } from '../bytes-class.ts'
+import type { Listening, BytesClass } from '../../sessions/bytes-class.ts'
 import { readerOfFrames } from '../frames.ts'
 
 const GREETING_BYTES = 24

@@ -1,7 +1,7 @@
 // WebSockets (RFC 6455, 5.2): a frame has a type and a length of one, three or nine bytes, and a visitor's frames
 // have four bytes of mask. Bytes that do not fit are not WebSocket frames, and all count as use.
 
-import type { Listening, BytesClass } from '../bytes-class.ts'
+import type { Listening, BytesClass } from '../../sessions/bytes-class.ts'
 import { MAX_HEAD_BYTES, readerOfFrames } from '../frames.ts'
 
 const PING = 9

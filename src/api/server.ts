@@ -1,0 +1,390 @@
+// The HTTP server: request ids, routing, and every answer in the contract's shape. The only file that imports the
+// framework, which only listens and routes. operation.ts reads the body, once the caller is authenticated.
+
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { isIP } from 'node:net'
+import { z } from 'zod'
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import type { App } from '../app.ts'
+import { AppError } from '../contract/errors.ts'
+import { addressMatcher } from '../lib/address-ranges.ts'
+import { SECOND } from '../lib/clock.ts'
+import { logLimitReached } from '../lib/limit-reached.ts'
+import { completesWithin } from '../lib/concurrency/completes-within.ts'
+import { bodyBytesOf, bodyPieces, readBody } from './http/body.ts'
+import { boundArrival, longestArrivalMs } from './http/arrival.ts'
+import { isByteStream, openByteStream, sendByteStream } from './http/byte-stream.ts'
+import { createUpgrades } from './upgrades.ts'
+import { isWebSocketAnswer } from './http/web-socket-answer.ts'
+import { createHostCheck, misdirected } from './http/hosts.ts'
+import { boundConnections, connectionLimits } from './http/connections.ts'
+import { callerGone, logError, serverStopping, toAppError } from './http/errors.ts'
+import { refuseMalformed, sendError, sendJson } from './http/response.ts'
+import * as http from './http/request.ts'
+import { createDocsEndpoint, docsMethods, docsPaths } from './docs/endpoint.ts'
+import { createDownloads, downloadMethods, downloadPaths } from './downloads/endpoint.ts'
+import { openPackages } from './downloads/packages.ts'
+import { comesSlowly, createE2bEndpoint, E2B_PATHS, e2bMethods } from './e2b/endpoint.ts'
+import { createMcpEndpoint, mcpMethods, mcpPaths } from './mcp/endpoint.ts'
+import { openProtocol } from './mcp/protocol.ts'
+import type { Protocol } from './mcp/transport.ts'
+import { createOperations, type Operations } from './operation.ts'
+import type { Page, PageRequest } from './web/page.ts'
+import { acceptsHtml, answerPage, pages, sendErrorPage } from './web/pages.ts'
+import { type Dashboard, readDashboard, sendAsset, sendDashboardPage } from './web/dashboard.ts'
+import { createTokenGate } from '../domain/oauth/token-gate.ts'
+import { answerOauth, oauthEndpoints } from './oauth/endpoints.ts'
+import { methodsOfPath } from './http/paths.ts'
+import type { Route } from './route.ts'
+import { routes } from './routes.ts'
+import { openStream, sendEvents } from './http/sse.ts'
+
+/** Of routes whose bodies come for as long as they are worked on. */
+const longRoutes = new Set(
+  routes
+    .filter(({ body }) => body.kind === 'stream')
+    .map(({ method, path }) => `${method} ${framePath(path)}`),
+)
+
+/** How long calls in progress may go on after the server is told to close; then they are aborted. */
+const CLOSE_GRACE_MS = 3 * SECOND
+
+type Exchange = {
+  id: string
+  request: IncomingMessage
+  response: ServerResponse
+  params: unknown
+  /** The address of the client. */
+  peer: string
+}
+
+/**
+ * Returns a server that is ready to listen; the caller chooses the address and closes it. `openMcp` loads what answers at
+ * /mcp. Without a built dashboard it serves everything else.
+ */
+export function createServer(
+  app: App,
+  limits = connectionLimits,
+  openMcp: () => Promise<Protocol> = openProtocol,
+  dashboard: Dashboard | null = readDashboard(),
+  packages: typeof openPackages = openPackages,
+): FastifyInstance {
+  const isProxy = addressMatcher(app.config.trustedProxies)
+  const server = Fastify({
+    // Only the gateway of this host connects without an address (door-socket.ts).
+    trustProxy: (address: string | undefined) => address === undefined || isProxy(address),
+    logger: false,
+    genReqId: http.requestIdOf,
+    requestIdHeader: false,
+    exposeHeadRoutes: false,
+    return503OnClosing: false,
+    requestTimeout: longestArrivalMs,
+    keepAliveTimeout: 75 * SECOND,
+    http: {
+      headersTimeout: limits.headersMs,
+      connectionsCheckingInterval: limits.lookEveryMs,
+      // A request for any other protocol, or on any other path, is answered as if it asked for none.
+      shouldUpgradeCallback: (request) => upgrades.isWanted(request),
+    },
+    routerOptions: { maxParamLength: 200 },
+    frameworkErrors: (_error, request, reply) => sendUnknownPath(begin(request, reply)),
+    clientErrorHandler: refuseMalformed,
+  })
+  boundConnections(server.server, limits, isProxy, (peer) =>
+    logLimitReached(app, { bound: 'connections to the API', by: peer }),
+  )
+  const begin = (request: FastifyRequest, reply: FastifyReply) => {
+    const exchange = take(app, request, reply)
+    if (dashboard) exchange.response.setHeader('x-berth-dashboard', dashboard.build)
+    return exchange
+  }
+  const operations = createOperations(app)
+  const stopping = new AbortController()
+  const isOurs = createHostCheck(app.config)
+  const upgrades = createUpgrades({
+    app,
+    operations,
+    routes,
+    isOurs,
+    peerOf: (request) => http.peerBehind(request, isProxy),
+    stopping: stopping.signal,
+  })
+  server.server.on('upgrade', upgrades.accept)
+  server.addHook('onRequest', (request, _reply, next) => {
+    const { url } = request.routeOptions
+    if (!longRoutes.has(`${request.method} ${url}`) && !comesSlowly(request.url)) boundArrival(request.raw)
+    next()
+  })
+  // Before any route, and before authentication.
+  server.addHook('onRequest', (request, reply, next) => {
+    if (isOurs(request.raw)) return next()
+    const { id, response } = begin(request, reply)
+    sendError(response, misdirected(app.config.publicUrl), id)
+  })
+  server.addHook('preClose', async () => {
+    setTimeout(() => stopping.abort(serverStopping()), CLOSE_GRACE_MS).unref()
+    // A connection that outlives its calls must not keep the server from closing.
+    setTimeout(() => server.server.closeAllConnections(), CLOSE_GRACE_MS + 2 * SECOND).unref()
+    // Otherwise connections that become idle while the last calls finish would stay open.
+    const sweep = setInterval(() => server.server.closeIdleConnections(), 50)
+    server.server.once('close', () => clearInterval(sweep))
+  })
+
+  // Calls whose clients have disconnected hold no connection open, and still write an audit row.
+  server.addHook('onClose', async () => {
+    await completesWithin(app.clock, CLOSE_GRACE_MS, operations.ended())
+  })
+
+  // Bodies are read later, once the caller is authenticated.
+  server.removeAllContentTypeParsers()
+  server.addContentTypeParser('*', (_request, _payload, done) => done(null))
+  for (const route of routes) {
+    const serve = (request: FastifyRequest, reply: FastifyReply) =>
+      serveRoute(app, operations, route, stopping.signal, begin(request, reply))
+    server.route({
+      method: methodsOf(route),
+      url: framePath(route.path),
+      handler: serve,
+      // The framework only reports a media type it cannot parse: the operation refuses that itself.
+      errorHandler: (_error, request, reply) => void serve(request, reply),
+    })
+  }
+  for (const page of pages) {
+    server.route({
+      method: page.method,
+      url: framePath(page.path),
+      handler: async (request, reply) =>
+        await servePage(app, operations, page, stopping.signal, dashboard !== null, begin(request, reply)),
+    })
+  }
+  if (dashboard) serveDashboard(server, dashboard, begin)
+  const tokenGate = createTokenGate(app)
+  for (const endpoint of oauthEndpoints) {
+    server.route({
+      method: [endpoint.method, 'OPTIONS'],
+      url: endpoint.path,
+      handler: async (request, reply) => {
+        const { id, request: asked, response, peer } = begin(request, reply)
+        await answerOauth(app, endpoint, { request: asked, response, requestId: id, peer, tokenGate })
+      },
+    })
+  }
+  const mcp = createMcpEndpoint(app, operations, openMcp)
+  const serveMcp = (request: FastifyRequest, reply: FastifyReply) =>
+    mcp.serve({ ...begin(request, reply), stopping: stopping.signal })
+  for (const url of mcpPaths) {
+    server.route({
+      method: [...mcpMethods],
+      url,
+      handler: serveMcp,
+      errorHandler: (_error, request, reply) => void serveMcp(request, reply),
+    })
+  }
+  const e2b = createE2bEndpoint(app, operations)
+  const serveE2b = (request: FastifyRequest, reply: FastifyReply) =>
+    e2b.serve({ ...begin(request, reply), stopping: stopping.signal })
+  server.route({
+    method: [...e2bMethods],
+    url: E2B_PATHS,
+    handler: serveE2b,
+    errorHandler: (_error, request, reply) => void serveE2b(request, reply),
+  })
+  const docs = createDocsEndpoint(app)
+  for (const url of docsPaths) {
+    server.route({
+      method: [...docsMethods],
+      url,
+      handler: (request, reply) => docs.serve(begin(request, reply)),
+    })
+  }
+  const downloads = createDownloads(app, packages)
+  server.addHook('onClose', async () => await downloads.close())
+  for (const url of downloadPaths) {
+    server.route({
+      method: [...downloadMethods],
+      url,
+      handler: (request, reply) => downloads.serve(begin(request, reply)),
+    })
+  }
+  server.setNotFoundHandler((request, reply) => sendUnknownPath(begin(request, reply)))
+  server.setErrorHandler((_error, request, reply) => sendUnknownPath(begin(request, reply)))
+  return server
+}
+
+/** Its files, and its page for whatever a browser opens below /t. */
+function serveDashboard(
+  server: FastifyInstance,
+  dashboard: Dashboard,
+  begin: (request: FastifyRequest, reply: FastifyReply) => Exchange,
+): void {
+  for (const url of ['/t', '/t/*'])
+    server.get(url, (asked, reply) => {
+      const exchange = begin(asked, reply)
+      if (acceptsHtml(exchange.request)) sendDashboardPage(dashboard, exchange.request, exchange.response)
+      else sendUnknownPath(exchange)
+    })
+  server.get('/assets/*', (asked, reply) => {
+    const exchange = begin(asked, reply)
+    if (!sendAsset(dashboard, exchange.request, exchange.response)) sendUnknownPath(exchange)
+  })
+}
+
+/** Takes the request and the response out of the framework's hands. */
+function take({ clock, observer }: App, request: FastifyRequest, reply: FastifyReply): Exchange {
+  reply.hijack()
+  const beganMs = clock.monotonicMs()
+  const { method } = request
+  const url = request.is404 ? undefined : request.routeOptions.url
+  const route = url === undefined ? null : url.replace(/:(\w+)/g, '{$1}')
+  reply.raw.once('close', () => {
+    const status = reply.raw.writableFinished ? reply.raw.statusCode : callerGone().status
+    observer.callAnswered({ method, route, status, ms: clock.monotonicMs() - beganMs })
+  })
+  reply.raw.setHeader('x-request-id', request.id)
+  reply.raw.setHeader('x-content-type-options', 'nosniff')
+  const { id, raw, params } = request
+  return { id, request: raw, response: reply.raw, params, peer: peerOf(request) }
+}
+
+/**
+ * Behind trusted proxies, the last forwarded address that is not a proxy. A request with no forwarded address comes
+ * from the proxy itself.
+ */
+function peerOf({ ip, raw }: FastifyRequest): string {
+  return isIP(ip) > 0 ? ip : (raw.socket.remoteAddress ?? '')
+}
+
+/**
+ * Every GET route also answers HEAD: Node leaves out the body. Pages do not, because some of them change something.
+ */
+function methodsOf({ method }: Route): string[] {
+  return method === 'GET' ? ['GET', 'HEAD'] : [method]
+}
+
+/** Writes parameters in the framework's syntax. */
+function framePath(path: string): string {
+  return path.replace(/\{(\w+)\}/g, ':$1')
+}
+
+async function serveRoute(
+  app: App,
+  operations: Operations,
+  route: Route,
+  stopping: AbortSignal,
+  { id, request, response, params, peer }: Exchange,
+): Promise<void> {
+  const gone = goneWith(response)
+  const signal = AbortSignal.any([gone.signal, stopping])
+  try {
+    await operations.run(
+      {
+        ...http.senderOf(request, app.config.publicUrl),
+        peer,
+        requestId: id,
+        route,
+        params,
+        query: http.queryOf(request.url ?? ''),
+        readBody: () => readBody(request, route.body),
+        bodyBytes: bodyBytesOf(request, route.body),
+        bodyPieces: () => bodyPieces(request, route.body),
+        signal,
+        abort: (reason) => gone.abort(reason),
+        onceAnswered: (callback) => onceClosed(response, callback),
+        addHeader: (name, value) => void response.setHeader(name, value),
+      },
+      {
+        json: (status, body) => sendJson(response, status, body),
+        stream: async (stream) => {
+          if (isByteStream(stream)) {
+            if (request.method === 'HEAD') openByteStream(response, stream).end()
+            else await sendByteStream(response, stream, signal)
+          } else if (isWebSocketAnswer(stream)) throw new TypeError('this answer needs a WebSocket')
+          else if (request.method === 'HEAD') openStream(response).end()
+          else await sendEvents(response, stream, { clock: app.clock, signal, requestId: id })
+        },
+      },
+    )
+  } catch (error) {
+    logError(app.log, error, id)
+    sendError(response, toAppError(error), id)
+  }
+}
+
+async function servePage(
+  app: App,
+  operations: Operations,
+  page: Page,
+  stopping: AbortSignal,
+  hasDashboard: boolean,
+  { id, request, response, params, peer }: Exchange,
+): Promise<void> {
+  const gone = goneWith(response)
+  const perform: PageRequest['perform'] = async (route, routeParams, body) => {
+    let answered: unknown = null
+    await operations.run(
+      {
+        ...http.senderOf(request, app.config.publicUrl),
+        peer,
+        requestId: id,
+        route,
+        params: routeParams,
+        query: {},
+        // The page decides which fields of its form are the operation's input.
+        bodyBytes: 0,
+        readBody: async () => (body === undefined ? Buffer.alloc(0) : Buffer.from(JSON.stringify(body))),
+        signal: AbortSignal.any([gone.signal, stopping]),
+        abort: (reason) => gone.abort(reason),
+        onceAnswered: (callback) => onceClosed(response, callback),
+        addHeader: () => {},
+      },
+      {
+        json: (_status, body) => {
+          answered = body
+        },
+        stream: async () => {
+          throw new TypeError('a page cannot show a stream')
+        },
+      },
+    )
+    return answered
+  }
+  await answerPage(app, page, request, response, {
+    requestId: id,
+    peer,
+    params: z.record(z.string(), z.string()).parse(params),
+    hasDashboard,
+    perform,
+  })
+}
+
+function goneWith(response: ServerResponse): AbortController {
+  const gone = new AbortController()
+  response.once('close', () => {
+    if (!response.writableFinished) gone.abort(callerGone())
+  })
+  return gone
+}
+
+function onceClosed(response: ServerResponse, callback: () => void): void {
+  if (response.closed) callback()
+  else response.once('close', callback)
+}
+
+function sendUnknownPath({ id, request, response }: Exchange): void {
+  const [path = ''] = (request.url ?? '').split('?')
+  const shown = path.slice(0, 200)
+  const ofRoutes = routes.flatMap((route) => methodsOf(route).map((method) => ({ method, path: route.path })))
+  const ofMcp = mcpMethods.flatMap((method) => mcpPaths.map((url) => ({ method, path: url })))
+  // A person who mistyped an address reads a page.
+  const isPerson = request.method === 'GET' && acceptsHtml(request) && !path.startsWith('/v1/')
+  const refuse = (error: AppError, headers: Record<string, string> = {}) =>
+    (isPerson ? sendErrorPage : sendError)(response, error, id, headers)
+  const allowed = methodsOfPath([...ofRoutes, ...ofMcp, ...pages, ...oauthEndpoints], path)
+  // A known path with bytes that are not UTF-8 also gets here.
+  if (allowed.length === 0 || allowed.includes(request.method ?? '')) {
+    refuse(new AppError('not_found', 404, `The path ${shown} does not exist.`))
+    return
+  }
+  const message = `The path ${shown} does not allow ${request.method}, only ${allowed.join(', ')}.`
+  refuse(new AppError('method_not_allowed', 405, message), { allow: allowed.join(', ') })
+}
