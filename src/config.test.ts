@@ -80,6 +80,9 @@ describe('settings', () => {
     [{ BERTH_ROLE: 'host', BERTH_ENGINE_CERTIFICATE: '/a.pem' }, 'unset BERTH_ENGINE_CERTIFICATE'],
     [{ BERTH_ROLE: 'host', BERTH_ENGINE_TLS: '10.0.0.2:0' }, 'needs a port that stays'],
     [{ BERTH_GATEWAY_HANDOVER: '10.0.0.1:7077' }, 'means nothing without other hosts'],
+    [{ BERTH_ROLE: 'server' }, 'needs BERTH_HOSTS_ADDRESS'],
+    [{ BERTH_ROLE: 'server', BERTH_GATEWAY_HANDOVER: '10.0.0.1:7077' }, 'unset BERTH_GATEWAY_HANDOVER'],
+    [{ BERTH_ROLE: 'server', BERTH_JOIN: 'token' }, 'BERTH_JOIN is for a machine with BERTH_ROLE=host'],
     [{ BERTH_ROLE: 'engine' }, 'BERTH_ROLE'],
   ])('of a host and of a server do not mix: %j is refused with what to set', (env, words) => {
     expect(() => loadConfig(env)).toThrow(words)

@@ -2,7 +2,7 @@
 // The only reader of process.env.
 
 import { resolve } from 'node:path'
-import { type FleetSettings, fleetSettings } from './lib/fleet-settings.ts'
+import { type FleetSettings, fleetSettings, roles } from './lib/fleet-settings.ts'
 import { defaultGatewayWorkers, MAX_GATEWAY_WORKERS } from './lib/gateway-workers.ts'
 import {
   address,
@@ -55,8 +55,6 @@ export type ProviderClient = {
 }
 
 export type Config = FleetSettings & {
-  /** `host`: the engine and the gateway alone, for a server on another machine. */
-  role: 'all' | 'host'
   dataDir: string
   /** Images are read-only, so several instances may share a directory. */
   imagesDir: string
@@ -174,10 +172,9 @@ export function loadConfig(env: Env = process.env): Config {
   const metrics = address(env, 'BERTH_METRICS', '127.0.0.1:7071')
   const gatewayMetrics = address(env, 'BERTH_GATEWAY_METRICS', '127.0.0.1:7072')
   const domain = domainName(env, 'BERTH_DOMAIN', 'berth.localhost')
-  const role = oneOf(env, 'BERTH_ROLE', ['all', 'host'])
+  const role = oneOf(env, 'BERTH_ROLE', roles)
   const fleet = fleetSettings(env, { role, dataDir })
   return {
-    role,
     ...fleet,
     dataDir,
     imagesDir: resolve(env['BERTH_IMAGES_DIR'] ?? `${dataDir}/images`),

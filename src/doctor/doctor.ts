@@ -6,13 +6,15 @@ import { boundsChecks } from './bounds.ts'
 import { type Check, type Finding, runCheck } from './check.ts'
 import { authorityCheck, engineCertificateCheck } from './engine-certificate.ts'
 import { gatewayWorkersCheck } from './gateway-workers.ts'
-import { hostChecks, tenancyChecks } from './host.ts'
+import { hostChecks, serverChecks, tenancyChecks } from './host.ts'
 import { isolationChecks } from './isolation.ts'
 import { kernelChecks } from './kernel.ts'
 import { networkChecks, portsCheck } from './network.ts'
 import { programChecks } from './programs.ts'
 
-const sections: { title: string; checks: Check[] }[] = [
+type Section = { title: string; checks: Check[] }
+
+const sections: Section[] = [
   { title: 'Host', checks: [...hostChecks, portsCheck, gatewayWorkersCheck] },
   { title: 'Kernel', checks: kernelChecks },
   { title: 'Programs', checks: programChecks },
@@ -22,12 +24,19 @@ const sections: { title: string; checks: Check[] }[] = [
   { title: 'Bounds', checks: boundsChecks },
 ]
 
+/** Of a machine with BERTH_ROLE=server, which runs no units. */
+const sectionsOfServer: Section[] = [
+  { title: 'Host', checks: [...serverChecks, portsCheck] },
+  { title: 'Network', checks: [authorityCheck] },
+  { title: 'Bounds', checks: boundsChecks },
+]
+
 const marks = { ok: ' ok ', warn: 'warn', fail: 'FAIL' } as const satisfies Record<Finding['state'], string>
 
 /** Returns the exit code: 1 if Berth could not run here. */
 export async function runDoctor(config: Config): Promise<number> {
   const count = { ok: 0, warn: 0, fail: 0 }
-  for (const { title, checks } of sections) {
+  for (const { title, checks } of config.role === 'server' ? sectionsOfServer : sections) {
     print(`\n${title}`)
     for (const check of checks) {
       const finding = await runCheck(check, config)

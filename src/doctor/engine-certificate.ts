@@ -2,6 +2,7 @@
 
 import { X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
+import type { Role } from '../lib/fleet-settings.ts'
 import { adviceOnAuthority, readAuthorityTimes } from '../certificates/fleet-ca.ts'
 import type { Config } from '../config.ts'
 import { DAY } from '../lib/clock.ts'
@@ -28,10 +29,13 @@ export async function authorityFinding({ dataDir }: Pick<Config, 'dataDir'>, now
 }
 
 const SOON_MS = 60 * DAY
+const REMAKE =
+  'Make another one: "npm run hosts -- certificate" on the server\'s machine. Then put it in place of this one.'
 const ADVICE = {
   host: 'Join: "npm run hosts -- join-token" on the server\'s machine says how.',
-  all: 'Make another one: "npm run hosts -- certificate" on the server\'s machine. Then put it in place of this one.',
-} as const
+  all: REMAKE,
+  server: REMAKE,
+} as const satisfies Record<Role, string>
 
 export async function engineCertificateFinding(
   { engineTls, role }: Pick<Config, 'engineTls' | 'role'>,

@@ -1,9 +1,22 @@
 // The doctor's findings about the host (reliability S35).
 
 import { describe, expect, it } from 'vitest'
-import { coreFinding, mitigationsFinding, pathFinding, swapFinding } from './host.ts'
+import { mayMount } from '../lib/may-mount.ts'
+import { coreFinding, mitigationsFinding, pathFinding, privilegesFinding, swapFinding } from './host.ts'
 import { memoryFinding } from './isolation.ts'
 import { firewallFinding } from './network.ts'
+
+it('a server that may not mount needs a database of its operator', () => {
+  expect(mayMount('CapEff:\t000001ffffffffff\n')).toBe(true)
+  expect(mayMount('CapEff:\t00000000a80425fb\n')).toBe(false)
+  const url = 'postgresql://db/berth'
+  expect(privilegesFinding({ databaseUrl: null }, true).state).toBe('ok')
+  expect(privilegesFinding({ databaseUrl: url }, false).state).toBe('ok')
+  expect(privilegesFinding({ databaseUrl: null }, false)).toMatchObject({
+    state: 'fail',
+    advice: expect.stringContaining('DATABASE_URL'),
+  })
+})
 
 describe('a data directory', () => {
   it('is refused where mount options or kernel tables cannot hold its name', () => {

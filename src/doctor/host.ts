@@ -4,6 +4,7 @@ import { readdir, readFile, statfs } from 'node:fs/promises'
 import { totalmem } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { Config } from '../config.ts'
+import { mayMount } from '../lib/may-mount.ts'
 import { type Check, fail, type Finding, ok, warn } from './check.ts'
 
 const GB = 1024 ** 3
@@ -21,6 +22,26 @@ export const hostChecks: Check[] = [
   { name: 'put aside', run: asideFinding },
   { name: 'memory', run: async () => memoryFinding(totalmem()) },
 ]
+
+/** Of a machine without an engine. */
+export const serverChecks: Check[] = [
+  ...hostChecks,
+  {
+    name: 'role',
+    run: async () =>
+      ok('a server without an engine: its units are on hosts that join (npm run hosts -- list)'),
+  },
+  { name: 'privileges', run: async (config) => privilegesFinding(config, mayMount()) },
+]
+
+export function privilegesFinding({ databaseUrl }: Pick<Config, 'databaseUrl'>, mounts: boolean): Finding {
+  if (mounts) return ok('its processes see only what they need')
+  if (databaseUrl !== null) return ok('none but for its users: the container confines its processes')
+  return fail(
+    'it may not mount, as in a container without privileges, and its own Postgres needs that',
+    'Set DATABASE_URL to a Postgres of yours.',
+  )
+}
 
 export const tenancyChecks: Check[] = [
   { name: 'swap', run: async () => swapFinding((await text('/proc/swaps')) ?? '') },

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises'
 import type { Config } from '../config.ts'
 import { SECOND } from '../lib/clock.ts'
 import { run } from '../lib/process.ts'
-import { claimPorts } from './ports.ts'
+import { claimPorts, listensAt } from './ports.ts'
 import { type Check, fail, type Finding, ok, warn } from './check.ts'
 
 export const networkChecks: Check[] = [
@@ -57,8 +57,11 @@ export function firewallFinding(listed: unknown): Finding {
 
 async function portsFinding(config: Config): Promise<Finding> {
   try {
-    const { apiAddress, gatewayHttp, gatewayTls, gatewayMysql } = await claimPorts(config)
-    const addresses = [apiAddress, gatewayHttp, gatewayTls, gatewayMysql]
+    const claimed = await claimPorts(config)
+    const shown = (['apiAddress', 'gatewayHttp', 'gatewayTls', 'gatewayMysql'] as const).filter((key) =>
+      listensAt(config, key),
+    )
+    const addresses = shown.map((key) => claimed[key])
     return ok(`${addresses.map(({ host, port }) => `${host}:${port}`).join(', ')} are free`)
   } catch (error) {
     return warn(

@@ -13,8 +13,12 @@ const listeners = [
   ['gatewayMetrics', 'BERTH_GATEWAY_METRICS'],
 ] as const satisfies [keyof Config, string][]
 
-/** A host has none. */
-const ofServer: ReadonlySet<keyof Config> = new Set(['apiAddress', 'metrics'] as const)
+const ofServer: (typeof listeners)[number][0][] = ['apiAddress', 'metrics']
+
+/** Which of them a machine has. */
+export function listensAt({ role }: Pick<Config, 'role'>, key: (typeof listeners)[number][0]): boolean {
+  return role === 'all' || (role === 'server') === ofServer.includes(key)
+}
 
 /**
  * Returns the configuration with a real port in place of each 0, so that a restarted process uses the same port.
@@ -23,7 +27,7 @@ const ofServer: ReadonlySet<keyof Config> = new Set(['apiAddress', 'metrics'] as
 export async function claimPorts(config: Config): Promise<Config> {
   const claimed = { ...config }
   for (const [key, variable] of listeners)
-    if (config.role === 'all' || !ofServer.has(key)) claimed[key] = await freeAddress(config[key], variable)
+    if (listensAt(config, key)) claimed[key] = await freeAddress(config[key], variable)
   const { engineTls } = config
   if (engineTls) claimed.engineTls = { ...engineTls, ...(await freeAddress(engineTls, 'BERTH_ENGINE_TLS')) }
   const { hostsAddress, gatewayHandover } = config

@@ -60,7 +60,9 @@ export type Fleet = {
   engineOf(unit: { hostId: string }): Engine
   find(hostId: string): FleetHost | null
   hosts(): FleetHost[]
-  /** The server's own host. */
+  /** The server's own host; null for a server without an engine. */
+  findLocal(): FleetHost | null
+  /** The same; throws where there is none. */
   local(): FleetHost
   /** Adds a host of another machine, which is away until `setAway` says otherwise. */
   open(host: Omit<NewHost, 'engine'> & FarAddress, awaySince: Date): FleetHost
@@ -81,12 +83,18 @@ export type Fleet = {
 type Member = { host: FleetHost; cut: () => void; removed: AbortController }
 type Follower = (member: Member) => void
 
-/** `openFar` connects to the engine of another machine; without it there is only the server's own host. */
-export function createFleet(own: NewHost, openFar: (to: FarAddress) => FarEngine = noFarEngines): Fleet {
+/**
+ * `own` null: the server has no engine. `openFar` connects to the engine of another machine; without it there is only the
+ * server's own host.
+ */
+export function createFleet(
+  own: NewHost | null,
+  openFar: (to: FarAddress) => FarEngine = noFarEngines,
+): Fleet {
   const members = new Map<string, Member>()
   const followers = new Set<Follower>()
   const absent = new Map<string, Engine>()
-  const local = join(hostOf(own, null), () => {})
+  const local = own && join(hostOf(own, null), () => {})
 
   function join(host: FleetHost, cut: () => void): FleetHost {
     remove(host.id)
@@ -121,7 +129,11 @@ export function createFleet(own: NewHost, openFar: (to: FarAddress) => FarEngine
     engineOf: ({ hostId }) => members.get(hostId)?.host.engine ?? absent.get(hostId) ?? absentEngine,
     find: (hostId) => members.get(hostId)?.host ?? null,
     hosts: () => [...members.values()].map(({ host }) => host),
-    local: () => local,
+    findLocal: () => local,
+    local: () => {
+      if (!local) throw new Error('This server has no engine of its own.')
+      return local
+    },
     open,
     noteAbsent: (hostId, since) => {
       const away = () => hostAwayError(since)

@@ -3,7 +3,15 @@
 import { join, resolve } from 'node:path'
 import { type Address, address, type Env } from './setting-values.ts'
 
+/**
+ * What a machine is of a Berth: all of it; `host`: the engine and the gateway alone, for a server on another machine;
+ * `server`: the server alone, whose units are on hosts that have joined.
+ */
+export const roles = ['all', 'host', 'server'] as const
+export type Role = (typeof roles)[number]
+
 export type FleetSettings = {
+  role: Role
   /** A host joins with it: a token of `npm run hosts -- join-token`, or `kubernetes:` and the address of a door. */
   joinToken: string | null
   /** Where the server reaches the engine of a host, if not at the address by which the host reaches the server's machine. */
@@ -19,21 +27,25 @@ export type FleetSettings = {
 }
 
 const forHosts = ['BERTH_JOIN', 'BERTH_ENGINE_ADDRESS'] as const
+const ofEngines = ['BERTH_ENGINE_TLS', 'BERTH_ENGINE_CERTIFICATE', 'BERTH_GATEWAY_HANDOVER'] as const
 const forServers = ['DATABASE_URL', 'BERTH_HOSTS_ADDRESS', 'BERTH_KUBERNETES_DOOR'] as const
 
 /** Throws a sentence that names the setting that is wrong. */
-export function fleetSettings(
-  env: Env,
-  { role, dataDir }: { role: 'all' | 'host'; dataDir: string },
-): FleetSettings {
-  const unused = role === 'all' ? forHosts.find((name) => env[name]) : undefined
+export function fleetSettings(env: Env, { role, dataDir }: { role: Role; dataDir: string }): FleetSettings {
+  const unused = role !== 'host' ? forHosts.find((name) => env[name]) : undefined
   if (unused)
     throw new Error(`${unused} is for a machine with BERTH_ROLE=host: set both, or unset ${unused}.`)
   const ofServers = role === 'host' ? forServers.find((name) => env[name]) : undefined
   if (ofServers)
     throw new Error(`A host has no server: unset ${ofServers}, which is for the server's machine.`)
+  const ofEngine = role === 'server' ? ofEngines.find((name) => env[name]) : undefined
+  if (ofEngine)
+    throw new Error(`A server with BERTH_ROLE=server has no engine and no gateway: unset ${ofEngine}.`)
+  if (role === 'server' && !env['BERTH_HOSTS_ADDRESS'])
+    throw new Error('BERTH_ROLE=server needs BERTH_HOSTS_ADDRESS: all units are on other machines.')
   const hostsAddress = env['BERTH_HOSTS_ADDRESS'] ? address(env, 'BERTH_HOSTS_ADDRESS', '') : null
   return {
+    role,
     joinToken: env['BERTH_JOIN'] || null,
     engineAddress: env['BERTH_ENGINE_ADDRESS'] ? address(env, 'BERTH_ENGINE_ADDRESS', '') : null,
     engineTls: role === 'host' ? hostEngine(env, dataDir) : engineTls(env),

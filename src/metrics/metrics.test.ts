@@ -8,7 +8,7 @@ import { createFleet } from '../engine/fleet.ts'
 import { chargeMeters } from '../domain/billing/charge.ts'
 import { verifyLedger } from '../domain/billing/verify-ledger.ts'
 import { reconcileMachines } from '../domain/units/reconcile.ts'
-import { DAY, HOUR, MINUTE } from '../lib/clock.ts'
+import { DAY, HOUR, MINUTE, SECOND } from '../lib/clock.ts'
 import { silentLog } from '../lib/log.ts'
 import { openDatabase } from '../store/db.ts'
 import { createGatewayMetrics } from './gateway-metrics.ts'
@@ -244,6 +244,22 @@ describe('the metrics address', () => {
     app.connectedGateways.add('host_east')
     service.clock.advance(2 * MINUTE)
     expect(await hosts()).toMatchObject({ hosts: [first, { ...named, gateway: true }] })
+  })
+
+  it('of a server without an engine an engine answers while that of any host does', async () => {
+    const fleet = createFleet(null, () => ({ engine: service.engine, cut: () => {} }))
+    const app = createApp({ ...service.app, clock: service.clock, fleet })
+    const metrics = createServerMetrics().of(app)
+    const parts = async () => {
+      service.clock.advance(2 * SECOND)
+      return (await metrics.health()).parts
+    }
+    expect(await parts()).toMatchObject({ engine: false, hosts: [] })
+    const east = { id: 'host_east', name: 'east', region: null, address: '10.0.0.2:7075' }
+    const host = fleet.open(east, service.clock.now())
+    expect(await parts()).toMatchObject({ engine: false, hosts: [{ name: 'east', answers: false }] })
+    fleet.setAway(host, null)
+    expect(await parts()).toMatchObject({ engine: true, hosts: [{ name: 'east', answers: true }] })
   })
 
   it('shows the state of each host, also of one that was given up, which healthz no longer names', async () => {

@@ -123,17 +123,20 @@ type HostLook = {
 
 type Look = {
   gauges: Gauges | null
+  /** The server's own first, if it has one. */
   hosts: HostLook[]
+  hasOwn: boolean
   /** Null where there is one host, and while none has said what memory it has. */
   wanted: number | null
 }
 
-const nothingKnown: Look = { gauges: null, hosts: [], wanted: null }
+const nothingKnown: Look = { gauges: null, hosts: [], hasOwn: false, wanted: null }
 
 /** Reads the database and the engines, the server's own first; any of them may be unavailable. */
 async function lookAt(app: App): Promise<Look> {
   const { config, db, fleet, clock, connectedGateways } = app
-  const [local, ...others] = fleet.hosts()
+  const local = fleet.findLocal()
+  const others = fleet.hosts().filter((host) => host !== local)
   const [gauges, capacity, capabilities, units] = await Promise.all([
     readGauges(db, clock.now()).catch(() => null),
     local?.engine.capacity().catch(() => null) ?? null,
@@ -149,7 +152,7 @@ async function lookAt(app: App): Promise<Look> {
     awaySince: host.awaySince,
     ready: host.capacity?.readyMachines ?? null,
     facts: host,
-    gateway: host.id === local?.id || !config.hostsAddress ? null : connectedGateways.has(host.id),
+    gateway: host === local || !config.hostsAddress ? null : connectedGateways.has(host.id),
     classes: classesOf(app.capabilities.get(host.id)),
     units: units === null ? null : (units.get(host.id) ?? 0),
   })
@@ -157,7 +160,7 @@ async function lookAt(app: App): Promise<Look> {
   const own = local ? [{ ...lookAtHost({ ...local, capacity }), answers: capacity !== null }] : []
   const loads = await Promise.all(fleet.hosts().map(async (host) => await loadOf(app, host)))
   const wanted = others.length > 0 ? countHostsWanted(loads.filter((load) => load !== null)) : null
-  return { gauges, hosts: [...own, ...others.map(lookAtHost)], wanted }
+  return { gauges, hosts: [...own, ...others.map(lookAtHost)], hasOwn: local !== null, wanted }
 }
 
 /** Null for a host that takes no new units, or has not said what memory it has. */
@@ -187,7 +190,10 @@ function createGauges(registry: Registry): (look: Look, now: Date) => void {
   const gauge = <T extends string>(name: string, help: string, labelNames: T[] = []) =>
     new Gauge({ name, help, labelNames, registers: [registry] })
   const database = gauge('berth_database_up', 'Whether the database answers')
-  const engine = gauge('berth_engine_up', "Whether the engine of the server's own host answers")
+  const engine = gauge(
+    'berth_engine_up',
+    "Whether the engine of the server's own host answers, or, where the server has none, any",
+  )
   const hostStates = gauge('berth_host_state', '1 for the state that a host is in', ['host', 'state'])
   const hostsUp = gauge('berth_host_up', 'Whether the engine of a host answers', ['host'])
   const hostsAway = gauge('berth_host_away_seconds', 'Seconds since a host that is away has answered', [
@@ -238,14 +244,14 @@ function createGauges(registry: Registry): (look: Look, now: Date) => void {
     taken.set({ result: 'miss' }, status.misses)
   }
 
-  return ({ gauges, hosts, wanted }, now) => {
-    const [local] = hosts
+  return ({ gauges, hosts, hasOwn, wanted }, now) => {
+    const local = hasOwn ? hosts[0] : undefined
     const secondsSince = (at: Date | null) => (at ? Math.max(0, now.getTime() - at.getTime()) / SECOND : 0)
     const showBacklog = (queue: string, { count, since }: Backlog) => {
       backlogs.set({ queue }, count)
       waiting.set({ queue }, secondsSince(since))
     }
-    engine.set(local?.answers ? 1 : 0)
+    engine.set(anEngineAnswers({ hosts, hasOwn }) ? 1 : 0)
     hostsWanted.remove()
     if (wanted !== null) hostsWanted.set(wanted)
     for (const each of [
@@ -288,11 +294,18 @@ function createGauges(registry: Registry): (look: Look, now: Date) => void {
   }
 }
 
+/** Of a server without an engine, one of the others has to. */
+function anEngineAnswers({ hosts, hasOwn }: Pick<Look, 'hosts' | 'hasOwn'>): boolean {
+  return hasOwn
+    ? (hosts[0]?.answers ?? false)
+    : hosts.some(({ state, answers }) => state !== 'lost' && answers)
+}
+
 /** Another host that is away is named, and does not make the service unwell. */
-function healthOf({ gauges, hosts }: Look, now: Date): { isWell: boolean; parts: object } {
+function healthOf({ gauges, hosts, hasOwn }: Look, now: Date): { isWell: boolean; parts: object } {
   const at = gauges?.heartbeatAt ?? null
   const beats = at !== null && now.getTime() - at.getTime() < FRESH_MS
-  const parts = { database: gauges !== null, engine: hosts[0]?.answers ?? false, heartbeat: beats }
+  const parts = { database: gauges !== null, engine: anEngineAnswers({ hosts, hasOwn }), heartbeat: beats }
   const members = hosts.filter(({ state }) => state !== 'lost')
   const named = members.map(({ name, answers, awaySince, gateway, units, classes }) => ({
     name,

@@ -46,7 +46,8 @@ import { openServerIdentity } from './server-identity.ts'
 export const serverProcess: ProcessMain = async (context) => {
   const { config, runDir, stateDir, databaseUrl, log } = context
   const socketPath = engineSocketOf(runDir)
-  const epoch = await lead(context, socketPath)
+  const hasEngine = config.role !== 'server'
+  const epoch = await lead(context, hasEngine ? socketPath : null)
   const onLost = () => context.end('Another server has taken the lead.')
   const db = openDatabase(databaseUrl, log, { epoch, onLost })
   const holding = holdLeadership(db, { epoch, onLost, clock: systemClock, log })
@@ -56,7 +57,9 @@ export const serverProcess: ProcessMain = async (context) => {
     config,
     db,
     fleet: createFleet(
-      await openLocalHost(context, db, connectEngine({ address: { socketPath }, epoch, onLost })),
+      hasEngine
+        ? await openLocalHost(context, db, connectEngine({ address: { socketPath }, epoch, onLost }))
+        : null,
       openFarEngines({ identity, epoch }),
     ),
     clock: systemClock,
@@ -73,24 +76,38 @@ export const serverProcess: ProcessMain = async (context) => {
   // Before any call can use a unit, the engine's machines and the database's units must agree.
   await recover(app)
   const loops = startJobs(app)
-  const socketGid = (await getAccount('berth-gateway')).gid
-  const wakes = await serveWakes(app, { socketPath: wakeSocketOf(runDir), socketGid })
+  const near = hasEngine ? await serveOwnGateway(app, runDir) : null
   const far = identity && (await serveOtherHosts(app, identity))
   const server = createServer(app)
   await server.listen(config.apiAddress)
-  const door = await serveDoor(server, { socketPath: doorSocketOf(runDir), socketGid })
+  await near?.take(server)
   const shown = await serveMetrics(config.metrics, { metrics: metrics.of(app), log })
   return {
     stop: async () => {
       await shown.close()
       await far?.close()
-      await wakes.close()
-      await door.close()
+      await near?.close()
       await server.close()
       await loops.stop()
       await identity?.stop()
       await holding.stop()
       await db.destroy()
+    },
+  }
+}
+
+/** The gateway of this machine asks and passes calls on by sockets. */
+async function serveOwnGateway(app: App, runDir: string) {
+  const socketGid = (await getAccount('berth-gateway')).gid
+  const wakes = await serveWakes(app, { socketPath: wakeSocketOf(runDir), socketGid })
+  let door: Awaited<ReturnType<typeof serveDoor>> | null = null
+  return {
+    take: async (server: ReturnType<typeof createServer>) => {
+      door = await serveDoor(server, { socketPath: doorSocketOf(runDir), socketGid })
+    },
+    close: async () => {
+      await wakes.close()
+      await door?.close()
     },
   }
 }
@@ -115,14 +132,17 @@ async function openLocalHost(
   return { ...host, engine }
 }
 
-/** From here on no other server of this database or this engine can act. */
-async function lead({ instance, databaseUrl, log }: ProcessContext, socketPath: string): Promise<number> {
+/** From here on no other server of this database or this engine, if there is one, can act. */
+async function lead(
+  { instance, databaseUrl, log }: ProcessContext,
+  socketPath: string | null,
+): Promise<number> {
   const db = openDatabase(databaseUrl, log)
   try {
     const holder = `${instance.id} ${systemClock.boot}`
     return await acquireLeadership(db, {
       holder,
-      above: await askEngineEpoch({ socketPath }),
+      above: socketPath === null ? 0 : await askEngineEpoch({ socketPath }),
       clock: systemClock,
     })
   } finally {

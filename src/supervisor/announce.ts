@@ -14,17 +14,25 @@ const hereToo = ['127.0.0.1', '0.0.0.0', '::1', '::']
 
 const INDENTED = `\n${' '.repeat(15)}`
 
-export function announce(config: Config, ready: { engine: EngineReady; credentials: Credentials }): void {
+/** `engine` null: a server without one. */
+export function announce(
+  config: Config,
+  ready: { engine: EngineReady | null; credentials: Credentials },
+): void {
   const { engine, credentials } = ready
+  const units = engine
+    ? `
+  Units' URLs  ${unitUrls(config).join(INDENTED)}
+  Isolation    ${engine.isolation}: ${engine.reason}`
+    : `
+  Units        on hosts that join ("npm run hosts -- join-token NAME ADDRESS:PORT"), and so are their URLs`
   print(`
 Berth is ready.
 
   API          ${credentials.baseUrl}
   Sign in      ${credentials.signInUrl}
-               (works once, within a day; "npm run sign-in" makes another)
-  Units' URLs  ${unitUrls(config).join(INDENTED)}
+               (works once, within a day; "npm run sign-in" makes another)${units}
   Credentials  ${credentialsPath(config.dataDir)} (with the API key; for root alone)
-  Isolation    ${engine.isolation}: ${engine.reason}
   Log          ${logPathOf(config.dataDir)}
 
 Ctrl-C stops Berth. Units keep running, and the next start takes them over.

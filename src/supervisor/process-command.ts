@@ -1,7 +1,7 @@
 // The command of each process and its user. The engine needs root; every other process runs confined, and sees the
 // program through its run directory, since its user may have no access to the project's directory.
 
-import { chmod, chown, mkdir, writeFile } from 'node:fs/promises'
+import { chmod, chown, mkdir, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { SAFE_PATH } from '../lib/process.ts'
@@ -12,6 +12,7 @@ import {
   processNames,
   serverDirOf,
 } from '../processes/channel.ts'
+import { mayMount } from '../lib/may-mount.ts'
 import { type AccountName, getAccount } from '../lib/system-users.ts'
 import { type Sandbox, sandboxed } from './sandbox.ts'
 
@@ -65,21 +66,28 @@ const seenIn = (runDir: string) => ({
   state: join(runDir, 'state'),
 })
 
+/** The same where they have no mounts of their own. */
+const hereOf = (name: ProcessName, dataDir: string) => ({
+  node: process.execPath,
+  program: project,
+  state: keptStateOf(dataDir, name),
+})
+
 /** The state directory, by the path that the process itself sees. */
 export function stateDirOf(name: ProcessName, dataDir: string, runDir: string): string {
-  return users[name] === null ? keptStateOf(dataDir, name) : seenIn(runDir).state
+  return users[name] === null || !mayMount() ? keptStateOf(dataDir, name) : seenIn(runDir).state
 }
 
 /** Creates the directories and mount points of the processes. */
 export async function prepareProcessDirectories(dataDir: string, runDir: string): Promise<void> {
   const seen = seenIn(runDir)
-  for (const path of [seen.program, seen.state, mailDirOf(runDir)]) await mkdir(path, { recursive: true })
+  for (const path of [seen.program, seen.state]) await mkdir(path, { recursive: true })
   await writeFile(seen.node, '')
   // The users of all processes must be able to pass through both directories.
   await chmod(dirname(runDir), 0o755)
   await chmod(runDir, 0o711)
   await prepareServerDirectory(serverDirOf(runDir))
-  await prepareMailDirectory(mailFolderOf(dataDir))
+  await prepareMailDirectory(mailFolderOf(dataDir), mailDirOf(runDir))
 
   for (const name of processNames) {
     const path = keptStateOf(dataDir, name)
@@ -109,11 +117,18 @@ export async function prepareGatewayDirectory(path: string): Promise<void> {
 }
 
 /** Mails contain tokens: only the server and root may read them. */
-async function prepareMailDirectory(path: string): Promise<void> {
+async function prepareMailDirectory(path: string, seen: string): Promise<void> {
   const { uid, gid } = await getAccount('berth')
+  if (mayMount()) await mkdir(seen, { recursive: true })
+  else await symlink(path, seen).catch(ignoreIfThere)
   await mkdir(path, { recursive: true })
   await chown(path, uid, gid)
   await chmod(path, 0o700)
+}
+
+/** A run directory may be that of an earlier start. */
+function ignoreIfThere(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EEXIST') throw error
 }
 
 export function processEnvironment(name: ProcessName, { stateDir }: ProcessInput): Record<string, string> {
@@ -145,7 +160,7 @@ export function processCommand(name: ProcessName, input: ProcessInput): [string,
   const flags = copiesStreams(name) ? streamFlags : nodeFlags
   const argv = (node: string, directory: string) => [node, ...flags, join(directory, 'src/main.ts'), name]
   if (user === null) return ['setpriv', ['--pdeathsig=KILL', '--', ...argv(process.execPath, project)]]
-  const seen = seenIn(input.runDir)
+  const seen = mayMount() ? seenIn(input.runDir) : hereOf(name, input.config.dataDir)
   const [command, args] = sandboxed(confinementOf(name, user, input), argv(seen.node, seen.program))
   return name === 'gateway' ? ['nice', ['-n', `${GATEWAY_NICENESS}`, command, ...args]] : [command, args]
 }
@@ -161,7 +176,8 @@ function confinementOf(name: ProcessName, user: AccountName, { config, runDir }:
     ...(hostsAddress ? [hostsAddress] : []),
     ...(gatewayHandover ? [gatewayHandover] : []),
   ]
-  const ports = listened.map(({ port }) => port)
+  // Of what this machine does not listen on, 0 stays 0 (doctor/ports.ts).
+  const ports = listened.map(({ port }) => port).filter((port) => port > 0)
   return {
     user,
     deathSignal: 'SIGKILL',

@@ -1,8 +1,10 @@
 // Confines an unprivileged child process (design 2): it runs as its own user, without capabilities or a way to gain
 // any, in a mount namespace that shows it the program, and it is killed with the supervisor. The confined command
-// keeps the pid that spawn() returned, so signals reach it.
+// keeps the pid that spawn() returned, so signals reach it. Where this process may not mount, as in a pod that is not
+// privileged, its container confines all of Berth, and the child sees the same files.
 
 import { fileURLToPath } from 'node:url'
+import { mayMount } from '../lib/may-mount.ts'
 
 export type Sandbox = {
   /** A system user; its group has the same name. */
@@ -22,6 +24,10 @@ const script = fileURLToPath(new URL('sandbox.sh', import.meta.url))
 
 /** Returns the command and arguments that run `command` confined. Needs root. */
 export function sandboxed(confinement: Sandbox, command: string[]): [string, string[]] {
+  if (!mayMount()) {
+    const [program = '', ...args] = dropPrivileges(confinement)
+    return [program, [...args, ...command]]
+  }
   const shared = worldWritable.map((path) => ({ mode: 'ro', from: path, to: path }))
   const binds = [...shared, ...confinement.binds].flatMap(({ mode, from, to }) => [mode, from, to])
   return [

@@ -1,10 +1,12 @@
 // `npm start`: starts Postgres, the engine, the server and the gateway in this order, supervises them, and stops them
-// in reverse order; on a host only the engine and the gateway. Units keep running meanwhile, and the next start takes them over (design 2).
+// in reverse order; on a host only the engine and the gateway, with BERTH_ROLE=server neither of them. Units keep running
+// meanwhile, and the next start takes them over (design 2).
 
 import { existsSync } from 'node:fs'
 import { chmod, mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Config, withoutSecrets } from '../config.ts'
+import type { Role } from '../lib/fleet-settings.ts'
 import { systemClock } from '../lib/clock.ts'
 import { createLog, type Log, logPathOf } from '../lib/log.ts'
 import { advanceTicketSecret, newTicketSecret } from '../lib/ticket-secret.ts'
@@ -46,7 +48,11 @@ import { lockRunDirectory, removeRunDirectory } from './run-directory.ts'
 import { listenForStop } from './stop-signals.ts'
 import { printError, print } from '../lib/terminal.ts'
 
-const processesOfHosts: readonly ProcessName[] = ['engine', 'gateway', 'egress']
+const processesOf: Record<Role, readonly ProcessName[]> = {
+  all: processNames,
+  host: ['engine', 'gateway', 'egress'],
+  server: ['migrate', 'server'],
+}
 
 type Context = {
   input: Omit<ProcessInput, 'databaseUrl' | 'stateDir' | 'machines' | 'worker' | 'warmUp'>
@@ -146,7 +152,8 @@ function databaseUrls({ databaseUrl }: Config, runDir: string): Context['databas
   return { berth: postgresUrl(socketDir, 'berth'), berth_gateway: postgresUrl(socketDir, 'berth_gateway') }
 }
 
-async function startAll(context: Context): Promise<{ engine: EngineReady; credentials: Credentials }> {
+/** `engine` null: a server without one. */
+async function startAll(context: Context): Promise<{ engine: EngineReady | null; credentials: Credentials }> {
   const { input } = context
   const warm = warmUp(context)
   if (input.config.databaseUrl === null) {
@@ -156,14 +163,19 @@ async function startAll(context: Context): Promise<{ engine: EngineReady; creden
   await warm
   const credentials = await migrate(context)
 
-  print('Starting the engine')
-  const engine = engineReadySchema.parse(await keepRole(context, 'engine'))
+  const engine = input.config.role === 'server' ? null : await keepEngine(context)
   print('Starting the server')
   await keepFleetIdentities(context)
   await keepRole(context, 'server')
+  if (!engine) return { engine, credentials }
   print('Starting the gateway')
   await keepGateway(context)
   return { engine, credentials }
+}
+
+async function keepEngine(context: Context): Promise<EngineReady> {
+  print('Starting the engine')
+  return engineReadySchema.parse(await keepRole(context, 'engine'))
 }
 
 /** Only with other hosts are there any. */
@@ -188,8 +200,7 @@ function renewing({ log, stop }: Context, kept: KeptCertificate): void {
 async function startHost(context: Context): Promise<EngineReady> {
   const { config } = context.input
   await warmUp(context)
-  print('Starting the engine')
-  const engine = engineReadySchema.parse(await keepRole(context, 'engine'))
+  const engine = await keepEngine(context)
   if (config.serverLink) {
     print('Starting the gateway')
     const file = identityFileIn(keptStateOf(config.dataDir, 'gateway'))
@@ -231,7 +242,8 @@ async function migrate(context: Context): Promise<Credentials> {
     baseUrl: config.publicUrl,
     apiKey,
     signInUrl: signInUrl(config.publicUrl, made.signInToken),
-    caFile: caFileOf(config),
+    // The certificates of visits are those of its hosts.
+    caFile: config.role === 'server' ? null : caFileOf(config),
   }
   await writeCredentials(config.dataDir, credentials)
   return credentials
@@ -295,8 +307,8 @@ async function startNeeded(context: Context, name: ProcessName): Promise<void> {
  * then on.
  */
 async function warmUp(context: Context): Promise<void> {
-  const names = context.membership ? processesOfHosts : processNames
-  const cold = names.filter((name) => !existsSync(compiledDirOf(name, context.input.config.dataDir)))
+  const { role, dataDir } = context.input.config
+  const cold = processesOf[role].filter((name) => !existsSync(compiledDirOf(name, dataDir)))
   await Promise.all(cold.map((name) => warmUpProcess(name, inputOf(context, name), context.logFile)))
 }
 

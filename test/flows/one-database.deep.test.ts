@@ -2,54 +2,29 @@
 // the same database, next to the first or after it (F16).
 
 import { execFile } from 'node:child_process'
-import { chmod, copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { lockFile } from '../../src/lib/file-lock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { openDatabase } from '../../src/store/db.ts'
 import { verifyLedgerOfTeam } from '../../src/store/verify-ledger.ts'
-import { type Postgres, startPostgres } from '../../src/supervisor/postgres.ts'
 import { Berth, eventually, makeDataDir } from '../support/berth.ts'
 import { createUnit, destroyAll, exec } from '../support/berth-units.ts'
 import { cleanHost } from '../support/host-state.ts'
 import { send } from '../support/patient-client.ts'
 import { type Published, publish, unitOf } from '../support/published.ts'
+import { useOwnPostgres } from '../support/own-postgres.ts'
 import { useBerth } from '../support/use-berth.ts'
 
 const run = promisify(execFile)
 
-let databaseDir: string
-let postgres: Postgres
-
-beforeAll(async () => {
-  databaseDir = await mkdtemp('/run/berth-test-')
-  await chmod(databaseDir, 0o711)
-  postgres = await startDatabase()
-  return async () => {
-    await postgres.stop()
-    await rm(databaseDir, { recursive: true })
-  }
-})
-
-const settings = () => ({ DATABASE_URL: postgres.url('berth') })
+const postgres = useOwnPostgres()
+const settings = () => ({ DATABASE_URL: postgres.url() })
 const berth = useBerth(settings)
 let site: Published
-
-async function startDatabase(): Promise<Postgres> {
-  const dataDir = join(databaseDir, 'data')
-  const started = await startPostgres({ dataDir, socketDir: join(databaseDir, 'socket'), log: silentLog })
-  // Berth's own Postgres tells clients apart by their system users. An operator's has one login for all processes of Berth.
-  await writeFile(join(dataDir, 'postgres/hba.conf'), 'local all all trust\n')
-  const admin = new pg.Client({ connectionString: started.url('postgres', 'postgres') })
-  await admin.connect()
-  await admin.query('select pg_reload_conf()')
-  await admin.end()
-  return started
-}
 
 beforeAll(async () => {
   const spec = {
@@ -78,18 +53,8 @@ async function visit(): Promise<string> {
   return (await run('curl', [...args, `${site.url}/index.html`])).stdout
 }
 
-async function ask<Row extends pg.QueryResultRow>(text: string): Promise<Row[]> {
-  const client = new pg.Client({ connectionString: postgres.url('berth') })
-  await client.connect()
-  try {
-    return (await client.query<Row>(text)).rows
-  } finally {
-    await client.end()
-  }
-}
-
 const leader = async () =>
-  (await ask<{ epoch: number; holder: string }>('select epoch, holder from leaders'))[0]
+  (await postgres.ask<{ epoch: number; holder: string }>('select epoch, holder from leaders'))[0]
 
 describe('while the database is unavailable', () => {
   const AWAY_MS = 25_000
@@ -120,9 +85,9 @@ describe('while the database is unavailable', () => {
       })
     }
 
-    postgres = await startDatabase()
+    await postgres.start()
     await eventually(async () => {
-      const [row] = await ask<{ state: string }>(`select state from units where name = 'half'`)
+      const [row] = await postgres.ask<{ state: string }>(`select state from units where name = 'half'`)
       expect(row?.state).toBe('running')
       const made = await createUnit(berth, { name: 'after', image: 'berth.local/debian:12', size: 'nano' })
       expect((await berth.call('DELETE', `/v1/units/${made.id}`)).status).toBe(200)
@@ -133,7 +98,7 @@ describe('while the database is unavailable', () => {
   })
 
   async function expectLedger(): Promise<void> {
-    const db = openDatabase(postgres.url('berth'), silentLog)
+    const db = openDatabase(postgres.url(), silentLog)
     const teams = await db.selectFrom('teams').select('id').execute()
     for (const { id } of teams) expect(await verifyLedgerOfTeam(db, id)).toEqual([])
     await db.destroy()
@@ -184,7 +149,7 @@ describe('a second Berth on the same database', () => {
   it('is refused while the first one is alive, which continues undisturbed', async () => {
     // The first was silent while the database was away, and a newcomer could have taken over.
     await eventually(async () => {
-      const [row] = await ask<{ s: number }>(
+      const [row] = await postgres.ask<{ s: number }>(
         'select extract(epoch from clock_timestamp() - renewed_at)::float8 as s from leaders',
       )
       expect(row?.s).toBeLessThan(5)
@@ -208,7 +173,7 @@ describe('a second Berth on the same database', () => {
     expect(after?.holder).not.toBe(before?.holder)
     const id = (await createUnit(second, { name: 'its', image: 'berth.local/debian:12', size: 'nano' })).id
     const read = () =>
-      ask(`select id, state, stopped_reason, generation, revision, frozen from units order by id`)
+      postgres.ask(`select id, state, stopped_reason, generation, revision, frozen from units order by id`)
     const units = await read()
 
     goOn()

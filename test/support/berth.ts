@@ -33,16 +33,18 @@ export class Berth {
   /** What its newest life has printed. */
   output = ''
   readonly #code: string
+  readonly #within: string[]
   #child: ChildProcess | null = null
   #credentials: Credentials | null = null
 
   /**
    * `code`: where the release lies that is started; this one if not given. `namespace`: the network namespace that it runs
-   * in, by its path, as if it were another machine.
+   * in, by its path, as if it were another machine. `within`: the command that starts it, as with fewer privileges.
    */
-  constructor(dataDir: string, code = project, namespace: string | null = null) {
+  constructor(dataDir: string, code = project, namespace: string | null = null, within: string[] = []) {
     this.dataDir = dataDir
     this.#code = code
+    this.#within = within
     this.namespace = namespace
   }
 
@@ -55,7 +57,7 @@ export class Berth {
   /** Starts it and does not wait: for one that is to refuse, or to be killed on the way. */
   launch(settings: Settings = {}): this {
     const enter = this.namespace === null ? [] : ['nsenter', `--net=${this.namespace}`]
-    const [command, ...args] = [...enter, 'npm', 'start']
+    const [command, ...args] = [...enter, ...this.#within, 'npm', 'start']
     const child = spawn(command, args, {
       cwd: this.#code,
       // A process group of its own, as a shell gives it: Ctrl-C goes to the group.

@@ -46,7 +46,12 @@ export async function withDatabase<T>(
   instance: Instance,
   work: (db: Kysely<Database>) => Promise<T>,
 ): Promise<T> {
-  const db = openDatabase(postgresUrl(postgresSocketDir(runDirOf(instance)), 'berth'), silentLog)
+  return await withDatabaseAt(postgresUrl(postgresSocketDir(runDirOf(instance)), 'berth'), work)
+}
+
+/** The same with the operator's own database. */
+export async function withDatabaseAt<T>(url: string, work: (db: Kysely<Database>) => Promise<T>): Promise<T> {
+  const db = openDatabase(url, silentLog)
   try {
     return await work(db)
   } finally {

@@ -20,14 +20,14 @@ export async function onEachHost(
   what: string,
   work: (host: FleetHost) => Promise<void>,
 ): Promise<void> {
-  const [local, ...others] = app.fleet.hosts()
-  if (!local) return
-  if (others.length === 0) return await work(local)
+  const local = app.fleet.findLocal()
+  const others = app.fleet.hosts().filter((host) => host !== local)
+  if (local && others.length === 0) return await work(local)
   const beside = others
     .filter(({ awaySince }) => awaySince === null)
     .map((host) => workBeside(app, what, host, work))
   await Promise.all([
-    completesWithin(app.clock, WAIT_MS, once(app, what, local, work)),
+    ...(local ? [completesWithin(app.clock, WAIT_MS, once(app, what, local, work))] : []),
     completesWithin(app.clock, WAIT_MS, Promise.all(beside)),
   ])
 }

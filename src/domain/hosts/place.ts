@@ -24,8 +24,8 @@ const PROMISED_MS = 15 * SECOND
 
 /** Throws 503 with the reason and the time to wait if no host can have them now. */
 export async function chooseHost(app: App, newcomers: Newcomers): Promise<FleetHost> {
-  const [only, ...others] = app.fleet.hosts()
-  if (only && others.length === 0) return only
+  const local = app.fleet.findLocal()
+  if (local && app.fleet.hosts().length === 1) return local
   const { own, region } = await findPlace(app, app.db, newcomers.teamId)
   if (own) return checkOpen(own)
   const able = hostsAble(app, region)

@@ -29,7 +29,8 @@ import { runOperation, type UnitOperation } from './lifecycle/operation.ts'
 export async function recover(app: App): Promise<void> {
   noteOutages(app)
   await resumeTime(app)
-  await recoverHost(app, app.fleet.local())
+  const local = app.fleet.findLocal()
+  if (local) await recoverHost(app, local)
   await reconcileMachines(app)
   await resumeOperations(app)
 }

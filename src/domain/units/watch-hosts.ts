@@ -26,11 +26,11 @@ const RECOVER_MS = 2 * MINUTE
 
 /** One run of the background job. */
 export async function watchHosts(app: App): Promise<void> {
-  const local = app.fleet.local()
+  const local = app.fleet.findLocal()
   const hosts = await listHosts(app.db)
   await tellTeamsOfHosts(app, hosts)
-  const others = hosts.filter(({ id }) => id !== local.id)
-  local.isDraining = hosts.some(({ id, state }) => id === local.id && state === 'draining')
+  const others = hosts.filter(({ id }) => id !== local?.id)
+  if (local) local.isDraining = hosts.some(({ id, state }) => id === local.id && state === 'draining')
   await Promise.all(
     others.map((record) =>
       watchHost(app, record, hosts).catch((error: unknown) => {
@@ -42,8 +42,8 @@ export async function watchHosts(app: App): Promise<void> {
 }
 
 async function storeFacts(app: App): Promise<void> {
-  const local = app.fleet.local()
-  local.capacity = (await app.capacityOf(local.id)()) ?? local.capacity
+  const local = app.fleet.findLocal()
+  if (local) local.capacity = (await app.capacityOf(local.id)()) ?? local.capacity
   const nowMs = app.clock.monotonicMs()
   const due = app.fleet
     .hosts()

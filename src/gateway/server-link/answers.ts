@@ -96,7 +96,7 @@ export const handlers: Handlers = {
   }),
   doors: async (app, { hostId, questions }) => {
     const records = await questions(() => listHosts(app.db))
-    const own = app.fleet.local().id
+    const own = app.fleet.findLocal()?.id
     const hosts = records.flatMap(({ id, name, state, memberSince, address }) => {
       if (state === 'lost' || state === 'removed') return []
       const [since, port] =

@@ -48,7 +48,7 @@ export async function serveFarGateways(app: App, options: FleetListenerOptions):
     }
     if (socket.destroyed) return
     if (hostId === null) return refuse('its host is not one of this service, or is no more')
-    if (hostId === app.fleet.local().id) return refuse('its host is the own one of this server')
+    if (hostId === app.fleet.findLocal()?.id) return refuse('its host is the own one of this server')
     noteOtherAddress(hostId, host, socket)
     remember(hostId, socket)
     converse(app, socket, gatewayOf(hostId))

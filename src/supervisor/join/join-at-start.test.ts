@@ -1,6 +1,6 @@
 // What a host does when it starts: it joins, goes on as what it is, or says what to do.
 
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
@@ -74,6 +74,17 @@ it('a host whose certificate cannot be read says how it gets another one, and ge
   await writeFile(hostIdentitiesIn(own).engine, 'damaged')
   await expect(start()).rejects.toThrow(/engine\.pem cannot be used .* start again with BERTH_JOIN=TOKEN/)
   expect(await start(await makeToken())).toMatchObject({ name: 'east' })
+})
+
+it('a server without an engine does not start on a data directory with units', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'berth-alone-'))
+  await refuseOtherRole({ role: 'server', dataDir: directory })
+  await mkdir(join(directory, 'machines/unit_1'), { recursive: true })
+  await expect(refuseOtherRole({ role: 'server', dataDir: directory })).rejects.toThrow(
+    'has machines or disks of 1 units, and BERTH_ROLE=server has no engine for them',
+  )
+  await refuseOtherRole({ role: 'all', dataDir: directory })
+  await rm(directory, { recursive: true })
 })
 
 it('neither a host nor a Berth with a server starts on a data directory of the other', async () => {

@@ -8,6 +8,7 @@ import { address, addressText } from '../../lib/setting-values.ts'
 import { print, printError } from '../../lib/terminal.ts'
 import { fingerprintOfToken, joinFleet } from './join.ts'
 import { hostIdentitiesIn } from '../../processes/channel.ts'
+import { listMachinesAndDisks } from '../instance.ts'
 import { findMembership, type Membership, readIdentityFile } from './membership.ts'
 import { type JoinToken, type PodInvitation, readToken } from './protocol.ts'
 
@@ -24,10 +25,20 @@ export async function refuseOtherRole({ role, dataDir }: Pick<Config, 'role' | '
       )
     return
   }
+  if (role === 'server') await refuseMachines(dataDir)
   const membership = await findMembership(dataDir)
   if (membership)
     throw new Error(
       `${dataDir} is that of ${membership.name}, a host of the Berth at ${membership.door.host}: start it with BERTH_ROLE=host.`,
+    )
+}
+
+/** Their engine would be no more. */
+async function refuseMachines(dataDir: string): Promise<void> {
+  const machines = await listMachinesAndDisks(dataDir)
+  if (machines.length > 0)
+    throw new Error(
+      `${dataDir} has machines or disks of ${machines.length} units, and BERTH_ROLE=server has no engine for them: start it without BERTH_ROLE, and destroy them first.`,
     )
 }
 
