@@ -2,6 +2,7 @@
 
 import { z } from 'zod'
 import { waitFields } from './create.ts'
+import { processEnvSchema } from './env.ts'
 import { strict } from './fields.ts'
 import { metadataSchema } from './metadata.ts'
 import { sleepSchema } from './sleep.ts'
@@ -19,6 +20,11 @@ const ofCopies = {
 export const unitForkSchema = strict({
   name: nameSchema.optional().describe("Default: a free name derived from the source's."),
   stack: nameSchema.optional().describe("Name of a stack, created if absent. Default: the source's stack."),
+  env: processEnvSchema
+    .optional()
+    .describe(
+      "Variables beside the source's, or in place of those of the same name. Processes that go on in the copy keep the environment that they have.",
+    ),
   ...ofCopies,
   ...waitFields,
 }).meta({ id: 'UnitFork' })

@@ -200,7 +200,7 @@ describe('a fork of a unit', () => {
     [{ sleep: 30 }, 'sleep: must be a string such as "30m", not the number 30'],
     [{ name: 'Web' }, 'name: must be'],
     [{ stack: '' }, 'stack: must be'],
-    [{ into: 'copy' }, 'the fields here are name, stack, sleep, metadata, timeToLive, atEnd, wait'],
+    [{ into: 'copy' }, 'the fields here are name, stack, env, sleep, metadata, timeToLive, atEnd, wait'],
     [{ waitTimeoutMs: 300_001 }, 'waitTimeoutMs'],
   ])('with the body %j is refused, and the error says what to send', async (body, message) => {
     const source = await as.create('web')

@@ -1362,6 +1362,8 @@ export type UnitFork = {
   name?: string | undefined
   /** Name of a stack, created if absent. Default: the source's stack. */
   stack?: string | undefined
+  /** Variables beside the source's, or in place of those of the same name. Processes that go on in the copy keep the environment that they have. */
+  env?: { [name: string]: string } | undefined
   /** Default: the source's. */
   sleep?: string | undefined
   /** The labels of a copy. Default: the source's. */

@@ -11,7 +11,7 @@ import { forkStack } from '../../domain/forks/fork-stack.ts'
 import { forkUnit } from '../../domain/forks/fork-unit.ts'
 import { resumeFork } from '../../domain/forks/result.ts'
 import { jsonBody } from '../http/body.ts'
-import { recordChange } from './unit-records.ts'
+import { recordFork } from './unit-records.ts'
 import { defineRoute, idParams, noQuery, type Route } from '../route.ts'
 
 /** What both routes share. */
@@ -26,7 +26,7 @@ const forking = {
   events: {},
   errors: [402, 404, 409, 413, 415, 502],
   target: ({ params }: { params: { id: string } }) => params.id,
-  record: ({ body }: { body: UnitFork | StackFork }) => recordChange(body),
+  record: ({ body }: { body: UnitFork | StackFork }) => recordFork(body),
 } as const
 
 const ofUnit = defineRoute({
@@ -37,7 +37,7 @@ const ofUnit = defineRoute({
   description:
     'Copies its disk and volume, and also its memory if it runs and its isolation class supports that: `copied` says which. ' +
     'The source keeps running. A sleeping or stopped source is not woken; its copy is then asleep or stopped too. ' +
-    'The copy has its own id, address, host name and meter, the same environment and secrets, and no URL.',
+    'The copy has its own id, address, host name and meter, the same secrets, and no URL; its environment is that of the source, with `env` over it.',
   action: 'unit.fork',
   body: jsonBody(unitForkSchema, { isOptional: true }),
   handle: (app, { params, body }, { caller, once }) => forkUnit(app, caller, params.id, body, once),

@@ -3,6 +3,7 @@
 
 import type { Create, CreateFromRecipe, CreateFromSpec } from '../../contract/create.ts'
 import type { Exec } from '../../contract/exec.ts'
+import type { UnitFork } from '../../contract/fork.ts'
 import type { UnitChange } from '../../contract/unit.ts'
 import type { ProcessStart } from '../../contract/process.ts'
 import { maskCommand, namesOf, sizesOf } from '../../domain/audit/mask.ts'
@@ -14,6 +15,10 @@ export function recordCreate(body: Create): Record<string, unknown> {
 /** Labels by name only: they may say for which person a unit is. */
 export function recordChange({ metadata, ...rest }: Pick<UnitChange, 'metadata'>): Record<string, unknown> {
   return { ...rest, ...(metadata && { metadata: namesOf(metadata) }) }
+}
+
+export function recordFork({ env, ...rest }: UnitFork): Record<string, unknown> {
+  return { ...recordChange(rest), ...(env && { env: namesOf(env) }) }
 }
 
 /** Stores only the names of the given parameters: any value may hold code or a password. */

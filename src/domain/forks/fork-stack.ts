@@ -87,6 +87,7 @@ async function decide(
     name: source.name,
     sleep: sleep ?? source.sleep,
     sleepsTogether: source.sleepsTogether,
+    env: source.spec.env,
     ...labelsOf(source, body),
   }))
   return { sourceId: id, stack: target, sharesSecrets: true, copies, skipped }

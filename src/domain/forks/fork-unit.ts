@@ -3,6 +3,7 @@
 import type { Kysely } from 'kysely'
 import type { App } from '../../app.ts'
 import { conflict, validation } from '../../contract/errors.ts'
+import { type Env, processEnvSchema } from '../../contract/env.ts'
 import type { ForkResult, UnitFork } from '../../contract/fork.ts'
 import type { Database } from '../../store/db.ts'
 import { findStack, type StackRecord } from '../../store/stacks.ts'
@@ -63,16 +64,27 @@ async function decide(
   }
   const isOwnStack = stack.id === source.stackId
   const copyName = name ?? (await firstFreeName(source.name, isTaken))
-  if (!isOwnStack) await refuseLostPeers(db, source, { stack, name: copyName })
+  const env = envOfCopy(source, body)
+  if (!isOwnStack) await refuseLostPeers(db, { source, env }, { stack, name: copyName })
   const copy = {
     source,
     name: copyName,
     sleep: sleep ?? source.sleep,
     // With its own window it sleeps alone, like any unit.
     sleepsTogether: isOwnStack && sleep === undefined && source.sleepsTogether,
+    env,
     ...labelsOf(source, body),
   }
   return { sourceId: id, stack, sharesSecrets: isOwnStack, copies: [copy], skipped: [] }
+}
+
+/** Throws `validation` where both together are more than a unit may have. */
+function envOfCopy({ spec }: UnitRecord, { env: own = {} }: UnitFork): Env {
+  const env = { ...spec.env, ...own }
+  const plain = Object.entries(env).filter(([, value]) => typeof value === 'string')
+  const [issue] = processEnvSchema.safeParse(Object.fromEntries(plain)).error?.issues ?? []
+  if (issue) throw validation([{ path: 'env', message: `with the source's, ${issue.message}` }])
+  return env
 }
 
 /**
@@ -80,10 +92,10 @@ async function decide(
  */
 async function refuseLostPeers(
   db: Kysely<Database>,
-  { spec, stackId }: UnitRecord,
+  { source: { stackId }, env }: { source: UnitRecord; env: Env },
   to: { stack: StackRecord; name: string },
 ): Promise<void> {
-  for (const name of peersOf(spec.env)) {
+  for (const name of peersOf(env)) {
     const isThere = name === to.name || (await unitNameTaken(db, { stackId: to.stack.id, name }))
     if (isThere || !(await unitNameTaken(db, { stackId, name }))) continue
     const message =

@@ -5,6 +5,7 @@ import type { Kysely } from 'kysely'
 import { z } from 'zod'
 import type { App } from '../../app.ts'
 import { newId } from '../../lib/ids.ts'
+import type { Env } from '../../contract/env.ts'
 import type { UnitFork } from '../../contract/fork.ts'
 import type { StoppedReason, UnitState } from '../../contract/states.ts'
 import type { Database } from '../../store/db.ts'
@@ -31,6 +32,7 @@ export type Copy = {
   name: string
   sleep: string
   sleepsTogether: boolean
+  env: Env
 } & CopyLabels
 
 type CopyLabels = Pick<UnitRecord, 'metadata' | 'timeToLive' | 'atEnd'>
@@ -147,7 +149,7 @@ async function insertCopy(
     copy,
   }: Pick<Plan, 'stack' | 'sharesSecrets'> & { forkId: string; copy: Copy },
 ): Promise<void> {
-  const { source, name, sleep, sleepsTogether, metadata, timeToLive, atEnd } = copy
+  const { source, name, sleep, sleepsTogether, env, metadata, timeToLive, atEnd } = copy
   const { teamId } = caller
   const unitId = newId('unit')
   const row = newUnitRow(app, caller, {
@@ -156,7 +158,7 @@ async function insertCopy(
     name,
     image: source.image,
     size: source.size,
-    spec: source.spec,
+    spec: { ...source.spec, env },
     isolation: source.isolation,
     host_id: source.hostId,
     sleep,
@@ -172,7 +174,7 @@ async function insertCopy(
   await copySecrets(db, app.secretKey, {
     from: { teamId, stackId: source.stackId, unitId: source.id },
     to: { teamId, stackId: stack.id, unitId },
-    env: source.spec.env,
+    env,
     isShared: sharesSecrets,
   })
 }

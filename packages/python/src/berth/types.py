@@ -1558,6 +1558,8 @@ class UnitFork(TypedDict, total=False):
     name: str
     #: Name of a stack, created if absent. Default: the source's stack.
     stack: str
+    #: Variables beside the source's, or in place of those of the same name. Processes that go on in the copy keep the environment that they have.
+    env: Dict[str, str]
     #: Default: the source's.
     sleep: str
     #: The labels of a copy. Default: the source's.

@@ -239,6 +239,7 @@ class AsyncUnit:
         *,
         name: str | None = None,
         stack: str | None = None,
+        env: Mapping[str, str] | None = None,
         sleep: str | None = None,
         wait: bool = True,
         wait_timeout: float = DEFAULT_WAIT,
@@ -246,7 +247,7 @@ class AsyncUnit:
         timeout: float | None = None,
     ) -> AsyncUnit:
         """A copy of it as it is now; `copied` of the copy says whether with its memory."""
-        asked = without_none(name=name, stack=stack, sleep=sleep)
+        asked = without_none(name=name, stack=stack, env=env, sleep=sleep)
         forked = await fork_of(
             self._transport, self._path, asked, wait, wait_timeout, idempotency_key, timeout
         )

@@ -240,6 +240,7 @@ class Unit:
         *,
         name: str | None = None,
         stack: str | None = None,
+        env: Mapping[str, str] | None = None,
         sleep: str | None = None,
         wait: bool = True,
         wait_timeout: float = DEFAULT_WAIT,
@@ -247,7 +248,7 @@ class Unit:
         timeout: float | None = None,
     ) -> Unit:
         """A copy of it as it is now; `copied` of the copy says whether with its memory."""
-        asked = without_none(name=name, stack=stack, sleep=sleep)
+        asked = without_none(name=name, stack=stack, env=env, sleep=sleep)
         forked = fork_of(
             self._transport, self._path, asked, wait, wait_timeout, idempotency_key, timeout
         )
