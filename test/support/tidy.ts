@@ -193,6 +193,7 @@ const dashboardMayImport = [
   'src/contract/limits.ts',
   'src/lib/money.ts',
   'src/lib/byte-size.ts',
+  'src/lib/key-spelling.ts',
 ]
 
 const longest = { src: 400, test: 500 } as const

@@ -4,6 +4,7 @@ import type { Contract } from '@berth/sdk'
 import { useMutation } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
+import { e2bSpellingOf } from '../../../../src/lib/key-spelling.ts'
 import { berthOf } from '../api/client.ts'
 import { explain } from '../api/explain.ts'
 import { cache, keys } from '../api/cache.ts'
@@ -81,6 +82,7 @@ export function NewKeyPage() {
 }
 
 function KeyMade({ slug, made: { key, secret } }: { slug: string; made: Contract.KeyCreated }) {
+  const spelled = e2bSpellingOf(secret)
   const curl = `curl ${location.origin}/v1/units \\\n  -H "authorization: Bearer ${secret}" \\\n  -H "content-type: application/json" \\\n  -d '{"recipe":"python"}'`
   return (
     <>
@@ -95,6 +97,15 @@ function KeyMade({ slug, made: { key, secret } }: { slug: string; made: Contract
         <Card title="Try it">
           <Code text={curl} label="a first call" />
         </Card>
+        {spelled !== null && (
+          <Card title="The same key for programs of E2B">
+            <Code text={spelled} label="E2B_API_KEY" />
+            <p className={styles.lead}>
+              Older versions of the E2B libraries take a key in this spelling only, in{' '}
+              <code>E2B_API_KEY</code>.
+            </p>
+          </Card>
+        )}
         <div className={styles.buttons}>
           <Link to="/t/$team/agents/$id" params={{ team: slug, id: key.id }} className={buttonClass('main')}>
             I have kept it
