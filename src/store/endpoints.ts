@@ -4,7 +4,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { EndpointMode, Protocol } from '../contract/endpoint.ts'
 import type { StoppedReason, UnitState } from '../contract/states.ts'
-import { parsePortHost, PORT_HOST_STACK, type PortHost } from '../contract/port-host.ts'
+import { parsePortHost, PORT_HOST_STACK, type PortHost, type PortRules } from '../contract/port-host.ts'
 import { prepare } from './prepared.ts'
 import type { Database } from './schema.ts'
 import type { EndpointsTable } from './tables/endpoints.ts'
@@ -90,6 +90,8 @@ export type EndpointRoute = {
   generation: number
   /** Where the unit is. Absent if a server that is older than this gateway has answered. */
   hostId?: string | undefined
+  /** Of a port that has a name of its own, where visits follow rules. */
+  portRules?: PortRules | undefined
 }
 
 /** Of any team: returns the live endpoints with these names, with `hostId` only those of units on that host. */
@@ -127,7 +129,7 @@ async function findPortRoutes(
     .selectFrom('units')
     .innerJoin('stacks', 'stacks.id', 'units.stack_id')
     .select(['units.id', 'units.address', 'units.state', 'units.stopped_reason as stoppedReason'])
-    .select(['units.frozen', 'units.generation', 'units.host_id as hostId'])
+    .select(['units.frozen', 'units.generation', 'units.host_id as hostId', 'units.port_rules as portRules'])
     .where('stacks.name', '=', PORT_HOST_STACK)
     .where('units.id', 'in', [...new Set(hosts.map(({ unitId }) => unitId))])
     .where('units.state', 'not in', ['destroying', 'destroyed', 'error'])
@@ -137,9 +139,10 @@ async function findPortRoutes(
   return hosts.flatMap(({ unitId, port, name }) => {
     const unit = byId.get(unitId)
     if (!unit) return []
-    const { id, ...run } = unit
+    const { id, portRules, ...run } = unit
     const endpointId = `ep_${id.slice('unit_'.length)}`
-    return [{ ...run, endpointId, name, unitId, protocol: 'http' as const, secretHash: null, port }]
+    const route = { ...run, endpointId, name, unitId, protocol: 'http' as const, secretHash: null, port }
+    return [portRules === null ? route : { ...route, portRules }]
   })
 }
 

@@ -28,6 +28,7 @@ import { up as metricsOfUnits } from './migrations/0055-metrics-of-units.ts'
 import { up as requestsOfSecrets } from './migrations/0056-requests-of-secrets.ts'
 import { up as nodesOfHosts } from './migrations/0057-nodes-of-hosts.ts'
 import { up as hostsOfRoutes } from './migrations/0058-hosts-of-routes.ts'
+import { up as portRules } from './migrations/0060-port-rules.ts'
 import { applyRepeatableSql } from './repeatable.ts'
 
 type RunStep = (step: Migration, on: Kysely<unknown>, name: string) => Promise<void>
@@ -58,6 +59,7 @@ const migrations: Record<string, Migration> = {
   '0056-requests-of-secrets': { up: requestsOfSecrets },
   '0057-nodes-of-hosts': { up: nodesOfHosts },
   '0058-hosts-of-routes': { up: hostsOfRoutes },
+  '0060-port-rules': { up: portRules },
 }
 
 // A lock of this file: the migrator takes its own only after it has looked for its tables.

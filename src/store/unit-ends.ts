@@ -3,6 +3,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { Metadata } from '../contract/metadata.ts'
 import type { UnitEnd } from '../contract/time-to-live.ts'
+import type { PortRules } from '../contract/port-host.ts'
 import type { Database } from './schema.ts'
 import { selectUnits, toRecord, type UnitRecord } from './unit-record.ts'
 import { windowEnd } from './windows.ts'
@@ -39,6 +40,20 @@ export async function setUnitLabels(
     .where('state', 'not in', ['error', 'destroying', 'destroyed'])
     .executeTakeFirst()
   return result.numUpdatedRows === 1n
+}
+
+/** How its ports are visited by their own names; null: as those of every unit. */
+export async function setPortRules(
+  db: Kysely<Database>,
+  { teamId, id }: { teamId: string; id: string },
+  rules: PortRules | null,
+): Promise<void> {
+  await db
+    .updateTable('units')
+    .set({ port_rules: rules === null ? null : JSON.stringify(rules) })
+    .where('id', '=', id)
+    .where('team_id', '=', teamId)
+    .execute()
 }
 
 /** Of any team: units whose time to live has passed, longest overdue first. */

@@ -3,6 +3,7 @@
 import type { Kysely, RawBuilder, Selectable } from 'kysely'
 import type { Copied } from '../contract/unit.ts'
 import type { Metadata } from '../contract/metadata.ts'
+import type { PortRules } from '../contract/port-host.ts'
 import type { Size } from '../contract/policy.ts'
 import type { StoppedReason, UnitState } from '../contract/states.ts'
 import type { UnitEnd } from '../contract/time-to-live.ts'
@@ -67,6 +68,8 @@ export type UnitRecord = {
   timeToLive: string | null
   atEnd: UnitEnd
   endsAt: Date | null
+  /** Null: as for every unit. */
+  portRules: PortRules | null
   /** Whether the engine is told the stacks of its units (store/egress.ts). */
   stackIsScope: boolean
   endpoints: EndpointRecord[]
@@ -138,6 +141,7 @@ export function toRecord(row: UnitRow): UnitRecord {
     timeToLive: row.time_to_live,
     atEnd: row.at_end,
     endsAt: row.ends_at,
+    portRules: row.port_rules,
     stackIsScope: row.stack_is_scope,
     endpoints: row.endpoints.map(toEndpoint),
     costNanoCents: row.cost_nano_cents,

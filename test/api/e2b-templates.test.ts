@@ -16,11 +16,14 @@ afterAll(async () => await service.close())
 
 type Requested = { templateID: string; buildID: string }
 
-const control = async <T>(method: string, path: string, body?: unknown, key = team.key) =>
-  await service.call<T>(method, `/e2b${path}`, {
+const control = async <T>(method: string, path: string, body?: unknown, key = team.key) => {
+  const response = await service.fetch(method, `/e2b${path}`, {
     headers: { 'x-api-key': key },
     ...(body === undefined ? {} : { body }),
   })
+  const text = await response.text()
+  return { status: response.status, body: (text === '' ? null : JSON.parse(text)) as T }
+}
 
 const request = async (name: string): Promise<Requested> => {
   const answer = await control<Requested>('POST', '/v3/templates', { name })
@@ -63,21 +66,79 @@ it.each([
   [{ name: 'no name!' }],
   [{ name: 'a', cpuCount: 64 }],
   [{ name: 'a', memoryMB: 1_000_000 }],
-  [{ name: 'a', tags: ['one', 'two'] }],
+  [{ name: 'a', tags: ['no tag!'] }],
 ])('a request for a build with %j is refused', async (wrong) => {
   expect((await control('POST', '/v3/templates', wrong)).status).toBe(400)
 })
 
-it('steps that are not known, and too many builds at once, are refused', async () => {
+it('steps that are not known, and files that were not sent, are refused', async () => {
   const build = await request('steps')
   for (const wrong of [
+    { steps: [{ type: 'ADD', args: ['a', 'b'] }] },
     { steps: [{ type: 'COPY', args: ['a', 'b'] }] },
+    { steps: [{ type: 'COPY', args: ['a', 'b'], filesHash: '../x' }] },
     { steps: [{ type: 'RUN', args: [7] }] },
     { fromImageRegistry: { type: 'aws' } },
   ])
     expect((await control('POST', pathOf(build), { fromImage: 'base', ...wrong })).status).toBe(400)
-  for (let made = 1; made < 4; made += 1) await request(`steps-${made}`)
-  expect((await control('POST', '/v3/templates', { name: 'one-more' })).status).toBe(429)
-  expect((await control('POST', '/v3/templates', { name: 'theirs' }, other.key)).status).toBe(202)
   expect((await control('GET', '/templates/steps/files/abc')).status).toBe(400)
+})
+
+it('more builds than run at once wait for their turn', async () => {
+  service.engine.onExec(({ argv: [program] }) => (program === '/bin/sh' ? { exitCode: 0 } : null))
+  const builds: Requested[] = []
+  for (let made = 0; made < 6; made += 1) builds.push(await request(`turn-${made}`))
+  for (const build of builds)
+    expect((await control('POST', pathOf(build), { fromImage: 'base' })).status).toBe(202)
+  for (const build of builds)
+    await expect.poll(async () => (await statusOf(build)).body.status, { timeout: 20_000 }).toBe('ready')
+})
+
+it('the files of a step are sent once, to a unit of the team, by a link for them alone', async () => {
+  type Link = { present: boolean; url: string; headers: Record<string, string> }
+  const hash = 'a'.repeat(64)
+  const link = async (key = team.key) =>
+    (await control<Link>('GET', `/templates/files/files/${hash}`, undefined, key)).body
+  const [first, second] = await Promise.all([link(), link()])
+  expect(first.headers).toEqual(second.headers)
+  expect((await link(other.key)).headers).not.toEqual(first.headers)
+  expect(first.url).toContain('/e2b/sandbox/files?')
+  const { pathname, search } = new URL(first.url)
+  const put = async (query: string) =>
+    await fetch(`${service.baseUrl}${pathname}${query}`, {
+      method: 'PUT',
+      headers: first.headers,
+      body: 'tar',
+    })
+  expect((await put(search.replace(hash, 'b'.repeat(64)))).status).toBe(401)
+  expect((await put(search)).status).toBe(200)
+  expect(first.present).toBe(false)
+  expect((await link()).present).toBe(true)
+})
+
+it('tags lead to one template each, and one without a tag is gone', async () => {
+  service.engine.onExec(({ argv: [program] }) => (program === '/bin/sh' ? { exitCode: 0 } : null))
+  const build = async (tags: string[]) => {
+    const { body } = await control<Requested>('POST', '/v3/templates', { name: 'tagged', tags })
+    await control('POST', pathOf(body), { fromImage: 'base' })
+    await expect.poll(async () => (await statusOf(body)).body.status).toBe('ready')
+    return body.buildID
+  }
+  const tags = async () => {
+    const { body } = await control<{ tag: string; buildID: string }[]>('GET', '/templates/tagged/tags')
+    return Object.fromEntries(body.map(({ tag, buildID }) => [tag, buildID]))
+  }
+  const one = await build(['v1', 'stable'])
+  const two = await build(['v2'])
+  expect(await tags()).toEqual({ v1: one, stable: one, v2: two })
+  const assigned = await control('POST', '/templates/tags', { target: 'tagged:v2', tags: ['stable', 'v1'] })
+  expect(assigned).toMatchObject({ status: 201, body: { buildID: two, tags: ['stable', 'v1'] } })
+  expect(await tags()).toEqual({ v1: two, stable: two, v2: two })
+  expect((await control('DELETE', '/templates/tags', { name: 'tagged', tags: ['v1'] })).status).toBe(204)
+  expect((await control('DELETE', '/templates/tags', { name: 'tagged', tags: ['v1'] })).status).toBe(404)
+  expect(await tags()).toEqual({ stable: two, v2: two })
+  expect((await control('GET', '/templates/aliases/tagged')).status).toBe(200)
+  expect((await control('GET', '/templates/tagged/tags', undefined, other.key)).status).toBe(404)
+  expect((await control('DELETE', '/templates/tagged')).status).toBe(204)
+  expect((await control('GET', '/templates/aliases/tagged')).status).toBe(404)
 })

@@ -127,8 +127,7 @@ describe('the control plane', () => {
     [{ timeout: -1 }],
     [{ timeout: 1.5 }],
     [{ timeout: 99_999_999 }],
-    [{ autoResume: { enabled: true }, autoPause: true }],
-    [{ network: { allowPublicTraffic: false } }],
+    [{ network: { maskRequestHost: 'no host' } }],
     [{ metadata: { list: ['a'] } }],
     [{ envVars: { 'not a name': 'x' } }],
     [{ mcp: { server: {} } }],
@@ -140,6 +139,47 @@ describe('the control plane', () => {
   ])('refuses a create with %j', async (wrong) => {
     const answer = await control('POST', '/v2/sandboxes', { templateID: 'base', ...wrong })
     expect(answer).toMatchObject({ status: 400, body: { code: 400, message: expect.any(String) } })
+  })
+
+  it('shows how the ports of a sandbox are visited, and copies that to a fork', async () => {
+    type Shown = { trafficAccessToken: string | null; network: object; lifecycle: object }
+    const made = await control<Access & Shown>('POST', '/v2/sandboxes', {
+      templateID: 'base',
+      autoPause: true,
+      autoResume: { enabled: true },
+      network: { allowPublicTraffic: false, maskRequestHost: 'localhost:${PORT}' },
+    })
+    const { sandboxID, trafficAccessToken } = made.body
+    expect(trafficAccessToken).toMatch(/^[0-9a-f]{64}$/)
+    const shown = await control<Shown>('GET', `/sandboxes/${sandboxID}`)
+    expect(shown.body).toMatchObject({
+      network: { allowPublicTraffic: false, maskRequestHost: 'localhost:${PORT}' },
+      lifecycle: { onTimeout: 'pause', autoResume: true },
+    })
+    const connected = await control<Shown>('POST', `/sandboxes/${sandboxID}/connect`, {})
+    expect(connected.body.trafficAccessToken).toBe(trafficAccessToken)
+    const forked = await control<{ sandbox: Access & Shown }[]>('POST', `/sandboxes/${sandboxID}/fork`, {})
+    const copy = forked.body[0]?.sandbox
+    expect(copy?.trafficAccessToken).toMatch(/^[0-9a-f]{64}$/)
+    expect(copy?.trafficAccessToken).not.toBe(trafficAccessToken)
+  })
+
+  it('resumes a sandbox by a call to what is inside where that was asked for', async () => {
+    const sandbox = await create({ autoPause: true, autoResume: { enabled: true } })
+    await control('POST', `/sandboxes/${sandbox.sandboxID}/pause`, {})
+    expect((await inside(sandbox, '/health', { method: 'GET' })).status).toBe(502)
+    expect((await inside(sandbox, LIST, { headers: json, body: '{}' })).status).toBe(200)
+    expect((await inside(sandbox, '/health', { method: 'GET' })).status).toBe(204)
+  })
+
+  it('adds an environment to that of a snapshot', async () => {
+    const { sandboxID } = await create({ envVars: { KEPT: 'kept', CHANGED: 'before' } })
+    const snapshot = await control<{ snapshotID: string }>('POST', `/sandboxes/${sandboxID}/snapshots`, {})
+    const copy = await create({ templateID: snapshot.body.snapshotID, envVars: { CHANGED: 'after' } })
+    const { body } = await service.call<{ env: object }>('GET', `/v1/units/unit_${copy.sandboxID}`, {
+      key: team.key,
+    })
+    expect(body.env).toEqual({ KEPT: 'kept', CHANGED: 'after' })
   })
 
   it('makes, lists and deletes snapshots of its own team alone', async () => {
@@ -162,7 +202,7 @@ describe('the control plane', () => {
     expect((await control('GET', `/sandboxes/${copy.sandboxID}`)).body).toMatchObject({
       metadata: { a: 'b' },
     })
-    const wrong = { templateID: snapshotID, envVars: { A: 'b' } }
+    const wrong = { templateID: snapshotID, envVars: { 'no name': 'b' } }
     expect((await control('POST', '/v2/sandboxes', wrong)).status).toBe(400)
     const named = { name: 'no name!' }
     expect((await control('POST', `/sandboxes/${sandboxID}/snapshots`, named)).status).toBe(400)
@@ -331,6 +371,50 @@ describe('a call to what is inside of a sandbox', () => {
       status: 401,
       text: expect.stringContaining('over'),
     })
+  })
+
+  it('keeps what is said of a file with it until it is written without', async () => {
+    type Stat = { entry: { metadata?: Record<string, string> } }
+    const stat = async (path: string) => {
+      const answer = await inside(sandbox, '/filesystem.Filesystem/Stat', {
+        headers: json,
+        body: JSON.stringify({ path }),
+      })
+      return (JSON.parse(answer.text) as Stat).entry.metadata
+    }
+    const write = async (headers: Record<string, string>) => {
+      const answer = await inside(sandbox, '/files?path=/noted/a', {
+        headers: { 'content-type': 'application/octet-stream', ...headers },
+        body: 'x',
+      })
+      return { ...answer, said: JSON.parse(answer.text) as unknown }
+    }
+    const call = async (method: string, body: object) =>
+      await inside(sandbox, `/filesystem.Filesystem/${method}`, { headers: json, body: JSON.stringify(body) })
+    expect((await write({ 'X-Metadata-Author': 'Ann' })).said).toMatchObject([
+      { metadata: { author: 'Ann' } },
+    ])
+    expect(await stat('/noted/a')).toEqual({ author: 'Ann' })
+    await call('Move', { source: '/noted', destination: '/moved' })
+    expect(await stat('/moved/a')).toEqual({ author: 'Ann' })
+    await call('Remove', { path: '/moved' })
+    await write({})
+    await call('Move', { source: '/noted', destination: '/moved' })
+    expect(await stat('/moved/a')).toBeUndefined()
+    expect((await write({ 'X-Metadata-Author': 'é' })).status).toBe(400)
+  })
+
+  it('reads what it uses and its environment, without secrets', async () => {
+    const made = await create({ envVars: { COLOUR: 'blue' } })
+    const read = async (path: string) =>
+      JSON.parse((await inside(made, path, { method: 'GET' })).text) as object
+    expect(await read('/envs')).toEqual({ COLOUR: 'blue' })
+    expect(await read('/metrics')).toMatchObject({ mem_total: expect.any(Number), ts: expect.any(Number) })
+    const many = await control<object>(
+      'GET',
+      `/sandboxes/metrics?sandbox_ids=${made.sandboxID},${'0'.repeat(32)}`,
+    )
+    expect(many.body).toEqual({ sandboxes: { [made.sandboxID]: expect.objectContaining({ cpuCount: 1 }) } })
   })
 
   it('with files in no form, in a broken one, or without any is refused', async () => {

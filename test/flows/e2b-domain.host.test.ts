@@ -3,15 +3,21 @@
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { expect, it } from 'vitest'
+import { beforeAll, expect, it } from 'vitest'
 import { freePort } from '../../src/lib/free-port.ts'
 import { baseEnvironment } from '../support/berth.ts'
+import { createSandbox } from '../support/e2b.ts'
 import { useBerth } from '../support/use-berth.ts'
 
 const tls = await freePort('127.0.0.1')
 const berth = useBerth({ BERTH_ISOLATION: 'gvisor', BERTH_GATEWAY_TLS: `127.0.0.1:${tls}` })
 const project = fileURLToPath(new URL('../..', import.meta.url))
 const program = fileURLToPath(new URL('../support/e2b-domain-main.ts', import.meta.url))
+
+beforeAll(async () => {
+  // The first sandbox of an image is refused until the image is built.
+  await (await createSandbox(berth)).kill()
+})
 
 it('a program reaches its sandbox, its ports and its files by the names below the domain', async () => {
   const { apiKey, caFile } = berth.credentials
@@ -44,5 +50,13 @@ it('a program reaches its sandbox, its ports and its files by the names below th
     resumed: [200, 'served'],
     gone: [502, expect.stringContaining('not found')],
     isRunning: false,
+    seen: {
+      shown: [200, 'mine.example:3000'],
+      refused: 403,
+      woken: [200, 'mine.example:3000'],
+      state: 'running',
+      hasTime: true,
+      again: 'again\n',
+    },
   })
 })

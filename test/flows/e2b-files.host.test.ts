@@ -134,6 +134,16 @@ describe.each(['gvisor', 'runc'])('with %s, the files of a sandbox', (isolation)
     expect(await files.list('many', { requestTimeoutMs: 300_000 })).toHaveLength(10_000)
   })
 
+  it('keep what was said of them when they are moved, until they are written without', async () => {
+    const { files } = sandbox
+    const metadata = { author: 'Ann', purpose: 'a test' }
+    expect(await files.write('noted/a', 'x', { metadata })).toMatchObject({ metadata })
+    expect((await files.rename('noted/a', 'noted/b')).metadata).toEqual(metadata)
+    expect((await files.list('noted')).map((each) => each.metadata)).toEqual([metadata])
+    await files.write('noted/b', 'x')
+    expect((await files.getInfo('noted/b')).metadata).toBeUndefined()
+  })
+
   it('can be those of root', async () => {
     await sandbox.files.write('/root/kept', 'kept', { user: 'root' })
     expect(await sandbox.files.read('/root/kept', { user: 'root' })).toBe('kept')

@@ -3,8 +3,8 @@
 import { execFile, execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { describe, expect, it } from 'vitest'
-import { connectionTo } from '../support/e2b.ts'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { connectionTo, createSandbox } from '../support/e2b.ts'
 import { python } from '../support/python.ts'
 import { useBerth } from '../support/use-berth.ts'
 
@@ -22,6 +22,11 @@ function hasClient(): boolean {
 
 describe.skipIf(!hasClient())('a program in Python', () => {
   const berth = useBerth({ BERTH_ISOLATION: 'gvisor' })
+
+  beforeAll(async () => {
+    // The first sandbox of an image is refused until the image is built.
+    await (await createSandbox(berth)).kill()
+  })
 
   it('runs with and without async as it does elsewhere', async () => {
     const { apiKey, apiUrl, sandboxUrl } = connectionTo(berth)

@@ -1,7 +1,10 @@
 // Templates that the official client builds, on real units.
 
 import { BuildError, Sandbox, Template } from 'e2b'
-import { expect, it } from 'vitest'
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, it, onTestFinished } from 'vitest'
 import { connectionTo, createSandbox } from '../support/e2b.ts'
 import { useBerth } from '../support/use-berth.ts'
 
@@ -45,6 +48,44 @@ it('a template is built of another, and replaces the one of its name and tag', a
   await sandbox.kill()
 })
 
+it('files are copied into a template, and its environment can be added to', async () => {
+  const connection = connectionTo(berth)
+  const context = await mkdtemp(join(tmpdir(), 'berth-e2b-context-'))
+  onTestFinished(async () => await rm(context, { recursive: true }))
+  await mkdir(join(context, 'folder'))
+  await writeFile(join(context, 'folder/file.txt'), 'copied')
+  await symlink('file.txt', join(context, 'folder/link'))
+  const template = Template({ fileContextPath: context })
+    .fromTemplate('greeting')
+    .copy('folder/*', 'here')
+    .copy('folder/file.txt', '/opt/owned.txt', { user: 'root', mode: 0o600, forceUpload: true })
+    .setEnvs({ MORE: 'more' })
+    .runCmd('cat here/link')
+  await Template.build(template, 'copied', connection)
+  const sandbox = await createSandbox(berth, { template: 'copied', envs: { OWN: 'own' } })
+  const { stdout } = await sandbox.commands.run(
+    'cat here/file.txt here/link; stat -c " %U %a" here/file.txt; sudo stat -c "%U %a" /opt/owned.txt; echo $GREETING $MORE $OWN',
+  )
+  expect(stdout).toBe('copiedcopied user 644\nroot 600\nhello more own\n')
+  await sandbox.kill()
+  await Sandbox.deleteSnapshot('copied', connection)
+})
+
+it('tags lead to a template until they are taken away', async () => {
+  const connection = connectionTo(berth)
+  const template = Template().fromTemplate('greeting').runCmd('true')
+  const { templateId } = await Template.build(template, 'tagged', { ...connection, tags: ['v1', 'v2'] })
+  const assigned = await Template.assignTags('tagged:v1', ['stable'], connection)
+  expect(assigned).toMatchObject({ tags: ['stable'], buildId: expect.any(String) })
+  await Template.removeTags('tagged', 'v2', connection)
+  const tags = await Template.getTags(templateId, connection)
+  expect(new Set(tags.map(({ tag }) => tag))).toEqual(new Set(['v1', 'stable']))
+  const sandbox = await createSandbox(berth, { template: 'tagged:stable' })
+  await sandbox.kill()
+  await Template.removeTags('tagged', ['v1', 'stable'], connection)
+  expect(await Template.exists('tagged', connection)).toBe(false)
+})
+
 it('a build that fails says why, and leaves nothing', async () => {
   const connection = connectionTo(berth)
   const template = Template().fromBaseImage().runCmd('echo not so >&2; exit 3')
@@ -54,7 +95,10 @@ it('a build that fails says why, and leaves nothing', async () => {
     .poll(async () => await Template.getBuildStatus(started, connection), { timeout: 60_000 })
     .toMatchObject({ status: 'error', reason: { message: expect.stringContaining('not so'), step: '1' } })
   expect(await Template.exists('failing', connection)).toBe(false)
-  const { body } = await berth.call<{ units: unknown[] }>('GET', '/v1/units?stack=sandbox-snapshots')
-  expect(body.units).toHaveLength(2)
-  await expect(Template.assignTags('greeting', ['stable'], connection)).rejects.toThrow(/not supported/)
+  const { body } = await berth.call<{ units: { metadata: object }[] }>(
+    'GET',
+    '/v1/units?stack=sandbox-snapshots',
+  )
+  const kept = body.units.filter(({ metadata }) => !('templateFiles' in metadata))
+  expect(kept).toHaveLength(2)
 })

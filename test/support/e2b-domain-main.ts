@@ -45,6 +45,39 @@ await sandbox.kill()
 const gone = await visit(3000)
 const isRunning = await sandbox.isRunning()
 
+const visitors = await Sandbox.create({
+  network: { allowPublicTraffic: false, maskRequestHost: 'mine.example:${PORT}' },
+  lifecycle: { onTimeout: 'pause', autoResume: true },
+})
+const SHOW = `from http.server import *
+class Show(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(self.headers['host'].encode())
+HTTPServer(('', 3000), Show).serve_forever()`
+await visitors.files.write('show.py', SHOW)
+await visitors.commands.run('python3 show.py', { background: true, timeoutMs: 0 })
+const show = async (headers: Record<string, string>): Promise<[number, string]> => {
+  const answer = await fetch(`https://${visitors.getHost(3000)}/`, { headers })
+  return [answer.status, await answer.text()]
+}
+const token = { 'e2b-traffic-access-token': visitors.trafficAccessToken ?? '' }
+let shown = await show(token)
+for (let tries = 0; shown[0] !== 200 && tries < 100; tries += 1) {
+  await delay(200)
+  shown = await show(token)
+}
+const [refused] = await show({})
+await visitors.pause()
+const woken = await show(token)
+const { state, endAt } = await visitors.getInfo()
+const left = endAt.getTime() - Date.now()
+await visitors.pause()
+const { stdout: again } = await visitors.commands.run('echo again')
+await visitors.kill()
+
+const seen = { shown, refused, woken, state, hasTime: left > 60_000 && left < 301_000, again }
 const met = { stdout: command.stdout, closed, opened, downloaded, forged, uploaded, read, ports }
-process.stdout.write(`${JSON.stringify({ ...met, paused, stillPaused, resumed, gone, isRunning })}\n`)
+process.stdout.write(`${JSON.stringify({ ...met, paused, stillPaused, resumed, gone, isRunning, seen })}\n`)
 process.exit(0)

@@ -9,7 +9,13 @@ export function connectionTo(berth: Berth): { apiKey: string; apiUrl: string; sa
   return { apiKey, apiUrl: `${baseUrl}/e2b`, sandboxUrl: `${baseUrl}/e2b/sandbox` }
 }
 
-/** The first sandbox of an image waits for the image to be built. */
+/** The first sandbox of an image is refused until the image is built. */
 export async function createSandbox(berth: Berth, options: SandboxOpts = {}): Promise<Sandbox> {
-  return await Sandbox.create({ requestTimeoutMs: 600_000, ...connectionTo(berth), ...options })
+  for (;;) {
+    try {
+      return await Sandbox.create({ requestTimeoutMs: 600_000, ...connectionTo(berth), ...options })
+    } catch (error) {
+      if (!String(error).includes('is not on this host yet')) throw error
+    }
+  }
 }

@@ -34,6 +34,8 @@ export type HostGateways = {
   issue: (member: FleetMember, isStranger?: boolean) => Promise<FleetIdentity>
   /** As the server lists them. */
   listed: GatewayAnswer['doors']['hosts']
+  /** Where the first host's gateway expects the server. */
+  serverSocket: string
   close: () => Promise<void>
 }
 
@@ -48,6 +50,7 @@ export async function startHosts(...names: string[]): Promise<HostGateways> {
   }
   const listed: HostGateways['listed'] = []
   const routes = new Map<string, Route>()
+  const serverSocket = join(directory, 'server.sock')
   const started: Awaited<ReturnType<typeof startHost>>[] = []
   for (const name of names) started.push(await startHost(name))
 
@@ -59,11 +62,14 @@ export async function startHosts(...names: string[]): Promise<HostGateways> {
     const doors: Doors = {
       at: (hostId) => known?.at(hostId) ?? null,
       all: () => known?.all() ?? [],
+      ofServer: () => known?.ofServer() ?? null,
       knows: (host, issuedAt) => known?.knows(host, issuedAt) ?? false,
       stop: async () => await known?.stop(),
     }
     const handover = createHandovers({ doors, links })
-    const door = { socketPath: null, findNow: async (label: string) => routes.get(label) ?? null }
+    const isServers = name === names[0]
+    const socketPath = isServers ? serverSocket : null
+    const door = { socketPath, findNow: async (label: string) => routes.get(label) ?? null }
     const gateway = await startGateway({}, { routes, handover, door })
     const maxConnections = sessionLimits.connections
     const { gateway: served } = gateway
@@ -76,7 +82,7 @@ export async function startHosts(...names: string[]): Promise<HostGateways> {
       log: silentLog,
     }
     const open = await listenForHandovers({ host: HOST, port: 0, identity }, inside)
-    listed.push({ id, name, since: 0, address: HOST, port: open.port })
+    listed.push({ id, name, since: 0, address: isServers ? null : HOST, port: open.port })
     let isThere = true
     const leave = async () => {
       if (isThere) await open.close(() => {})
@@ -94,7 +100,7 @@ export async function startHosts(...names: string[]): Promise<HostGateways> {
       const looked = Promise.withResolvers<void>()
       known = createDoors({
         server: { ask: async () => ({ own: id, hosts: listed }) as never },
-        serverHost: null,
+        serverHost: HOST,
         onLooked: () => {
           links.look(doors.all())
           open.look()
@@ -113,6 +119,7 @@ export async function startHosts(...names: string[]): Promise<HostGateways> {
     hosts: started.map(({ host }) => host),
     issue,
     listed,
+    serverSocket,
     close: async () => {
       await Promise.all(started.map(({ close }) => close()))
       await rm(directory, { recursive: true })

@@ -5,6 +5,7 @@ import type { App } from '../../app.ts'
 import { unauthorized } from '../../contract/errors.ts'
 import type { Unit } from '../../contract/unit.ts'
 import { getUnit } from '../../domain/units/get.ts'
+import { getPortVisits } from '../../domain/units/port-rules.ts'
 import { SECOND } from '../../lib/clock.ts'
 import type { Operations } from '../operation.ts'
 import { SandboxGone } from './errors.ts'
@@ -62,9 +63,20 @@ export async function openSandboxCall(
   }
 }
 
-/** Throws unless the unit runs. An operation follows, which is written down. */
-export async function checkRuns({ app, sender, sandboxId, unitId }: SandboxCall): Promise<void> {
-  refuseOthers(sandboxId, await getUnit(app, sender.caller, unitId))
+/** Throws unless the unit runs; one that visits resume is resumed. An operation follows, which is written down. */
+export async function checkRuns(call: SandboxCall): Promise<Unit> {
+  const { app, sender, sandboxId, unitId } = call
+  const unit = await getUnit(app, sender.caller, unitId)
+  if (unit.state === 'running') return unit
+  const { wakesFor } = await getPortVisits(app, sender.caller, unitId)
+  if (wakesFor === null || (unit.state !== 'sleeping' && unit.state !== 'stopping')) {
+    refuseOthers(sandboxId, unit)
+    return unit
+  }
+  await operate(call, 'POST /v1/units/{id}/start', {})
+  if (unit.timeToLive === null)
+    await operate(call, 'PATCH /v1/units/{id}', { body: { timeToLive: wakesFor } })
+  return unit
 }
 
 /** The same as an operation. It is no use of the unit and wakes nothing. */

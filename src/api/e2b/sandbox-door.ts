@@ -1,8 +1,12 @@
 // What is inside of a sandbox: its services, its files, and whether it runs.
 
 import { AppError, notFound } from '../../contract/errors.ts'
+import type { UnitMetrics } from '../../contract/metrics.ts'
+import type { Unit } from '../../contract/unit.ts'
 import { bodyBytesOf } from '../http/body.ts'
+import { sendJson } from '../http/response.ts'
 import { CODE_PORT, serveCode, TRAFFIC_TOKEN } from './code/serve.ts'
+import { sampleOf } from './control/metrics.ts'
 import { serviceOf } from './envd/describe.ts'
 import { processMethods } from './envd/process-methods.ts'
 import { processService } from './envd/process-service.ts'
@@ -15,7 +19,15 @@ import { signerOf } from './envd/signed-url.ts'
 import { createSandboxUsers, type SandboxUsers } from './envd/users.ts'
 import { SandboxGone } from './errors.ts'
 import { orRefused } from './refused.ts'
-import { type Arrived, headerOf, openSandboxCall, readHealth, type SandboxCall } from './sandbox-call.ts'
+import {
+  type Arrived,
+  checkRuns,
+  headerOf,
+  openSandboxCall,
+  operate,
+  readHealth,
+  type SandboxCall,
+} from './sandbox-call.ts'
 
 export type SandboxDoor = {
   serve: (arrived: Arrived, path: string, query: URLSearchParams) => Promise<void>
@@ -24,6 +36,9 @@ export type SandboxDoor = {
 /** The port at which clients expect all of this; other ports are those of the sandbox's own servers. */
 const DOOR_PORT = '49983'
 const ports = [DOOR_PORT, CODE_PORT]
+
+/** PUT: of the files of a build, whose client knows only where to send them. */
+const FILE_METHODS = new Set(['GET', 'POST', 'PUT'])
 
 export function createSandboxDoor(): SandboxDoor {
   const users = createSandboxUsers()
@@ -63,14 +78,45 @@ async function serveRest(
   query: URLSearchParams,
 ): Promise<void> {
   const { request, response } = call
-  if (path === '/files' && (request.method === 'GET' || request.method === 'POST'))
-    return await serveFiles(call, users, query)
+  if (path === '/files' && FILE_METHODS.has(request.method ?? '')) return await serveFiles(call, users, query)
   if (path === '/health' && request.method === 'GET') {
     await readHealth(call)
     response.writeHead(204, { 'cache-control': 'no-store' }).end()
     return
   }
+  const read = reads[path]
+  if (read !== undefined && request.method === 'GET') return sendJson(response, 200, await read(call))
   throw notFound('call', `${request.method} ${path}`)
+}
+
+/** What a client may read of a sandbox that runs. */
+const reads: Record<string, (call: SandboxCall) => Promise<unknown>> = {
+  '/metrics': readOwnMetrics,
+  '/envs': readEnvs,
+}
+
+/** In the names that this service of a sandbox has for them. */
+async function readOwnMetrics(call: SandboxCall): Promise<unknown> {
+  await checkRuns(call)
+  const sample = sampleOf((await operate(call, 'GET /v1/units/{id}/metrics', {})) as UnitMetrics)
+  if (sample === null) throw new SandboxGone(call.sandboxId)
+  return {
+    ts: sample.timestampUnix,
+    cpu_count: sample.cpuCount,
+    cpu_used_pct: sample.cpuUsedPct,
+    mem_total: sample.memTotal,
+    mem_used: sample.memUsed,
+    mem_cache: sample.memCache,
+    disk_used: sample.diskUsed,
+    disk_total: sample.diskTotal,
+  }
+}
+
+/** Without secrets, which the API never shows. */
+async function readEnvs(call: SandboxCall): Promise<unknown> {
+  await checkRuns(call)
+  const { env } = (await operate(call, 'GET /v1/units/{id}', {})) as Unit
+  return Object.fromEntries(Object.entries(env).filter(([, value]) => typeof value === 'string'))
 }
 
 function placeOf(arrived: Arrived): { sandboxId: string; port: string } {

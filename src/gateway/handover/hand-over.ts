@@ -19,6 +19,8 @@ const IDLE_MS = 4000
 export type Handovers = {
   /** Returns where visits of the route are handed over; null: it is for this gateway. */
   doorOf(route: Route): Door | null
+  /** Returns where requests for the server itself are handed over; null: there is no such place. */
+  ofServer(): Door | null
   begin: Links['begin']
   /** Tells the host that has the session, if one does. */
   cancel(request: Buffer): Promise<void>
@@ -31,6 +33,7 @@ export function createHandovers({ doors, links }: { doors: Doors; links: Links }
   const agents = new Map<string, Agent>()
   return {
     doorOf: ({ hostId }) => (hostId === undefined ? null : doors.at(hostId)),
+    ofServer: () => doors.ofServer(),
     begin: async (door, visit) => await links.begin(door, visit),
     async cancel(request) {
       const asked = { kind: 'cancel', request: request.toString('base64') } as const

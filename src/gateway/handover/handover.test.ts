@@ -2,7 +2,8 @@
 // stand for units.
 
 import { type EventEmitter, once } from 'node:events'
-import { Agent, request as requestHttp } from 'node:http'
+import { createHash } from 'node:crypto'
+import { Agent, createServer as createHttpServer, request as requestHttp } from 'node:http'
 import { connect as connectHttp2, type ClientHttp2Session } from 'node:http2'
 import { Agent as TlsAgent, request as requestHttps } from 'node:https'
 import { connect as connectTcp, type Socket } from 'node:net'
@@ -221,6 +222,62 @@ describe('a visit that comes to the gateway of another host', () => {
     far.expose(origin.port, { name, state: 'sleeping', stoppedReason: 'idle' })
     expect((await visitByTls(near, host)).status).toBe(502)
     expect(far.gateway.wakes).toEqual([])
+  })
+
+  it('reaches a port of a sandbox as its rules say, and wakes it where they do', async () => {
+    const name = `8000-${'0af2'.repeat(8)}`
+    const secretHash = createHash('sha256').update('the token').digest('base64')
+    const portRules = { secretHash, host: 'mine.example:${PORT}', wakesFor: '5m' }
+    const host = far.expose(origin.port, { name, portRules })
+    const ask = async (headers: Record<string, string>) => {
+      const { port } = near.gateway
+      return await answerTo(
+        requestHttp({ host: HOST, port, localAddress: VISITOR, headers: { host, ...headers } }),
+      )
+    }
+    expect((await ask({})).status).toBe(403)
+    expect((await ask({ 'e2b-traffic-access-token': 'another' })).status).toBe(403)
+    expect((await ask({ 'e2b-traffic-access-token': 'the token' })).text).toBe('/ of the unit')
+    expect(headersSeen()).toMatchObject({
+      host: 'mine.example:8000',
+      'x-forwarded-host': 'mine.example:8000',
+    })
+    expect(headersSeen()).not.toHaveProperty('e2b-traffic-access-token')
+    far.gateway.onWake = async (route) => ({ kind: 'running', route: { ...route, state: 'running' } })
+    far.expose(origin.port, {
+      name,
+      state: 'sleeping',
+      stoppedReason: 'idle',
+      portRules: { ...portRules, secretHash: null },
+    })
+    expect((await ask({})).text).toBe('/ of the unit')
+    expect(far.gateway.wakes).toHaveLength(1)
+    far.expose(origin.port, {
+      name,
+      state: 'stopped',
+      stoppedReason: 'user',
+      portRules: { ...portRules, secretHash: null },
+    })
+    expect((await ask({})).status).toBe(502)
+  })
+
+  it('reaches the server by the names that it answers itself', async () => {
+    const server = createHttpServer((request, response) =>
+      response.end(
+        [request.url, request.headers['e2b-sandbox-id'], request.headers['e2b-host']].map(String).join(' '),
+      ),
+    ).listen(all.serverSocket)
+    await once(server, 'listening')
+    const id = '0af3'.repeat(8)
+    for (const at of [near, far]) {
+      expect((await visitByTls(at, 'api.berth.localhost', new TlsAgent(), '/sandboxes')).text).toBe(
+        '/e2b/sandboxes undefined api.berth.localhost',
+      )
+      expect((await visitByTls(at, `49983-${id}.berth.localhost`, new TlsAgent(), '/health')).text).toBe(
+        `/e2b/sandbox/health ${id} undefined`,
+      )
+    }
+    server.close()
   })
 
   it('sends and receives a large body whole', async () => {

@@ -1,7 +1,8 @@
 // Host names of clients that were written for another interface (decisions/e2b.md): `api` is its control plane,
 // `<port>-<sandbox>` a port of a sandbox. One port is not the sandbox's own: what is asked there the server answers. A
-// visit never wakes a sandbox that is paused.
+// visit wakes a sandbox that is paused only where its rules say so (contract/port-host.ts).
 
+import { createHash, timingSafeEqual } from 'node:crypto'
 import { connect } from 'node:net'
 import { parsePortHost, type PortHost } from '../../contract/port-host.ts'
 import { connectWithRetry, type Closed, type Door, type GatewayContext } from '../sessions/connect-to-unit.ts'
@@ -20,12 +21,17 @@ const SANDBOX_PREFIX = '/e2b/sandbox'
 const servicePorts = [49_983, 49_999]
 const ID_HEADER = 'e2b-sandbox-id'
 const PORT_HEADER = 'e2b-sandbox-port'
+/** What a client asked for, for the URLs that the server answers with. */
+const HOST_HEADER = 'e2b-host'
+/** Of the visitors of a sandbox that not everyone may visit. */
+const TOKEN_HEADER = 'e2b-traffic-access-token'
 /** Clients ask again soon: they poll for a server that is about to listen. */
 const REFUSING_MS = { running: 500, woken: 5000 }
 
 /** Clients take this status for the end of a sandbox. */
 const GONE = 502
 const UNAVAILABLE = 503
+const FORBIDDEN = 403
 
 export type DoorHost = { kind: 'control' } | ({ kind: 'port'; label: string } & PortHost)
 
@@ -36,7 +42,7 @@ export function readDoorHost(label: string): DoorHost | null {
   return host === null ? null : { kind: 'port', label, ...host }
 }
 
-type Pass = (run: Route) => Promise<ProxyResult>
+type Pass = (exchange: Exchange, run: Route) => Promise<ProxyResult>
 
 export async function serveDoorHost(
   context: GatewayContext,
@@ -47,15 +53,14 @@ export async function serveDoorHost(
 ): Promise<Outcome | Closed> {
   const { door } = context
   if (door === undefined) return { kind: 'unknown' }
-  if (host.kind === 'control')
-    return door.socketPath === null
-      ? { kind: 'unknown' }
-      : await toServer(exchange, session, door.socketPath, CONTROL_PREFIX, [])
+  if (host.kind === 'control') {
+    const named = [HOST_HEADER, exchange.head.host]
+    return await toServer(context, exchange, session, { prefix: CONTROL_PREFIX, named })
+  }
   const sandboxId = host.unitId.slice('unit_'.length)
   if (servicePorts.includes(host.port)) {
-    if (door.socketPath === null) return { kind: 'unknown' }
     const named = [ID_HEADER, sandboxId, PORT_HEADER, String(host.port)]
-    return await toServer(exchange, session, door.socketPath, SANDBOX_PREFIX, named)
+    return await toServer(context, exchange, session, { prefix: SANDBOX_PREFIX, named })
   }
   return await toPort({ ...context, door }, exchange, session, { ...host, sandboxId }, pass)
 }
@@ -70,10 +75,18 @@ async function toPort(
   const route = await findRoute(context, label).catch(() => 'away' as const)
   if (route === 'away') return { kind: 'routing-unavailable' }
   if (route === null) return tell(exchange, GONE, { sandboxId, message: 'The sandbox was not found' })
-  if (route.state !== 'running')
+  const { secretHash = null, host = null, wakesFor = null } = route.portRules ?? {}
+  const mayWake = wakesFor !== null && route.state !== 'stopped'
+  if (route.state !== 'running' && !mayWake)
     return tell(exchange, GONE, { sandboxId, message: 'The sandbox is paused: connect to it to resume it' })
   const elsewhere = doorOf(context, exchange, route)
   if (elsewhere) return await passToHost(context, exchange, session, { route, door: elsewhere })
+  if (secretHash !== null && !isShown(exchange, secretHash))
+    return tell(exchange, FORBIDDEN, {
+      sandboxId,
+      message: `Visits of this sandbox need its traffic access token in the header ${TOKEN_HEADER}`,
+    })
+  const asked = askedOf(exchange, { host, port })
   session.name = label
   if (!context.sessions.enterUnit(session, route)) return { kind: 'too-many' }
   const target = {
@@ -82,9 +95,28 @@ async function toPort(
     isMeant: () => true,
     refusingMs: REFUSING_MS,
   }
-  const outcome = await connectWithRetry(context, target, route, pass)
+  const outcome = await connectWithRetry(context, target, route, async (run) => await pass(asked, run))
   if (outcome.kind !== 'not-listening') return outcome
   return tell(exchange, GONE, { sandboxId, message: 'The sandbox is running but port is not open', port })
+}
+
+function isShown({ head }: Exchange, secretHash: string): boolean {
+  const at = head.headers.findIndex((each, index) => index % 2 === 0 && each.toLowerCase() === TOKEN_HEADER)
+  const shown = createHash('sha256')
+    .update(head.headers[at + 1] ?? '')
+    .digest()
+  const expected = Buffer.from(secretHash, 'base64')
+  return at >= 0 && shown.length === expected.length && timingSafeEqual(shown, expected)
+}
+
+/** As the unit gets it: with the host of the rules, and without the token, which is no business of what runs there. */
+function askedOf(exchange: Exchange, { host, port }: { host: string | null; port: number }): Exchange {
+  const { head } = exchange
+  const headers = without(head.headers, [TOKEN_HEADER])
+  return {
+    ...exchange,
+    head: { ...head, headers, host: host?.replaceAll('${PORT}', String(port)) ?? head.host },
+  }
 }
 
 /** A route of a moment ago will do only where the unit certainly runs: else the visit would wake it. */
@@ -110,15 +142,22 @@ const SERVER: Route = {
   generation: 0,
 }
 
+/** On a host without a server, by the gateway of the host that has it. */
 async function toServer(
+  context: GatewayContext,
   exchange: Exchange,
   session: Session,
-  socketPath: string,
-  prefix: string,
-  named: string[],
+  { prefix, named }: { prefix: string; named: string[] },
 ): Promise<Outcome | Closed> {
   const { head } = exchange
-  const headers = [...without(head.headers, [ID_HEADER, PORT_HEADER]), ...named]
+  const socketPath = context.door?.socketPath ?? null
+  if (socketPath === null) {
+    const door = exchange.isHandedOver ? null : (context.handover?.ofServer() ?? null)
+    return door === null
+      ? { kind: 'unknown' }
+      : await passToHost(context, exchange, session, { route: SERVER, door })
+  }
+  const headers = [...without(head.headers, [ID_HEADER, PORT_HEADER, HOST_HEADER]), ...named]
   const asked = {
     ...exchange,
     head: { ...head, headers, host: 'localhost', target: `${prefix}${head.target}` },

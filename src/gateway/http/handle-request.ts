@@ -60,8 +60,8 @@ async function serve(
   if (isMisdirected(context, exchange, asked)) return { kind: 'misdirected' }
   const doorHost = asked.kind === 'label' ? readDoorHost(asked.label) : null
   if (doorHost)
-    return await serveDoorHost(context, exchange, session, doorHost, (run) =>
-      pass(context, exchange, session, run),
+    return await serveDoorHost(context, exchange, session, doorHost, (asked, run) =>
+      pass(context, asked, session, run),
     )
   const label = asked.kind === 'label' ? parseEndpointLabel(asked.label) : null
   if (!label) return { kind: 'unknown' }

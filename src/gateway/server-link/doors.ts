@@ -18,6 +18,8 @@ export type Doors = {
   /** Returns null for this gateway's own host, and for one that takes no visits. */
   at(hostId: string): Door | null
   all(): Door[]
+  /** Of the host that the server runs on; null on that host, and while it takes no visits. */
+  ofServer(): Door | null
   /** Whether a host of this name is another one of the service. `issuedAt`: of its certificate. */
   knows(name: string, issuedAt: Date): boolean
   stop(): Promise<void>
@@ -40,16 +42,19 @@ export function createDoors({
 }): Doors {
   let doors = new Map<string, Door>()
   let since = new Map<string, number>()
+  let ofServer: Door | null = null
   const look = async () => {
     const { own, hosts } = await server.ask('doors', {})
     const others = hosts.filter(({ id }) => id !== own)
     since = new Map(others.map((host) => [host.name, host.since]))
+    const without = others.find(({ address }) => address === null)?.id ?? null
     doors = new Map(
       others.flatMap(({ id, name, address, port }) => {
         const host = address ?? serverHost
         return port === null || host === null ? [] : [[id, { hostId: id, name, host, port }]]
       }),
     )
+    ofServer = without === null ? null : (doors.get(without) ?? null)
   }
   const run = async () => {
     await look().catch((error: unknown) => log.debug({ error: String(error) }, 'hosts not listed'))
@@ -61,6 +66,7 @@ export function createDoors({
   return {
     at: (hostId) => doors.get(hostId) ?? null,
     all: () => [...doors.values()],
+    ofServer: () => ofServer,
     knows: (name, issuedAt) => issuedAt.getTime() + SIGNED_BEFORE_MS >= (since.get(name) ?? Infinity),
     stop: async () => {
       stopping.abort()

@@ -58,6 +58,13 @@ const endpointRoute = z.strictObject({
   generation: z.int(),
   /** Only in answers about all hosts. */
   hostId: hostId.optional(),
+  portRules: z
+    .strictObject({
+      secretHash: z.base64().max(64).nullable(),
+      host: z.string().max(300).nullable(),
+      wakesFor: z.string().max(16).nullable(),
+    })
+    .optional(),
 })
 
 export const gatewayOperations = {

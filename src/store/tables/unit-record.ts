@@ -4,6 +4,7 @@ import type { Protocol } from '../../contract/endpoint.ts'
 import type { Env } from '../../contract/env.ts'
 import type { Copied } from '../../contract/unit.ts'
 import type { Metadata } from '../../contract/metadata.ts'
+import type { PortRules } from '../../contract/port-host.ts'
 import type { Size } from '../../contract/policy.ts'
 import type { StoppedReason, UnitState } from '../../contract/states.ts'
 import type { UnitEnd } from '../../contract/time-to-live.ts'
@@ -101,6 +102,8 @@ export type UnitsTable = {
   at_end: UnitEnd
   /** Null without a time to live, and until the unit was first ready (unit-state.ts). */
   ends_at: ColumnType<Date | null, never, Date | null>
+  /** Null: as for every unit. */
+  port_rules: ColumnType<PortRules | null, never, string | null>
 }
 
 /** What became of its memory when its machine last hibernated; `refused`: the checkpoint failed. */

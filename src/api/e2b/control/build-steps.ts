@@ -8,9 +8,12 @@ import type { Unit } from '../../../contract/unit.ts'
 import { MINUTE, SECOND } from '../../../lib/clock.ts'
 import { type Build, type Recipe, tell } from './build.ts'
 import { type ControlCall, perform } from './call.ts'
-import { copyUnit, createUnit, destroyUnit, discardUnit, newName, sleepNow, startUnit } from './make.ts'
+import { copying } from './copy-files.ts'
+import { copyUnit, createUnit, discardUnit, newName, sleepNow, startUnit } from './make.ts'
 import { SNAPSHOT_OF } from './sandbox.ts'
-import { findSnapshot, labelsOf, SNAPSHOT_STACK } from './snapshots.ts'
+import { findSnapshot, labelsWith, SNAPSHOT_STACK } from './snapshots.ts'
+import { BUILD, takeTags } from './tags.ts'
+import { carryFiles } from './template-files.ts'
 import { imageOf } from './templates.ts'
 
 /** A unit of a build that broke off ends after this. */
@@ -43,8 +46,9 @@ export async function runBuild(call: ControlCall, build: Build, recipe: Recipe):
     }
     await startCommand(call, build, { unit, place, recipe })
     await sleepNow(call, unit.id)
-    const metadata = { [SNAPSHOT_OF]: 'template', ...labelsOf(build.name) }
-    await removeOlder(call, build)
+    const labels = { [SNAPSHOT_OF]: 'template', [BUILD]: build.id }
+    const metadata = { ...labels, ...labelsWith(build.name, build.tags) }
+    await takeTags(call, build.name, build.tags, unit.id)
     await perform(call, {
       route: 'PATCH /v1/units/{id}',
       input: { params: { id: unit.id }, body: { metadata, timeToLive: 'never' } },
@@ -66,16 +70,16 @@ async function begin(
   const snapshot =
     fromTemplate === null || fromTemplate === undefined ? null : await findSnapshot(call, fromTemplate)
   tell(build, 'info', `FROM ${base}`)
-  if (snapshot !== null) {
-    const copy = await copyUnit(call, snapshot.id, { ...common, ...end, stack: SNAPSHOT_STACK })
-    return await startUnit(call, copy.id)
-  }
   const env = Object.assign(
     {},
     ...steps.filter(({ type }) => type === 'ENV').map(({ args }) => pairsOf(args)),
   ) as object
+  if (snapshot !== null) {
+    const copy = await copyUnit(call, snapshot.id, { ...common, ...end, env, stack: SNAPSHOT_STACK })
+    return await startUnit(call, copy.id)
+  }
   const spec = { ...common, ...end, image: imageOf(base), size: build.size, env }
-  const body = { stack: SNAPSHOT_STACK, spec, waitTimeoutMs: limits.waitTimeoutMs.max }
+  const body = { stack: SNAPSHOT_STACK, spec }
   const unit = await createUnit(call, () => body)
   if (unit.state === 'error') throw providerError(unit.error ?? 'The template could not be built.')
   return unit
@@ -88,20 +92,32 @@ async function runStep(call: ControlCall, build: Build, { unit, place, step }: S
   if (step.type === 'USER') place.user = first
   else if (step.type === 'WORKDIR') await enter(call, unit, place, first)
   else if (step.type === 'ENV') Object.assign(place.env, pairsOf(step.args))
-  else {
-    const result = await runIn(call, unit, {
+  else if (step.type === 'COPY') await runCopy(call, build, { unit, place, step })
+  else
+    await runCommand(call, build, unit, {
       ...place,
       cmd: ['/bin/sh', '-c', SHELL, 'run', first],
       user: second === '' ? place.user : second,
     })
-    tell(build, 'info', result.stdout)
-    tell(build, result.exitCode === 0 ? 'info' : 'error', result.stderr)
-    if (result.timedOut) throw providerError('The command took longer than an hour.')
-    if (result.exitCode !== 0)
-      throw providerError(
-        `The command failed with exit code ${result.exitCode}: ${result.stderr.slice(-1000)}`,
-      )
-  }
+}
+
+async function runCopy(call: ControlCall, build: Build, { unit, place, step }: Stepping): Promise<void> {
+  const [source = '', destination = '', owner = '', mode = ''] = step.args
+  const archive = await carryFiles(call, step.filesHash ?? '', unit)
+  const copied = { archive, source, destination, mode, owner: owner === '' ? place.user : owner }
+  await runCommand(call, build, unit, { cmd: copying(copied), user: 'root', cwd: place.cwd })
+}
+
+type Command = { cmd: string[]; user: string; cwd?: string; env?: Record<string, string> }
+
+/** Throws how it failed. What it printed is in the log of the build. */
+async function runCommand(call: ControlCall, build: Build, unit: Unit, command: Command): Promise<void> {
+  const result = await runIn(call, unit, command)
+  tell(build, 'info', result.stdout)
+  tell(build, result.exitCode === 0 ? 'info' : 'error', result.stderr)
+  if (result.timedOut) throw providerError('The command took longer than an hour.')
+  if (result.exitCode !== 0)
+    throw providerError(`The command failed with exit code ${result.exitCode}: ${result.stderr.slice(-1000)}`)
 }
 
 /** A folder that is not there is made, and belongs to the user. */
@@ -141,19 +157,9 @@ async function startCommand(
   }
 }
 
-async function runIn(
-  call: ControlCall,
-  { id }: Unit,
-  body: { cmd: string[]; user: string; cwd?: string; env?: Record<string, string> },
-): Promise<ExecResult> {
+async function runIn(call: ControlCall, { id }: Unit, body: Command): Promise<ExecResult> {
   const input = { params: { id }, body: { ...body, timeoutMs: STEP_MS } }
   return (await perform(call, { route: 'POST /v1/units/{id}/exec', input })) as ExecResult
-}
-
-/** A name and tag lead to one template. */
-async function removeOlder(call: ControlCall, { name }: Build): Promise<void> {
-  const older = await findSnapshot(call, name)
-  if (older !== null) await destroyUnit(call, older.id)
 }
 
 function pairsOf(args: string[]): Record<string, string> {

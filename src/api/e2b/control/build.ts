@@ -1,15 +1,18 @@
 // A build of a template: what it is asked to do, and how far it is.
 
 import { z } from 'zod'
+import { filesHashSchema } from './template-files.ts'
 
 type LogLine = { timestamp: string; level: 'debug' | 'info' | 'warn' | 'error'; message: string }
 
 export type Build = {
   id: string
   teamId: string
-  /** The name of the template, with its tag. */
+  /** The name of the template, and its tags. */
   name: string
+  tags: string[]
   size: 'small' | 'medium' | 'large'
+  hasBegun: boolean
   status: 'waiting' | 'building' | 'ready' | 'error'
   log: LogLine[]
   failure: { message: string; step?: string } | null
@@ -18,6 +21,7 @@ export type Build = {
 const stepSchema = z.object({
   type: z.string().max(16),
   args: z.array(z.string().max(32_768)).max(200).default([]),
+  filesHash: filesHashSchema.nullish(),
 })
 
 export const recipeSchema = z.object({

@@ -7,34 +7,47 @@ import type { App } from '../../../app.ts'
 import { conflict, notFound, rateLimited, validation } from '../../../contract/errors.ts'
 import { parse } from '../../../contract/parse.ts'
 import { HOUR } from '../../../lib/clock.ts'
+import { createSemaphore, type Semaphore } from '../../../lib/concurrency/semaphore.ts'
 import { toAppError } from '../../http/errors.ts'
 import { notSupported } from '../errors.ts'
 import { newSender } from '../run.ts'
 import { type Build, recipeSchema, tell } from './build.ts'
 import { runBuild } from './build-steps.ts'
 import { type ControlAnswer, type ControlCall, readJson } from './call.ts'
-import { findSnapshot, nameOf, REFERENCE } from './snapshots.ts'
-import { DEFAULT_TEMPLATE } from './templates.ts'
+import { findTagged, readReference, REFERENCE } from './snapshots.ts'
+import { tagsSchema } from './tags.ts'
+import { CODE_TEMPLATE, DEFAULT_TEMPLATE } from './templates.ts'
 
-/** A build of a team's template, while it runs. */
+/** Builds of a team that run at once; more wait. */
 const MAX_RUNNING = 4
+/** Of a team, that are not over. */
+const MAX_OPEN = 50
 /** Of all teams, with those that are over. */
 const MAX_KNOWN = 1000
 const KNOWN_MS = HOUR
 const LOG_PAGE = 100
 
-/** What this server knows of builds, by their ids. */
-const known = new WeakMap<App, Map<string, Build>>()
+type Builds = { byId: Map<string, Build>; places: Map<string, Semaphore> }
 
-function buildsOf(app: App): Map<string, Build> {
-  const builds = known.get(app) ?? new Map<string, Build>()
+/** What this server knows of builds, by their ids, and the places of each team for those that run. */
+const known = new WeakMap<App, Builds>()
+
+function buildsOf(app: App): Builds {
+  const builds = known.get(app) ?? { byId: new Map(), places: new Map() }
   known.set(app, builds)
   return builds
 }
 
+function placesOf(app: App, teamId: string): Semaphore {
+  const { places } = buildsOf(app)
+  const found = places.get(teamId) ?? createSemaphore(MAX_RUNNING)
+  places.set(teamId, found)
+  return found
+}
+
 const requestSchema = z.object({
   name: z.string().regex(REFERENCE, 'must be a name such as my-template or my-template:v1'),
-  tags: z.array(z.string()).max(16).nullish(),
+  tags: tagsSchema.nullish(),
   cpuCount: z.int().min(1).nullish(),
   memoryMB: z.int().min(1).nullish(),
   minFreeDiskMb: z.int().min(0).nullish(),
@@ -45,23 +58,23 @@ export async function requestBuild(call: ControlCall): Promise<ControlAnswer> {
   const { app, sender } = call
   const { teamId } = sender.caller
   const asked = await readJson(call, requestSchema)
-  const [tag, ...more] = asked.tags ?? []
-  if (more.length > 0) throw notSupported('A template with several tags')
-  const builds = buildsOf(app)
-  const running = [...builds.values()].filter((build) => build.teamId === teamId && !isOver(build))
-  if (running.length >= MAX_RUNNING || builds.size >= MAX_KNOWN)
-    throw rateLimited(`At most ${MAX_RUNNING} builds of a team run at once.`, 10)
+  const { byId } = buildsOf(app)
+  const open = [...byId.values()].filter((build) => build.teamId === teamId && !isOver(build))
+  if (open.length >= MAX_OPEN || byId.size >= MAX_KNOWN)
+    throw rateLimited(`At most ${MAX_OPEN} builds of a team are open at once.`, 10)
   const id = randomBytes(16).toString('hex')
-  const name = nameOf(tag === undefined ? asked.name : `${asked.name.split(':')[0]}:${tag}`)
-  builds.set(id, { id, teamId, name, size: sizeOf(asked), status: 'waiting', log: [], failure: null })
+  const { name, tag } = readReference(asked.name) ?? { name: asked.name, tag: '' }
+  const tags = [...new Set(asked.tags && asked.tags.length > 0 ? asked.tags : [tag])]
+  const begins = { hasBegun: false, status: 'waiting', failure: null } as const
+  byId.set(id, { id, teamId, name, tags, size: sizeOf(asked), ...begins, log: [] })
   void app.clock.sleep(KNOWN_MS, call.stopping).then(
-    () => builds.delete(id),
+    () => byId.delete(id),
     () => {},
   )
-  const [templateID = '', ofTag = ''] = name.split(':')
+  const names = tags.map((each) => `${name}:${each}`)
   return {
     status: 202,
-    body: { templateID, buildID: id, public: false, names: [name], tags: [ofTag], aliases: [templateID] },
+    body: { templateID: name, buildID: id, public: false, names, tags, aliases: [name] },
   }
 }
 
@@ -87,14 +100,23 @@ export async function startBuild(
 ): Promise<ControlAnswer> {
   const recipe = await readJson(call, recipeSchema)
   const build = findBuild(call, buildId)
-  if (build.status !== 'waiting') throw conflict('The build has begun already.')
+  if (build.hasBegun) throw conflict('The build has begun already.')
   if (recipe.fromImageRegistry) throw notSupported('An image of a registry with credentials of its own')
-  const other = recipe.steps.find(({ type }) => !['RUN', 'ENV', 'WORKDIR', 'USER'].includes(type))
+  const other = recipe.steps.find(({ type }) => !STEPS.has(type))
   if (other) throw notSupported(`The step ${other.type}`)
-  build.status = 'building'
+  const unsent = recipe.steps.find(({ type, filesHash }) => type === 'COPY' && !filesHash)
+  if (unsent) throw validation([{ path: 'steps', message: 'a step that copies must have a filesHash' }])
+  build.hasBegun = true
   const { signal: _gone, ...rest } = call
   const going = { ...rest, sender: newSender(call.sender), signal: call.stopping }
-  void runBuild(going, build, recipe).then(
+  const inPlace = placesOf(
+    call.app,
+    build.teamId,
+  )(async () => {
+    build.status = 'building'
+    await runBuild(going, build, recipe)
+  })
+  void inPlace.then(
     () => {
       build.status = 'ready'
     },
@@ -106,6 +128,8 @@ export async function startBuild(
   )
   return { status: 202, body: {} }
 }
+
+const STEPS = new Set(['RUN', 'ENV', 'WORKDIR', 'USER', 'COPY'])
 
 const statusSchema = z.object({ logsOffset: z.coerce.number().int().min(0).default(0) })
 
@@ -127,14 +151,15 @@ function isOver({ status }: Build): boolean {
 }
 
 function findBuild({ app, sender }: ControlCall, id: string): Build {
-  const build = buildsOf(app).get(id)
+  const build = buildsOf(app).byId.get(id)
   if (build?.teamId !== sender.caller.teamId) throw notFound('build', id)
   return build
 }
 
-/** GET /templates/aliases/{alias}: whether there is such a template. */
+/** GET /templates/aliases/{alias}: whether there is such a template; without a tag, of any. */
 export async function findAlias(call: ControlCall, alias: string): Promise<ControlAnswer> {
-  if (alias !== DEFAULT_TEMPLATE && (await findSnapshot(call, alias)) === null)
-    throw notFound('template', alias)
+  if (!OWN.has(alias) && (await findTagged(call, alias)).length === 0) throw notFound('template', alias)
   return { status: 200, body: { templateID: alias, public: false } }
 }
+
+const OWN = new Set([DEFAULT_TEMPLATE, CODE_TEMPLATE])

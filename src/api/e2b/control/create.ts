@@ -2,9 +2,10 @@
 
 import { z } from 'zod'
 import { notFound, providerError } from '../../../contract/errors.ts'
-import { limits } from '../../../contract/limits.ts'
 import { PORT_HOST_STACK } from '../../../contract/port-host.ts'
 import type { Unit } from '../../../contract/unit.ts'
+import type { PortVisits } from '../../../domain/units/port-rules.ts'
+import { SECOND } from '../../../lib/clock.ts'
 import { notSupported } from '../errors.ts'
 import { unitIdOf } from '../sandbox-id.ts'
 import { type ControlAnswer, type ControlCall, perform, readJson } from './call.ts'
@@ -14,6 +15,7 @@ import { toAccess } from './sandbox.ts'
 import { findSnapshot } from './snapshots.ts'
 import { DEFAULT_TEMPLATE, imageOf } from './templates.ts'
 import { DEFAULT_TIMEOUT_S, secondsSchema, timeToLiveOf } from './time.ts'
+import { applyVisits, visitsOf } from './visits.ts'
 
 const texts = z.record(z.string(), z.string())
 
@@ -32,35 +34,45 @@ const createSchema = z.object({
   volumeMounts: z.array(z.unknown()).nullish(),
   iam: z.record(z.string(), z.unknown()).nullish(),
 })
+/** Clients wait for a minute by themselves, and then know nothing of the reason. */
+const WAIT_MS = 50 * SECOND
+
 type Create = z.output<typeof createSchema>
 
 export async function createSandbox(call: ControlCall): Promise<ControlAnswer> {
   const { app, sender } = call
   const asked = await readJson(call, createSchema)
   refuseOthers(asked)
+  const visits = visitsIn(asked)
   const snapshot = asked.templateID === DEFAULT_TEMPLATE ? null : await findSnapshot(call, asked.templateID)
   if (snapshot === null && unitIdOf(asked.templateID) !== null) throw notFound('template', asked.templateID)
   const unit =
     snapshot === null ? await createOfImage(call, asked) : await createOfSnapshot(call, asked, snapshot)
   if (unit.state === 'error') throw providerError(unit.error ?? 'The sandbox could not be made.')
-  return { status: 201, body: toAccess(app, sender.caller, unit) }
+  await applyVisits(call, unit, visits)
+  return { status: 201, body: toAccess(app, sender.caller, unit, visits) }
+}
+
+/** A sandbox that a visit resumes has as much time then as it was made with. */
+function visitsIn({ network, autoResume, timeout }: Create): PortVisits {
+  const resumes = autoResume?.enabled === true ? { timeout: timeout ?? DEFAULT_TIMEOUT_S } : null
+  return visitsOf(network ?? {}, resumes)
 }
 
 async function createOfImage(call: ControlCall, asked: Create): Promise<Unit> {
-  return await createUnit(call, () => toCreate(asked))
+  return await createUnit(call, () => toCreate(asked), WAIT_MS)
 }
 
 /** A copy of it wakes with the memory of the snapshot where that was kept, with the time and labels that are asked for. */
 async function createOfSnapshot(call: ControlCall, asked: Create, { id }: Unit): Promise<Unit> {
   const { metadata, envVars, network, allow_internet_access } = asked
-  if (envVars && Object.keys(envVars).length > 0)
-    throw notSupported('An environment for a sandbox that is made of a snapshot, which has its own,')
   const egress = egressOf(network ?? {}, allow_internet_access)
   const copy = await copyUnit(call, id, {
     name: newName('sandbox'),
     stack: PORT_HOST_STACK,
     sleep: 'never',
     metadata: metadata ?? {},
+    env: envVars ?? {},
     ...endOf(asked),
   })
   const restrict = { params: { id: copy.id }, body: egress }
@@ -80,7 +92,6 @@ function toCreate(asked: Create): Record<string, unknown> {
   const egress = egressOf(network ?? {}, allow_internet_access)
   return {
     stack: PORT_HOST_STACK,
-    waitTimeoutMs: limits.waitTimeoutMs.max,
     spec: {
       name: newName('sandbox'),
       image: imageOf(templateID),
@@ -94,8 +105,7 @@ function toCreate(asked: Create): Record<string, unknown> {
   }
 }
 
-function refuseOthers({ mcp, volumeMounts, iam, autoPauseMemory, autoResume }: Create): void {
-  if (autoResume?.enabled === true) throw notSupported('A paused sandbox that a visit resumes')
+function refuseOthers({ mcp, volumeMounts, iam, autoPauseMemory }: Create): void {
   if (mcp && Object.keys(mcp).length > 0) throw notSupported('mcp')
   if (volumeMounts && volumeMounts.length > 0) throw notSupported('volumeMounts')
   if (iam) throw notSupported('iam')

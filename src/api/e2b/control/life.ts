@@ -4,12 +4,14 @@ import { z } from 'zod'
 import type { ForkResult } from '../../../contract/fork.ts'
 import { conflict } from '../../../contract/errors.ts'
 import type { Unit } from '../../../contract/unit.ts'
+import { getPortVisits, type PortVisits } from '../../../domain/units/port-rules.ts'
 import { toAppError } from '../../http/errors.ts'
 import type { Input } from '../run.ts'
 import { asBusy, type ControlAnswer, type ControlCall, perform, readJson } from './call.ts'
 import { egressOf, networkSchema } from './network.ts'
 import { findSandbox, isPaused, toAccess } from './sandbox.ts'
 import { DEFAULT_TIMEOUT_S, isLater, secondsSchema, timeToLiveOf } from './time.ts'
+import { applyVisits } from './visits.ts'
 
 const DONE: ControlAnswer = { status: 204, body: null }
 
@@ -86,7 +88,8 @@ export async function connect(call: ControlCall, sandboxId: string): Promise<Con
       }
     : longer(call, before, seconds)
   const unit = (await perform(call, { route: PATCH, input: { params, body: asked } })) as Unit
-  return { status: wasPaused ? 201 : 200, body: toAccess(app, sender.caller, unit) }
+  const visits = await getPortVisits(app, sender.caller, unit.id)
+  return { status: wasPaused ? 201 : 200, body: toAccess(app, sender.caller, unit, visits) }
 }
 
 /** A sandbox that runs has nothing to resume. */
@@ -110,19 +113,22 @@ export async function forkSandbox(call: ControlCall, sandboxId: string): Promise
   const { timeout, count } = await readJson(call, forkSchema)
   const { id } = await findSandbox(app, sender.caller, sandboxId)
   const body = { timeToLive: timeToLiveOf(timeout ?? DEFAULT_TIMEOUT_S) }
+  const visits = await getPortVisits(app, sender.caller, id)
   const copies = []
-  for (let made = 0; made < (count ?? 1); made += 1) copies.push(await copyOnce(call, id, body))
+  for (let made = 0; made < (count ?? 1); made += 1) copies.push(await copyOnce(call, id, body, visits))
   return { status: 201, body: copies }
 }
 
-async function copyOnce(call: ControlCall, id: string, body: object): Promise<object> {
+/** It is visited as its source is. */
+async function copyOnce(call: ControlCall, id: string, body: object, visits: PortVisits): Promise<object> {
   const { app, sender } = call
   try {
     const input = { params: { id }, body }
     const { units } = (await perform(call, { route: 'POST /v1/units/{id}/fork', input })) as ForkResult
     const [copy] = units
     if (!copy) throw new TypeError('a fork made no unit')
-    return { sandbox: toAccess(app, sender.caller, copy) }
+    await applyVisits(call, copy, visits)
+    return { sandbox: toAccess(app, sender.caller, copy, visits) }
   } catch (error) {
     const { status, message } = toAppError(error)
     if (call.signal.aborted) throw error

@@ -2,14 +2,14 @@
 
 import { z } from 'zod'
 import { validation } from '../../../contract/errors.ts'
+import { getPortVisits } from '../../../domain/units/port-rules.ts'
 import { parse } from '../../../contract/parse.ts'
 import { PORT_HOST_STACK } from '../../../contract/port-host.ts'
 import type { LogPage } from '../../../contract/logs.ts'
-import type { UnitMetrics } from '../../../contract/metrics.ts'
 import type { UnitList } from '../../../contract/unit.ts'
-import { toAppError } from '../../http/errors.ts'
 import { type ControlAnswer, type ControlCall, perform } from './call.ts'
 import { findSandbox, toDetail, toListed } from './sandbox.ts'
+import { noneWithoutStack } from './snapshots.ts'
 import { templateOf } from './templates.ts'
 
 const states = {
@@ -31,8 +31,6 @@ const listSchema = z.object({
 })
 
 const MAX_LIMIT = 100
-/** A client asks up to its own now, which it rounds. */
-const CLOCKS_APART_S = 5
 
 /** A page may have fewer sandboxes than asked for, where some of it are not of the template or are older. */
 export async function listSandboxes(call: ControlCall): Promise<ControlAnswer> {
@@ -85,17 +83,11 @@ function pairsOf(metadata: string): string {
   }
 }
 
-/** The stack is made with the first sandbox. */
-function noneWithoutStack(error: unknown): UnitList {
-  const known = toAppError(error)
-  if (known.status !== 404) throw error
-  return { units: [], next: null }
-}
-
 export async function getSandbox(call: ControlCall, sandboxId: string): Promise<ControlAnswer> {
   const { app, sender } = call
   const unit = await findSandboxAudited(call, sandboxId)
-  return { status: 200, body: toDetail(app, sender.caller, unit) }
+  const visits = await getPortVisits(app, sender.caller, unit.id)
+  return { status: 200, body: toDetail(app, sender.caller, unit, visits) }
 }
 
 async function findSandboxAudited(call: ControlCall, sandboxId: string) {
@@ -112,33 +104,6 @@ async function findSandboxAudited(call: ControlCall, sandboxId: string) {
   return found as Awaited<ReturnType<typeof findSandbox>>
 }
 
-const rangeSchema = z.object({
-  start: z.coerce.number().default(0),
-  end: z.coerce.number().default(Infinity),
-})
-
-/** One sample, of this moment if that is asked for; the processor's share is that of the whole run so far. */
-export async function readMetrics(call: ControlCall, sandboxId: string): Promise<ControlAnswer> {
-  const metrics = (await ofSandbox(call, sandboxId, 'GET /v1/units/{id}/metrics', {})) as UnitMetrics
-  const { run, disk, at } = metrics
-  const { start, end } = parse(rangeSchema, Object.fromEntries(call.query))
-  const second = Math.floor(Date.parse(at) / 1000)
-  if (run === null || second < start || second > end + CLOCKS_APART_S) return { status: 200, body: [] }
-  const ranMs = Math.max(1, Date.parse(at) - Date.parse(run.startedAt ?? at))
-  const sample = {
-    timestamp: at,
-    timestampUnix: second,
-    cpuCount: Math.max(1, Math.ceil(run.cpu.limitCpus)),
-    cpuUsedPct: Math.min(100, Math.round((1000 * run.cpu.usedMs) / ranMs / run.cpu.limitCpus) / 10),
-    memUsed: run.memory.usedBytes,
-    memTotal: run.memory.limitBytes,
-    memCache: run.memory.cacheBytes,
-    diskUsed: disk.usedBytes ?? 0,
-    diskTotal: disk.limitBytes,
-  }
-  return { status: 200, body: [sample] }
-}
-
 export async function readLogs(call: ControlCall, sandboxId: string): Promise<ControlAnswer> {
   const page = (await ofSandbox(call, sandboxId, 'GET /v1/units/{id}/logs', { limit: '500' })) as LogPage
   const logs = page.lines.map(({ at, text }) => ({ timestamp: at, line: text }))
@@ -152,7 +117,7 @@ export async function readLogs(call: ControlCall, sandboxId: string): Promise<Co
 }
 
 /** A read about a sandbox that exists. */
-async function ofSandbox(
+export async function ofSandbox(
   call: ControlCall,
   sandboxId: string,
   route: string,

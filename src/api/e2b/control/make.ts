@@ -3,22 +3,49 @@
 import { randomBytes } from 'node:crypto'
 import type { ForkResult } from '../../../contract/fork.ts'
 import type { RunResult } from '../../../contract/run-result.ts'
-import type { Unit } from '../../../contract/unit.ts'
+import { unavailable } from '../../../contract/errors.ts'
+import { limits } from '../../../contract/limits.ts'
+import type { CreationStage, Unit } from '../../../contract/unit.ts'
 import { waitUntilStable } from '../../../domain/units/lifecycle/wait-until-stable.ts'
 import { toUnit } from '../../../domain/units/model/to-unit.ts'
 import { logError } from '../../http/errors.ts'
 import { type ControlCall, perform } from './call.ts'
+import { templateOf } from './templates.ts'
 
 /** A name that no other unit has. */
 export function newName(kind: 'sandbox' | 'snapshot' | 'template'): string {
   return `${kind}-${randomBytes(8).toString('hex')}`
 }
 
-/** The unit runs, or its state is `error`. `toBody`: the body of a create; what it throws refuses the call. */
-export async function createUnit(call: ControlCall, toBody: () => object): Promise<Unit> {
-  const input = async () => ({ body: toBody() })
+/**
+ * The unit runs, or its state is `error`. `toBody`: the body of a create; what it throws refuses the call. `waitMs`: how long
+ * the caller waits for an image that is not here yet; then it is told so, and the unit ends once it is ready.
+ */
+export async function createUnit(
+  call: ControlCall,
+  toBody: () => object,
+  waitMs: number = limits.waitTimeoutMs.max,
+): Promise<Unit> {
+  const input = async () => ({ body: { ...toBody(), waitTimeoutMs: waitMs } })
   const { units } = (await perform(call, { route: 'POST /v1/units', input })) as RunResult
-  return await untilMade(call, theOnly(units))
+  const unit = theOnly(units)
+  const stage = unit.state === 'creating' ? unit.progress?.stage : undefined
+  if (waitMs < limits.waitTimeoutMs.max && stage !== undefined && IMAGE_STAGES.has(stage)) {
+    await endSoon(call, unit)
+    throw unavailable(
+      `The image "${templateOf(unit.image)}" is not on this host yet (${stage}), which takes minutes the first time: create the sandbox again then.`,
+      AGAIN_AFTER_S,
+    )
+  }
+  return await untilMade(call, unit)
+}
+
+const IMAGE_STAGES: ReadonlySet<CreationStage> = new Set(['waiting', 'downloading', 'unpacking', 'building'])
+const AGAIN_AFTER_S = 30
+
+async function endSoon(call: ControlCall, { id }: Unit): Promise<void> {
+  const input = { params: { id }, body: { timeToLive: '1s', atEnd: 'destroy' } }
+  await perform(call, { route: 'PATCH /v1/units/{id}', input })
 }
 
 /** The copy sleeps where its source does. */

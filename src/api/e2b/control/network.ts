@@ -5,7 +5,9 @@ import { z } from 'zod'
 import { validation } from '../../../contract/errors.ts'
 import type { EgressAsked } from '../../../contract/egress.ts'
 import { notSupported } from '../errors.ts'
-import { EVERYWHERE } from './sandbox.ts'
+
+/** How this interface writes all addresses. */
+export const EVERYWHERE = '0.0.0.0/0'
 
 const entries = z.array(z.string().max(300)).max(128)
 
@@ -43,10 +45,8 @@ export function egressOf(network: Network, internet: boolean | null | undefined)
 }
 
 function refuseOthers(network: Network): void {
-  const { rules, egressProxy, maskRequestHost, httpsPorts, allowPublicTraffic } = network
-  if (allowPublicTraffic === false) throw notSupported('network.allowPublicTraffic: false')
+  const { rules, egressProxy, httpsPorts } = network
   if (rules && Object.keys(rules).length > 0) throw notSupported('network.rules')
   if (egressProxy) throw notSupported('network.egressProxy')
-  if (maskRequestHost) throw notSupported('network.maskRequestHost')
   if (httpsPorts && httpsPorts.length > 0) throw notSupported('network.httpsPorts')
 }

@@ -14,8 +14,11 @@ import {
   setNetwork,
   setTimeout,
 } from './life.ts'
-import { getSandbox, listSandboxes, readLogs, readMetrics } from './look.ts'
+import { getSandbox, listSandboxes, readLogs } from './look.ts'
+import { readManyMetrics, readMetrics } from './metrics.ts'
 import { createSnapshot, deleteSnapshot, listSnapshots } from './snapshots.ts'
+import { assignTags, listTags, removeTags } from './tags.ts'
+import { linkFiles } from './template-files.ts'
 
 /** Refused with a sentence, so that a client sees what is missing. */
 const notYet = (what: string): ControlRoute['serve'] => {
@@ -29,6 +32,7 @@ export const controlRoutes: readonly ControlRoute[] = [
   { method: 'POST', path: '/v2/sandboxes', serve: createSandbox },
   { method: 'GET', path: '/sandboxes', serve: listSandboxes },
   { method: 'GET', path: '/v2/sandboxes', serve: listSandboxes },
+  { method: 'GET', path: '/sandboxes/metrics', serve: readManyMetrics },
   { method: 'GET', path: '/sandboxes/{id}', serve: getSandbox },
   { method: 'DELETE', path: '/sandboxes/{id}', serve: killSandbox },
   { method: 'POST', path: '/sandboxes/{id}/pause', serve: pauseSandbox },
@@ -49,11 +53,12 @@ export const controlRoutes: readonly ControlRoute[] = [
   { method: 'POST', path: '/v2/templates/{id}/builds/{build}', serve: startBuild },
   { method: 'GET', path: '/templates/{id}/builds/{build}/status', serve: readBuild },
   { method: 'GET', path: '/templates/aliases/{id}', serve: findAlias },
-  { method: 'GET', path: '/templates/{id}/files/{build}', serve: notYet('A step that copies files') },
-  { method: 'POST', path: '/templates/tags', serve: notYet('A tag beside the first') },
-  { method: 'DELETE', path: '/templates/tags', serve: notYet('A tag beside the first') },
-  { method: 'GET', path: '/templates/{id}/tags', serve: notYet('A list of tags') },
+  { method: 'GET', path: '/templates/{id}/files/{build}', serve: linkFiles },
+  { method: 'POST', path: '/templates/tags', serve: assignTags },
+  { method: 'DELETE', path: '/templates/tags', serve: removeTags },
+  { method: 'GET', path: '/templates/{id}/tags', serve: listTags },
   { method: 'DELETE', path: '/templates/{id}', serve: deleteSnapshot },
+  { method: 'GET', path: '/teams', serve: notYet('A list of teams') },
   { method: 'GET', path: '/volumes', serve: notYet('A volume') },
   { method: 'POST', path: '/volumes', serve: notYet('A volume') },
   { method: 'GET', path: '/secrets', serve: notYet('A secret') },

@@ -6,10 +6,13 @@ import type { Unit } from '../../../contract/unit.ts'
 import type { Caller } from '../../../domain/credentials/caller.ts'
 import { unitTokenOf } from '../../../domain/credentials/unit-token.ts'
 import { getUnit } from '../../../domain/units/get.ts'
+import type { PortVisits } from '../../../domain/units/port-rules.ts'
 import { machineSizes } from '../../../domain/units/model/machine.ts'
 import { toAppError } from '../../http/errors.ts'
 import { sandboxIdOf, unitIdOf } from '../sandbox-id.ts'
+import { EVERYWHERE } from './network.ts'
 import { CODE_TEMPLATE, templateOf } from './templates.ts'
+import { trafficTokenOf } from './visits.ts'
 
 /** Clients choose what they ask for by this: the newest version whose calls are all answered here. */
 export const ENVD_VERSION = '0.6.4'
@@ -44,7 +47,7 @@ function nullIfHidden(error: unknown): null {
 }
 
 /** What a client needs to use a sandbox. */
-export function toAccess(app: App, { credentialId }: Caller, unit: Unit) {
+export function toAccess(app: App, { credentialId }: Caller, unit: Unit, visits: PortVisits) {
   const token = unitTokenOf(app, { unitId: unit.id, credentialId })
   return {
     sandboxID: sandboxIdOf(unit.id),
@@ -53,7 +56,8 @@ export function toAccess(app: App, { credentialId }: Caller, unit: Unit) {
     envdVersion: ENVD_VERSION,
     envdAccessToken: token,
     // Clients of the code interpreter have no other credential for its contexts.
-    trafficAccessToken: templateOf(unit.image) === CODE_TEMPLATE ? token : null,
+    trafficAccessToken:
+      trafficTokenOf(app, unit, visits) ?? (templateOf(unit.image) === CODE_TEMPLATE ? token : null),
     domain: null,
     alias: templateOf(unit.image),
   }
@@ -78,8 +82,8 @@ export function toListed(unit: Unit) {
   }
 }
 
-export function toDetail(app: App, caller: Caller, unit: Unit) {
-  const { envdAccessToken } = toAccess(app, caller, unit)
+export function toDetail(app: App, caller: Caller, unit: Unit, visits: PortVisits) {
+  const { envdAccessToken } = toAccess(app, caller, unit, visits)
   const { mode, allow } = unit.egress
   return {
     ...toListed(unit),
@@ -88,11 +92,9 @@ export function toDetail(app: App, caller: Caller, unit: Unit) {
     allowInternetAccess: mode !== 'none',
     network: {
       ...(mode === 'open' ? {} : { allowOut: allow, denyOut: [EVERYWHERE] }),
-      allowPublicTraffic: true,
+      allowPublicTraffic: !visits.isPrivate,
+      ...(visits.host !== null && { maskRequestHost: visits.host }),
     },
-    lifecycle: { onTimeout: unit.atEnd === 'sleep' ? 'pause' : 'kill', autoResume: false },
+    lifecycle: { onTimeout: unit.atEnd === 'sleep' ? 'pause' : 'kill', autoResume: visits.wakesFor !== null },
   }
 }
-
-/** How this interface writes all addresses. */
-export const EVERYWHERE = '0.0.0.0/0'

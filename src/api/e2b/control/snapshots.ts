@@ -18,8 +18,10 @@ import { findSandbox, isGone, isPaused, SNAPSHOT_OF } from './sandbox.ts'
 export const SNAPSHOT_STACK = 'sandbox-snapshots'
 
 const NAME = 'snapshotName'
-const TAG = 'snapshotTag'
-const DEFAULT_TAG = 'default'
+/** The label of a tag has this before the tag. */
+const TAG = 'snapshotTag.'
+const TAGGED = 'yes'
+export const DEFAULT_TAG = 'default'
 
 /** A name, perhaps with the project before it and a tag behind it. */
 export const REFERENCE = /^(?:[\w.-]+\/)?([a-z0-9][\w.-]{0,127})(?::([\w.-]{1,64}))?$/i
@@ -79,9 +81,9 @@ export async function listSnapshots(call: ControlCall): Promise<ControlAnswer> {
   return { status: 200, body: units.filter(isSnapshot).map(toSnapshot), headers }
 }
 
-/** Of a name: every one that has it. */
+/** Of a name without a tag: every one that has it. */
 export async function deleteSnapshot(call: ControlCall, reference: string): Promise<ControlAnswer> {
-  const found = await findSnapshots(call, reference)
+  const found = await findSnapshots(call, reference, asLabels(reference))
   if (found.length === 0) throw notFound('snapshot', reference)
   for (const { id } of found) await destroyUnit(call, id)
   return { status: 204, body: null }
@@ -89,51 +91,75 @@ export async function deleteSnapshot(call: ControlCall, reference: string): Prom
 
 /** The newest that has this id or name; null if there is none. */
 export async function findSnapshot(call: ControlCall, reference: string): Promise<Unit | null> {
-  return (await findSnapshots(call, reference))[0] ?? null
+  return (await findSnapshots(call, reference, labelsOf(reference)))[0] ?? null
 }
 
-async function findSnapshots({ app, sender: { caller } }: ControlCall, reference: string): Promise<Unit[]> {
+/** All that have this id, or this name with any tag, the newest first. */
+export async function findTagged(call: ControlCall, name: string): Promise<Unit[]> {
+  return await findSnapshots(call, name, asLabels(name))
+}
+
+async function findSnapshots(
+  { app, sender: { caller } }: ControlCall,
+  reference: string,
+  labels: Record<string, string>,
+): Promise<Unit[]> {
   const unitId = unitIdOf(reference.replace(`:${DEFAULT_TAG}`, ''))
   if (unitId !== null) {
     const unit = await getUnit(app, caller, unitId).catch(() => null)
     return unit !== null && isSnapshot(unit) ? [unit] : []
   }
   if (!REFERENCE.test(reference)) return []
-  const metadata = new URLSearchParams(labelsOf(reference)).toString()
-  const query = parse(unitListQuerySchema, { stack: SNAPSHOT_STACK, metadata })
+  const metadata = new URLSearchParams(labels).toString()
+  const query = parse(unitListQuerySchema, { stack: SNAPSHOT_STACK, metadata, sort: '-createdAt' })
   const { units } = await listUnits(app, caller, query).catch(noneWithoutStack)
   return units.filter(isSnapshot)
 }
 
 /** The stack is made with the first one. */
-function noneWithoutStack(error: unknown): UnitList {
+export function noneWithoutStack(error: unknown): UnitList {
   const known = toAppError(error)
   if (known.status !== 404) throw error
   return { units: [], next: null }
 }
 
-/** The labels of a snapshot of this name; none without one. */
+/** The labels of a snapshot of this name with its tag; none without one. */
 export function labelsOf(reference: string | null | undefined): Record<string, string> {
   const [, name, tag = DEFAULT_TAG] = REFERENCE.exec(reference ?? '') ?? []
-  return name === undefined ? {} : { [NAME]: name, [TAG]: tag }
+  return name === undefined ? {} : labelsWith(name, [tag])
+}
+
+export function labelsWith(name: string, tags: readonly string[]): Record<string, string> {
+  return { [NAME]: name, ...Object.fromEntries(tags.map((tag) => [`${TAG}${tag}`, TAGGED])) }
 }
 
 /** A filter without a tag is for all tags. */
 function asLabels(reference: string | undefined): Record<string, string> {
   const labels = labelsOf(reference)
-  if (reference !== undefined && !reference.includes(':')) delete labels[TAG]
-  return labels
+  const { [NAME]: name } = labels
+  return name === undefined || reference?.includes(':') ? labels : { [NAME]: name }
 }
 
-/** The name with its tag. */
-export function nameOf(reference: string): string {
-  const { [NAME]: name = '', [TAG]: tag = '' } = labelsOf(reference)
-  return `${name}:${tag}`
+/** The name and the tag that a reference has; null if it is none. */
+export function readReference(reference: string): { name: string; tag: string } | null {
+  const [, name, tag = DEFAULT_TAG] = REFERENCE.exec(reference) ?? []
+  return name === undefined ? null : { name, tag }
 }
 
-function toSnapshot({ id, metadata }: Unit): { snapshotID: string; names: string[] } {
-  const { [NAME]: name, [TAG]: tag } = metadata
-  return { snapshotID: sandboxIdOf(id), names: name === undefined ? [] : [`${name}:${tag}`] }
+export function nameIn({ metadata }: Pick<Unit, 'metadata'>): string | undefined {
+  return metadata[NAME]
+}
+
+export function tagsIn({ metadata }: Pick<Unit, 'metadata'>): string[] {
+  return Object.keys(metadata).flatMap((label) => (label.startsWith(TAG) ? [label.slice(TAG.length)] : []))
+}
+
+function toSnapshot(unit: Unit): { snapshotID: string; names: string[] } {
+  const name = nameIn(unit)
+  return {
+    snapshotID: sandboxIdOf(unit.id),
+    names: name === undefined ? [] : tagsIn(unit).map((tag) => `${name}:${tag}`),
+  }
 }
 
 /** What is still being built is none yet. */

@@ -4,6 +4,7 @@ import { posix } from 'node:path'
 import type { DirectoryList, FileFacts } from '../../../contract/files.ts'
 import { toAppError } from '../../http/errors.ts'
 import { operate, type SandboxCall } from '../sandbox-call.ts'
+import { type FileMetadata, readFileMetadata } from './file-metadata.ts'
 import type { Answer } from './rpc.ts'
 
 type Facts = Pick<FileFacts, 'type' | 'mode' | 'bytes' | 'modifiedAt' | 'uid' | 'gid' | 'owner' | 'group'>
@@ -15,7 +16,8 @@ const letters = { file: '-', directory: 'd', link: 'L', other: '?' } as const
 /** Of a link: of what it leads to, if that is there. */
 export async function entryAt(call: SandboxCall, path: string): Promise<Answer> {
   const facts = await factsOf(call, path)
-  return toEntry(path, facts, facts.type === 'link' ? await linkOf(call, path, facts.target) : null)
+  const link = facts.type === 'link' ? await linkOf(call, path, facts.target) : null
+  return toEntry(path, facts, link, (await readFileMetadata(call))[path])
 }
 
 /** Links beyond this number of a list are shown as links, and not by what they lead to. */
@@ -27,12 +29,13 @@ export async function entriesOf(
   entries: DirectoryList['entries'],
 ): Promise<Answer[]> {
   const shown: Answer[] = []
+  const metadata = await readFileMetadata(call)
   let followed = 0
   for (const entry of entries) {
     if (entry.encoding !== undefined) continue
     const path = posix.join(folder, entry.name)
     const isFollowed = entry.type === 'link' && followed++ < MAX_FOLLOWED
-    shown.push(isFollowed ? await entryAt(call, path) : toEntry(path, entry, null))
+    shown.push(isFollowed ? await entryAt(call, path) : toEntry(path, entry, null, metadata[path]))
   }
   return shown
 }
@@ -55,7 +58,7 @@ async function linkOf(call: SandboxCall, path: string, target: string | null): P
   }
 }
 
-function toEntry(path: string, facts: Facts, link: Link | null): Answer {
+function toEntry(path: string, facts: Facts, link: Link | null, metadata: FileMetadata | undefined): Answer {
   const mode = Number.parseInt(facts.mode, 8)
   const modifiedMs = Date.parse(facts.modifiedAt)
   return {
@@ -72,6 +75,7 @@ function toEntry(path: string, facts: Facts, link: Link | null): Answer {
       nanos: (modifiedMs % 1000) * 1_000_000,
     },
     ...(link && { symlinkTarget: link.target }),
+    ...(metadata && { metadata }),
   }
 }
 

@@ -8,9 +8,9 @@ import { hasBody } from '../../http/body.ts'
 import { isByteStream, sendByteStream } from '../../http/byte-stream.ts'
 import { payloadTooLarge, unsupportedMediaType } from '../../http/errors.ts'
 import { sendJson } from '../../http/response.ts'
-import { notSupported } from '../errors.ts'
 import { runOperation, runStreamed } from '../run.ts'
 import { checkUser, checkRuns, type SandboxCall } from '../sandbox-call.ts'
+import { type FileMetadata, saidOfFiles, setFileMetadata } from './file-metadata.ts'
 import { partsOf } from './multipart.ts'
 import { resolvePath, type SandboxUser, type SandboxUsers } from './users.ts'
 
@@ -42,16 +42,13 @@ async function sendFile(call: SandboxCall, path: string): Promise<void> {
   })
 }
 
-const METADATA_HEADER = 'x-metadata-'
-
-type Written = { name: string; type: 'file'; path: string }
+type Written = { name: string; type: 'file'; path: string; metadata?: FileMetadata }
 
 /** Each file is an operation of its own. */
 async function receiveFiles(call: SandboxCall, path: string | null, user: SandboxUser): Promise<Written[]> {
-  if (Object.keys(call.request.headers).some((name) => name.startsWith(METADATA_HEADER)))
-    throw notSupported('Metadata of a file')
+  saidOfFiles(call)
   const type = (call.request.headers['content-type'] ?? '').toLowerCase()
-  if (type.startsWith('application/octet-stream'))
+  if (type.startsWith('application/octet-stream') || call.request.method === 'PUT')
     return [await receiveFile(call, pathOf(path, user), user, bodyOf(call))]
   if (!type.startsWith('multipart/form-data') || !hasBody(call.request))
     throw unsupportedMediaType('Send the files as multipart/form-data, or one as application/octet-stream.')
@@ -66,18 +63,21 @@ async function receiveFiles(call: SandboxCall, path: string | null, user: Sandbo
 }
 
 async function receiveFile(
-  { operations, sender, unitId, signal }: SandboxCall,
+  call: SandboxCall,
   path: string,
   user: SandboxUser,
   pieces: AsyncIterable<Buffer>,
 ): Promise<Written> {
+  const { operations, sender, unitId, signal } = call
   await runOperation(operations, sender, {
     route: 'PUT /v1/units/{id}/files/content',
     input: { params: { id: unitId }, query: { path, user: user.name } },
     bodyPieces: () => pieces,
     signal,
   })
-  return { name: posix.basename(path), type: 'file', path }
+  const metadata = saidOfFiles(call)
+  await setFileMetadata(call, path, metadata)
+  return { name: posix.basename(path), type: 'file', path, ...(metadata && { metadata }) }
 }
 
 function bodyOf({ request }: SandboxCall): AsyncIterable<Buffer> {

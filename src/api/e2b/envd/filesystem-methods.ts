@@ -11,6 +11,7 @@ import { listDirectory } from '../../../domain/units/directories.ts'
 import { toAppError } from '../../http/errors.ts'
 import { operate, checkRuns, type SandboxCall } from '../sandbox-call.ts'
 import { entriesOf, entryAt } from './entries.ts'
+import { moveFileMetadata } from './file-metadata.ts'
 import { withKeepalive } from './keepalive.ts'
 import { ownRoute } from './own-route.ts'
 import type { Answer, Methods } from './rpc.ts'
@@ -51,6 +52,7 @@ export function filesystemMethods(users: SandboxUsers): Methods {
       const { source, destination } = parse(moveSchema, input)
       const [path, to] = [resolvePath(source, user), resolvePath(destination, user)]
       await operate(call, 'POST /v1/units/{id}/files/move', { body: { path, to, user: user.name } })
+      await moveFileMetadata(call, path, to)
       return { entry: await entryAt(call, to) }
     }),
     ListDir: one(async (input, as) => ({ entries: await listDir(parse(listSchema, input), as) })),
@@ -133,9 +135,11 @@ async function listDir(
 
 /** What is not there needs no removal. */
 async function remove(asked: string, { call, user }: AsUser): Promise<Answer> {
-  const query = { path: resolvePath(asked, user), recursive: 'true' }
+  const path = resolvePath(asked, user)
+  const query = { path, recursive: 'true' }
   try {
     await operate(call, 'DELETE /v1/units/{id}/files', { query })
+    await moveFileMetadata(call, path, null)
   } catch (error) {
     if (toAppError(error).status !== 404) throw error
   }

@@ -5,7 +5,13 @@ import { noBody } from '../../http/body.ts'
 import { defineRoute, idParams, noQuery, type Route } from '../../route.ts'
 
 type Own = {
-  action: 'process.input' | 'process.resize' | 'process.attach' | 'unit.directory.list' | 'unit.file.changes'
+  action:
+    | 'unit.change'
+    | 'process.input'
+    | 'process.resize'
+    | 'process.attach'
+    | 'unit.directory.list'
+    | 'unit.file.changes'
   kind: 'read' | 'change'
   record: Record<string, unknown>
 }

@@ -9,6 +9,7 @@ import { parse } from '../../../contract/parse.ts'
 import type { ProcessList } from '../../../contract/process.ts'
 import { completesWithin } from '../../../lib/concurrency/completes-within.ts'
 import { logError } from '../../http/errors.ts'
+import { templateOf } from '../control/templates.ts'
 import { notSupported } from '../errors.ts'
 import { operate, checkRuns, type SandboxCall } from '../sandbox-call.ts'
 import { withKeepalive } from './keepalive.ts'
@@ -48,8 +49,14 @@ export function processMethods(processes: SandboxProcesses): Methods {
       kind: 'answers',
       answers: async function* (input, call) {
         const { process: config, pty, tag, stdin } = parse(startSchema, input)
-        await checkRuns(call)
-        const options = { config, tag, pty: pty?.size ?? null, takesInput: stdin }
+        const { image } = await checkRuns(call)
+        const options = {
+          config,
+          tag,
+          template: templateOf(image),
+          pty: pty?.size ?? null,
+          takesInput: stdin,
+        }
         const { process, output } = await processes.start(call, options, call.signal)
         if (call.timeoutMs !== null) void killWhenLate(call, process, call.timeoutMs)
         yield* events(process, output, call)

@@ -21,6 +21,8 @@ export type StartOptions = {
   config: ProcessConfig
   user: string
   tag: string
+  /** The template that the sandbox says it is of. */
+  template: string
   pty: PtySize | null
   takesInput: boolean
 }
@@ -125,11 +127,11 @@ export class SandboxProcess {
   }
 
   #query(): Record<string, string | string[]> {
-    const { config, pty, user } = this.options
+    const { config, pty, user, template } = this.options
     const command = entering(config.cwd, [config.cmd, ...config.args])
     const { sandboxId } = this.#call
-    const known = { E2B_SANDBOX: 'true', E2B_SANDBOX_ID: sandboxId, USER: user, LOGNAME: user }
-    const envs = { ...known, ...config.envs }
+    const known = { E2B_SANDBOX: 'true', E2B_SANDBOX_ID: sandboxId, E2B_TEMPLATE_ID: template }
+    const envs = { ...known, USER: user, LOGNAME: user, ...config.envs }
     const env = Object.entries(envs).map(([name, value]) => `${name}=${value}`)
     const size = pty === null ? { tty: '0' } : { tty: '1', cols: String(pty.cols), rows: String(pty.rows) }
     return { ...size, cmd: command, env, user }

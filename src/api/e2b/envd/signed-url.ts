@@ -28,7 +28,8 @@ export async function signerOf(
   return token ?? null
 }
 
-function signatureOf(parts: string[]): string {
+/** As clients sign: path, what for, user, token and perhaps the end. */
+export function signatureOf(parts: string[]): string {
   const digest = createHash('sha256').update(parts.join(':')).digest('base64')
   return `v1_${digest.replace(/=+$/, '')}`
 }

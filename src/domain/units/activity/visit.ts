@@ -6,6 +6,7 @@ import { AppError } from '../../../contract/errors.ts'
 import { VISIT_WAIT_MS, type Visited, type VisitRefusal } from '../../../contract/visit.ts'
 import { completesWithin } from '../../../lib/concurrency/completes-within.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
+import { setUnitLabels } from '../../../store/unit-ends.ts'
 import { findUnitOfAnyTeam } from '../../../store/units.ts'
 import { waitForChange } from '../lifecycle/wait-until-stable.ts'
 import { recordUse } from './record-use.ts'
@@ -21,7 +22,7 @@ export async function visitUnit(app: App, id: string): Promise<Visited> {
   const frozen = app.activity.takeFrozen(id)
   if (frozen) {
     const answer = await tryToWake(app, frozen, leftMs(), { beforeAdmission: true })
-    if (answer) return answer
+    if (answer) return await withItsTime(app, frozen, answer)
   }
   for (let woken = false; leftMs() > 0; ) {
     const unit = await findUnitOfAnyTeam(app.db, { id, now: app.clock.now() })
@@ -34,13 +35,28 @@ export async function visitUnit(app: App, id: string): Promise<Visited> {
       if (woken || (await recordUse(app, unit))) return toRunning(unit)
     } else if (unit.state === 'sleeping') {
       const answer = await tryToWake(app, unit, leftMs())
-      if (answer) return answer
+      if (answer) return await withItsTime(app, unit, answer)
       woken = true
+      await withItsTime(app, unit, waiting)
     } else {
       await completesWithin(app.clock, leftMs(), waitForChange(app, unit))
     }
   }
   return waiting
+}
+
+/** One whose time was over when it fell asleep has the time again that its visits give it. */
+async function withItsTime(
+  app: App,
+  { id, teamId, portRules, timeToLive }: UnitRecord,
+  visited: Visited,
+): Promise<Visited> {
+  const wakesFor = portRules?.wakesFor ?? null
+  if (wakesFor === null || timeToLive !== null || visited.kind === 'refused') return visited
+  await app.clock.withStableTime(
+    async () => await setUnitLabels(app.db, { teamId, id, at: app.clock.now() }, { timeToLive: wakesFor }),
+  )
+  return visited
 }
 
 function toRunning({ id, generation, address }: UnitRecord): Visited {
