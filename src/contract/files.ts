@@ -1,52 +1,20 @@
 // Files of a unit: boot files in its spec (spec 2.3) and the files endpoints (spec 4.2).
 
 import { z } from 'zod'
-import { bytesOfText, textOfBytes } from '../lib/byte-text.ts'
+import { textOfBytes } from '../lib/byte-text.ts'
 import { queryFlag, queryInteger, strict, text, timestamp } from './fields.ts'
 import { limits } from './limits.ts'
 import { unitUserSchema } from './unit-user.ts'
-
-const FILE_PATH =
-  'must be an absolute path of a file, such as "/app/main.py", without "." , ".." or empty parts'
-
-/** An absolute path in a unit in its normal form: without `.`, `..` and empty parts. */
-const pathSchema = text(limits.pathLength).refine(isPlainPath, { error: FILE_PATH })
-
-export function isPlainPath(path: string): boolean {
-  const [root, ...parts] = path.split('/')
-  return (
-    root === '' && parts.length > 0 && parts.every((part) => part !== '' && part !== '.' && part !== '..')
-  )
-}
-
-/** A path as a caller names it, or as an answer does. */
-type NamedPath = { path: string; pathEncoding?: 'base64' | undefined }
-
-const pathEncodingSchema = z
-  .literal('base64')
-  .optional()
-  .describe('Present if `path` is the base64 of its bytes, as of one that is not UTF-8.')
-
-/** Of a call whose path may be base64. */
-function withPath<T extends z.ZodRawShape>(more: T, isValid = isPlainPath, error = FILE_PATH) {
-  const named = { path: text(limits.pathLength), pathEncoding: pathEncodingSchema, ...more }
-  return strict(named).refine((given) => isValid(pathText(given as NamedPath)), { path: ['path'], error })
-}
-
-/** The path that a caller names, as the engine takes it; empty if it is no base64. */
-export function pathText({ path, pathEncoding }: NamedPath): string {
-  if (pathEncoding === undefined) return path
-  return isCanonicalBase64(path) ? textOfBytes(Buffer.from(path, 'base64')) : ''
-}
-
-/** The same path in an answer. */
-export function namedPath(path: string): NamedPath {
-  return path.isWellFormed() ? { path } : { path: base64Of(path), pathEncoding: 'base64' }
-}
-
-function base64Of(text: string): string {
-  return bytesOfText(text).toString('base64')
-}
+import {
+  FILE_PATH,
+  pathSchema,
+  isPlainPath,
+  pathEncodingSchema,
+  withPath,
+  pathText,
+  base64Of,
+  isCanonicalBase64,
+} from './file-paths.ts'
 
 /** Base64 exactly as an encoder writes it. */
 const canonicalBase64 = z.string().refine(isCanonicalBase64, {
@@ -307,9 +275,4 @@ export function decodeFile(contentBase64: string): Buffer {
 
 function withoutLineBreaks(content: string): string {
   return content.replace(/[\r\n]+/g, '')
-}
-
-function isCanonicalBase64(content: string): boolean {
-  // Node decodes leniently, so its result must encode to the same text again.
-  return content.length % 4 === 0 && Buffer.from(content, 'base64').toString('base64') === content
 }

@@ -4,8 +4,8 @@
 //
 // All input is untrusted: nothing here throws because of it, and each client has a limited share.
 
-import { createSocket, type Socket as UdpSocket } from 'node:dgram'
-import { createServer, type Server, type Socket } from 'node:net'
+import { createSocket } from 'node:dgram'
+import { createServer } from 'node:net'
 import { logLimitReached } from '../lib/limit-reached.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
@@ -17,7 +17,8 @@ import type { SeenLine } from '../lib/egress/seen.ts'
 import { lineOfPin, lineOfRefusal } from './egress-log.ts'
 import { createRate } from './query-limits.ts'
 import { addressesIn, encodeAnswer, encodeBlocked, parseQuery, type Query } from './query.ts'
-import { forward, framed, type Transport, type Upstream } from './upstream.ts'
+import { forward, type Upstream } from './upstream.ts'
+import { type Respond, serveTcp, serveUdp } from './transports.ts'
 
 /** Returns the address of a machine that the client may know by this name, or null. */
 export type Lookup = (askerAddress: string, name: string) => Promise<string | null>
@@ -57,10 +58,6 @@ const LIMITS = {
   queriesPerSecond: 200,
   forwarded: 512,
   forwardedPerAsker: 32,
-  connections: 256,
-  connectionsPerAsker: 8,
-  tcpIdleMs: 10_000,
-  unreadBytes: 256 * 1024,
   lookupMs: 2000,
 } as const
 
@@ -107,11 +104,6 @@ export async function startResolver(options: ResolverOptions): Promise<Resolver>
     },
   }
 }
-
-// Answers
-
-/** Resolves to null for no answer. Never rejects. */
-type Respond = (bytes: Buffer, asker: string, transport: Transport) => Promise<Buffer | null>
 
 export function createResponder({
   lookup,
@@ -243,61 +235,3 @@ async function withDeadline<T>(work: Promise<T>, ms: number): Promise<T> {
 }
 
 // Transports
-
-function serveUdp(socket: UdpSocket, respond: Respond, log: Log): void {
-  const answer = async (bytes: Buffer, asker: { address: string; port: number }) => {
-    const reply = await respond(bytes, asker.address, 'udp')
-    if (reply) socket.send(reply, asker.port, asker.address, () => {})
-  }
-  socket.on('message', (bytes, asker) => {
-    // Fails only if the socket was closed in the meantime.
-    answer(bytes, asker).catch((error: unknown) => log.debug({ err: error }, 'resolver: answer not sent'))
-  })
-  socket.on('error', (error) => log.error({ err: error }, 'resolver: receiving failed'))
-}
-
-function serveTcp(
-  server: Server,
-  respond: Respond,
-  { log, clock }: Pick<ResolverOptions, 'log' | 'clock'>,
-): Set<Socket> {
-  const open = new Set<Socket>()
-  const share = createConcurrencyLimit(LIMITS.connections, LIMITS.connectionsPerAsker)
-  server.on('connection', (socket) => {
-    const asker = socket.remoteAddress ?? ''
-    socket.on('error', () => socket.destroy())
-    if (!share.tryAcquire(asker)) {
-      const by = share.count(asker) >= LIMITS.connectionsPerAsker ? asker : null
-      logLimitReached({ log, clock }, { bound: 'connections to the resolver', by })
-      socket.destroy()
-      return
-    }
-    open.add(socket)
-    socket.once('close', () => {
-      open.delete(socket)
-      share.release(asker)
-    })
-    socket.setTimeout(LIMITS.tcpIdleMs, () => socket.destroy())
-    answerInOrder(socket, asker, respond).catch(() => socket.destroy())
-  })
-  return open
-}
-
-/** Handles one query at a time: a client that sends faster waits in its own buffers. */
-async function answerInOrder(socket: Socket, asker: string, respond: Respond): Promise<void> {
-  let received: Buffer = Buffer.alloc(0)
-  for await (const chunk of socket) {
-    received = Buffer.concat([received, chunk as Buffer])
-    while (received.length >= 2 && received.length >= received.readUInt16BE(0) + 2) {
-      const end = received.readUInt16BE(0) + 2
-      const reply = await respond(received.subarray(2, end), asker, 'tcp')
-      // A client that asks and never reads would fill our memory with answers.
-      if (!reply || socket.writableLength > LIMITS.unreadBytes) {
-        socket.destroy()
-        return
-      }
-      socket.write(framed(reply))
-      received = received.subarray(end)
-    }
-  }
-}

@@ -6,7 +6,8 @@ import { join } from 'node:path'
 import { describe, expect, it, vi } from 'vitest'
 import { isolationClasses, type MachineRef, type MachineSpec } from '../../src/engine/engine.ts'
 import type { MachineRecord } from '../../src/engine/oci/records/record.ts'
-import { listCgroups, listChildren, processesIn } from '../../src/engine/oci/kernel/cgroups.ts'
+import { listCgroups, processesIn } from '../../src/engine/oci/kernel/cgroups.ts'
+import { listChildren } from '../../src/engine/oci/kernel/cgroup-children.ts'
 import { hit, miss, readySuite } from './ready-suite.ts'
 
 /** Everything that a process can ask the kernel about its machine, but for times and for what is random. */

@@ -166,6 +166,7 @@ const floors: Record<string, readonly string[]> = {
     'warm-pool',
     'lifecycle',
     'snapshot',
+    'host.ts',
   ],
 }
 

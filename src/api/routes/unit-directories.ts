@@ -9,8 +9,8 @@ import {
   directoryQuerySchema,
   fileDeletedSchema,
   fileDeleteQuerySchema,
-  pathText,
 } from '../../contract/files.ts'
+import { pathText } from '../../contract/file-paths.ts'
 import { deleteFile, listDirectory, readArchive, writeArchive } from '../../domain/units/directories.ts'
 import { archiveBody, noBody } from '../http/body.ts'
 import { byteStream } from '../http/byte-stream.ts'

@@ -15,8 +15,8 @@ import {
   fileWrittenSchema,
   octalMode,
   ownerOf,
-  pathText,
 } from '../../contract/files.ts'
+import { pathText } from '../../contract/file-paths.ts'
 import { getFileFacts, makeDirectory, moveFile } from '../../domain/units/directories.ts'
 import { receiveFile, sendFile } from '../../domain/units/files.ts'
 import { watchFiles } from '../../domain/units/watch-files.ts'

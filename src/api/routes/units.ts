@@ -18,8 +18,8 @@ import {
   fileWriteSchema,
   fileWrittenSchema,
   ownerOf,
-  pathText,
 } from '../../contract/files.ts'
+import { pathText } from '../../contract/file-paths.ts'
 import { strict } from '../../contract/fields.ts'
 import { logLineSchema, logPageSchema, logQuerySchema } from '../../contract/logs.ts'
 import { runResultSchema } from '../../contract/run-result.ts'

@@ -10,10 +10,10 @@ import {
   type FileFacts,
   cursorAfter,
   namedEntry,
-  namedPath,
   nameBefore,
   octalMode,
 } from '../../contract/files.ts'
+import { namedPath } from '../../contract/file-paths.ts'
 import type { EntryFacts, FileOwner } from '../../engine/engine.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { useUnit } from './activity/use-unit.ts'

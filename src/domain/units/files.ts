@@ -2,7 +2,8 @@
 // 4.2).
 
 import type { App } from '../../app.ts'
-import { type FileRead, type FileWritten, namedPath, octalMode } from '../../contract/files.ts'
+import { type FileRead, type FileWritten, octalMode } from '../../contract/files.ts'
+import { namedPath } from '../../contract/file-paths.ts'
 import { limits } from '../../contract/limits.ts'
 import type { FileOwner, WrittenFile } from '../../engine/engine.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'

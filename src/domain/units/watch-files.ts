@@ -7,7 +7,7 @@ import {
   type fileChangeEvents,
   type WatchEnd,
 } from '../../contract/file-changes.ts'
-import { namedPath } from '../../contract/files.ts'
+import { namedPath } from '../../contract/file-paths.ts'
 import type { FileChange } from '../../engine/engine.ts'
 import { isEngineError } from '../../engine/errors.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'

@@ -5,31 +5,30 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
 import type { Engine } from '../engine.ts'
-import type { TerminalInput } from '../terminal.ts'
 import { EngineError, isEngineError } from '../errors.ts'
 import {
   EPOCH_DEADLINE_MS,
   EPOCH_QUESTION,
-  epoch as epochSchema,
   issuesOf,
   streamedOperations,
   twoWayOperations,
   unaryOperations,
 } from './protocol.ts'
-import {
-  type StreamedOperation,
-  type StreamedRequest,
-  type TwoWayOperation,
-  type TwoWayRequest,
-  type UnaryAnswer,
-  type UnaryOperation,
-  type UnaryRequest,
+import { epoch as epochSchema } from './schemas.ts'
+import type {
+  StreamedOperation,
+  StreamedRequest,
+  TwoWayOperation,
+  TwoWayRequest,
+  UnaryAnswer,
+  UnaryOperation,
+  UnaryRequest,
 } from './protocol.ts'
-import { encodeFrame, type Frame } from './frames.ts'
 import { connectRpc } from './rpc-client.ts'
 import { RPC_MAX_BYTES, rpcOperations, type RpcOperation } from './rpc-protocol.ts'
 import { askForFrames, askForJson } from './request.ts'
 import { type EngineAddress, type EngineTransport, transportTo } from './transport.ts'
+import { lastMessage, inputFrames, terminalFrames } from './streamed-calls.ts'
 
 /** Of a start as JSON: a quarter of the longest line, in which a character can take three bytes. */
 const QUICK_START_LENGTH = RPC_MAX_BYTES / 4
@@ -270,37 +269,6 @@ function callOver(transport: EngineTransport, { epoch, onLost }: Omit<Connection
     watchPulls: async (onPulls, signal) =>
       await watch('watchPulls', (item) => onPulls(streamedOperations.watchPulls.item.parse(item)), signal),
   }
-}
-
-/**
- * Passes the bytes of a stream on and returns the message that comes after them, or null without one. Reads the stream to its
- * end, so that its connection serves the next call.
- */
-async function lastMessage(
-  frames: AsyncIterable<Frame>,
-  onBytes: (type: 'stdout' | 'stderr', data: Buffer) => void | Promise<void>,
-): Promise<{ said: unknown } | null> {
-  let last: Buffer | null = null
-  try {
-    for await (const { type, data } of frames) {
-      if (type === 'stdout' || type === 'stderr') await onBytes(type, data)
-      else last = data
-    }
-  } catch (error) {
-    if (last === null) throw error
-  }
-  return last && { said: JSON.parse(last.toString('utf8')) as unknown }
-}
-
-async function* inputFrames(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  for await (const piece of pieces) yield encodeFrame('input', piece)
-}
-
-async function* terminalFrames(input: AsyncIterable<TerminalInput>): AsyncGenerator<Buffer> {
-  for await (const each of input)
-    yield each.kind === 'bytes'
-      ? encodeFrame('input', each.data)
-      : encodeFrame('message', JSON.stringify(each))
 }
 
 function isQuick(operation: UnaryOperation, request: unknown): operation is RpcOperation {

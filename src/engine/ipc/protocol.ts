@@ -11,14 +11,11 @@ import { limits } from '../../contract/limits.ts'
 import { MINUTE, SECOND } from '../../lib/clock.ts'
 import type { AnswersOf, RequestsOf } from '../../lib/ipc/operation-types.ts'
 import type { Engine } from '../engine.ts'
-import { isolationClasses } from '../engine.ts'
 import { processSignals } from '../process.ts'
 import { engineErrorKinds } from '../errors.ts'
-import { bytes, date, env, generation, id, noNul, nothing, path, ref, SMALL } from './fields.ts'
+import { bytes, date, id, nothing, ref, SMALL } from './fields.ts'
 import { streamedFileOperations, twoWayFileOperations, unaryFileOperations } from './file-protocol.ts'
 import {
-  cwd,
-  hostFacts,
   image,
   machineEgress,
   machineMetrics,
@@ -26,8 +23,6 @@ import {
   machineProcess,
   machineSeen,
   machineTask,
-  machineUser,
-  processEnv,
   processOutput,
   processRequest,
   pullProgress,
@@ -35,6 +30,25 @@ import {
   renewalOutcome,
   terminalRequest,
 } from './shapes.ts'
+import {
+  MB,
+  FORKS,
+  reference,
+  networkGroup,
+  cursor,
+  machineSpec,
+  runSpec,
+  forkSpec,
+  stopRequest,
+  execRequest,
+  offset,
+  logQuery,
+  capabilities,
+  capacity,
+  status,
+  logLine,
+  nobody,
+} from './schemas.ts'
 
 export const EPOCH_HEADER = 'berth-epoch'
 export const EPOCH_QUESTION = 'epoch'
@@ -42,146 +56,6 @@ export const EPOCH_DEADLINE_MS = 30 * SECOND
 
 /** What a TLS connection carries (tls-listener.ts), as it is named in ALPN. */
 export const TLS_PROTOCOLS = { http: 'http/1.1', quick: 'berth-quick' } as const
-
-export const epoch = z
-  .int()
-  .min(0)
-  .max(2 ** 31 - 2)
-
-const KB = 1024
-const MB = 1024 * KB
-
-/** The largest standard input of a command. */
-export const STDIN_BYTES = 4 * MB
-
-/** How many machines may be copied together: far more units than a stack has. */
-const FORKS = 500
-
-const digest = z.string().regex(/^sha256:[a-f0-9]{64}$/)
-const reference = z.string().regex(/^[a-z0-9][\w.:/@-]{2,511}$/)
-const hostname = z.string().regex(/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/)
-const domain = z
-  .string()
-  .max(253)
-  .regex(/^[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})*$/)
-const commandLine = z.array(noNul(limits.argvItemLength)).max(limits.argvItems)
-const networkGroup = z
-  .int()
-  .min(0)
-  .max(2 ** 31 - 1)
-const cursor = z.string().max(256)
-
-const bootFiles = z
-  .array(z.strictObject({ path, content: bytes(limits.bootFilesBytes) }))
-  .max(limits.bootFiles)
-  .refine((files) => files.reduce((sum, file) => sum + file.content.length, 0) <= limits.bootFilesBytes)
-
-const machineSpec = z.strictObject({
-  id,
-  imageDigest: digest,
-  isolation: z.enum(isolationClasses),
-  size: z.strictObject({
-    cpus: z.number().positive().max(1024),
-    memoryMb: z
-      .int()
-      .positive()
-      .max(16 * MB),
-    pids: z.int().positive().max(1_000_000),
-    diskGb: z.int().positive().max(100_000),
-  }),
-  volume: z
-    .strictObject({ mount: noNul(limits.volumeMountLength), gb: z.int().positive().max(limits.volumeGb.max) })
-    .nullable(),
-  networkGroup,
-  nested: z.boolean().optional(),
-})
-
-const runSpec = z.strictObject({
-  hostname,
-  entrypoint: commandLine.nullable(),
-  cmd: commandLine.nullable(),
-  env,
-  files: bootFiles,
-  searchDomain: domain,
-  egress: machineEgress.nullable(),
-  probed: z.boolean().optional(),
-  note: z.string().max(1000).optional(),
-})
-
-const forkSpec = z.strictObject({ id, source: ref, networkGroup, run: runSpec.nullable() })
-
-const stopRequest = z.strictObject({
-  ref,
-  graceMs: z
-    .int()
-    .min(0)
-    .max(5 * MINUTE),
-})
-
-const execRequest = z.strictObject({
-  argv: z.array(noNul(limits.execArgvItemBytes)).min(1).max(limits.execArgvItems),
-  env: processEnv.optional(),
-  cwd: cwd.optional(),
-  stdin: bytes(STDIN_BYTES).nullable(),
-  timeoutMs: z.int().min(limits.execTimeoutMs.min).max(limits.execTimeoutMs.max),
-  probe: z.boolean().optional(),
-  user: machineUser.optional(),
-})
-
-const offset = z.int().min(0)
-const logQuery = z.strictObject({
-  after: cursor.nullable(),
-  since: date.nullable(),
-  generation: generation.optional(),
-  limit: z
-    .int()
-    .min(0)
-    .max(2 * limits.pageSize.max),
-})
-
-const capabilities = z.object({
-  classes: z.array(
-    z.object({
-      class: z.enum(isolationClasses),
-      available: z.boolean(),
-      detail: z.string(),
-      memory: z.object({ available: z.boolean(), detail: z.string() }),
-      nested: z.object({ available: z.boolean(), detail: z.string() }).optional(),
-    }),
-  ),
-  defaultClass: z.enum(isolationClasses),
-  defaultReason: z.string(),
-  egress: z.boolean().optional(),
-  brokersSecrets: z.boolean().optional(),
-})
-const ready = z.object({ waiting: z.number(), memoryMb: z.number(), hits: z.number(), misses: z.number() })
-const capacity = z.object({
-  cpus: z.number(),
-  memoryMb: z.number(),
-  availableMemoryMb: z.number(),
-  teamDiskGb: z.number(),
-  readyMachines: ready.optional(),
-  host: hostFacts.optional(),
-})
-
-const status = z.object({
-  id: z.string(),
-  generation: z.number(),
-  state: z.enum(['created', 'running', 'exited', 'lost']),
-  frozen: z.boolean(),
-  exit: z.object({ code: z.number(), oomKilled: z.boolean(), byHost: z.boolean(), at: date }).nullable(),
-  address: z.string(),
-})
-
-const logLine = z.object({
-  at: date,
-  stream: z.enum(['stdout', 'stderr']),
-  text: z.string(),
-  continues: z.literal(true).optional(),
-  cursor: z.string(),
-})
-
-const nobody = z.strictObject({})
 
 /**
  * Operations with one answer. `deadlineMs` is when the client stops waiting: longer than the engine's own timeouts,

@@ -4,9 +4,7 @@
 import type { Kysely } from 'kysely'
 import { z } from 'zod'
 import type { App } from '../../../app.ts'
-import { teamSecretsOf } from '../../../contract/env.ts'
 import { conflict, unavailable, validation } from '../../../contract/errors.ts'
-import type { UnitSpec } from '../../../contract/unit-spec.ts'
 import type { IsolationClass } from '../../../engine/engine.ts'
 import type { FleetHost } from '../../../engine/fleet.ts'
 import { newId } from '../../../lib/ids.ts'
@@ -20,26 +18,18 @@ import { checkAfforded } from '../../billing/afford.ts'
 import type { Caller } from '../../credentials/caller.ts'
 import { urlOf } from '../../endpoints/address.ts'
 import { newEndpoint } from '../../endpoints/name.ts'
-import { learnCapabilities } from '../../hosts/capabilities.ts'
 import { chooseHost, isStillPlaced } from '../../hosts/place.ts'
 import type { Once } from '../../idempotency/once.ts'
-import {
-  type EffectivePolicy,
-  checkConcurrency,
-  checkSleep,
-  checkUnit,
-  defaultSleep,
-} from '../../policies/check.ts'
-import { askedEgress, checkTogether } from '../../policies/egress.ts'
+import { type EffectivePolicy, checkConcurrency, checkSleep } from '../../policies/check.ts'
+import { askedEgress } from '../../policies/egress.ts'
 import { checkEnforced } from '../../policies/enforced.ts'
 import { checkBindings, checkBrokeredEnv } from '../../secrets/bind.ts'
 import { inLiveTeamTransaction } from '../../transactions/transactions.ts'
 import { waitForCapacity } from '../lifecycle/cold-starts.ts'
 import { declaredFiles, keepBootFiles } from '../model/boot-files.ts'
-import { effectivePolicyOf, readAdmission, registryOf } from './effective-policy.ts'
-import { checkDisk, checkVolumes } from './disk-limits.ts'
+import { effectivePolicyOf, readAdmission } from './effective-policy.ts'
+import { checkDisk } from './disk-limits.ts'
 import { declaredEnv, keepSecrets } from '../model/env.ts'
-import { engineAway } from '../lifecycle/failures.ts'
 import { retryOnConflict } from '../lifecycle/retry-on-conflict.ts'
 import { machineSizes } from '../model/machine.ts'
 import { firstFreeName } from '../model/names.ts'
@@ -47,6 +37,7 @@ import { newUnitRow } from '../model/new-row.ts'
 import { timeToLiveOf } from '../model/time-to-live.ts'
 import type { CreatePlan, PlannedUnit, PlannedUnits } from '../model/plan.ts'
 import { resolveStack } from '../model/resolve-stack.ts'
+import { checkHostVolumes, classFor, checkPlanned, sleepOf } from './check-planned.ts'
 
 export type Reservation = {
   /** In the order in which they start. */
@@ -242,50 +233,6 @@ function withUrl(app: App, units: UnitRecord[], outputs: Record<string, string>)
     ])
   }
   return { ...outputs, URL: urlOf(app, published, url) }
-}
-
-async function checkHostVolumes(
-  app: App,
-  { engine }: FleetHost,
-  teamId: string,
-  wanted: UnitSpec[],
-): Promise<void> {
-  if (wanted.every(({ volume }) => volume === undefined)) return
-  // If the engine does not answer now, it refuses by itself when it makes the machine.
-  const capacity = await engine.capacity().catch(() => null)
-  if (capacity) checkVolumes(app, { teamId }, { wanted, teamDiskGb: capacity.teamDiskGb })
-}
-
-/** The host's default class. Throws `validation` for units in which containers are to run, where that class has none such. */
-async function classFor(app: App, host: FleetHost, wanted: UnitSpec[]): Promise<IsolationClass> {
-  const { defaultClass, classes } = await learnCapabilities(app, host).catch((error: unknown) => {
-    throw engineAway(error)
-  })
-  if (wanted.some(({ nested }) => nested)) {
-    const able = classes.find((each) => each.class === defaultClass)?.nested
-    if (!able?.available) throw cannotNest(able?.detail ?? 'its version of Berth knows no such units')
-  }
-  return defaultClass
-}
-
-function cannotNest(why: string): Error {
-  const message = `is not possible on the host of this team: ${why}; leave it out, or ask the operator for a current runsc and the isolation class gvisor`
-  return validation([{ path: 'spec.nested', message }])
-}
-
-function checkPlanned(app: App, bounds: EffectivePolicy, planned: PlannedUnit[]): void {
-  for (const { spec } of planned) {
-    const registry = registryOf(spec.image)
-    const egress = askedEgress(bounds, spec.egress)
-    const teamSecrets = teamSecretsOf(spec.env)
-    const sleep = sleepOf(app, bounds, spec)
-    checkUnit(bounds, { size: spec.size, registry, sleep, egress, teamSecrets, nested: spec.nested })
-    if (planned.length > 1) checkTogether(bounds, egress, spec.egress)
-  }
-}
-
-function sleepOf(app: App, bounds: EffectivePolicy, spec: UnitSpec): string {
-  return spec.sleep ?? defaultSleep(bounds, app.config.sleepDefault)
 }
 
 function storedSpec({ spec, databasePorts }: PlannedUnit): StoredSpec {

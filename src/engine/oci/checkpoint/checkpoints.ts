@@ -13,7 +13,7 @@ import { mkdir, readdir, readFile, rename, rm, stat, statfs, writeFile } from 'n
 import { join } from 'node:path'
 import { startFingerprintOf } from '../../start-fingerprint.ts'
 import type { RunSpec } from '../../engine.ts'
-import { memoryInUse } from '../kernel/cgroups.ts'
+import { memoryInUse } from '../kernel/cgroup-memory.ts'
 import { driverOf, type EngineContext, type Machine } from '../machine/context.ts'
 import { hasPendingKill } from '../runtime/monitor.ts'
 import { removeTree } from '../kernel/mounts.ts'

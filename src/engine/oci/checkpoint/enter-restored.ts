@@ -1,6 +1,7 @@
 // What a run needs once its memory is restored: no groups of commands that are over, and a check that it answers.
 
-import { type Cgroups, dissolveChildren } from '../kernel/cgroups.ts'
+import { type Cgroups } from '../kernel/cgroups.ts'
+import { dissolveChildren } from '../kernel/cgroup-children.ts'
 import { HELPER } from '../runtime/bundle.ts'
 import type { Memory, Started } from '../runtime/driver.ts'
 

@@ -7,7 +7,7 @@
 
 import { Socket } from 'node:net'
 import type { EngineContext, Machine } from '../machine/context.ts'
-import { removeChild } from '../kernel/cgroups.ts'
+import { removeChild } from '../kernel/cgroup-children.ts'
 import { closeFd } from '../kernel/syscalls.ts'
 import { createSocketPair, sendWithFds } from '../kernel/unix-sockets.ts'
 import { HELPER_DIR } from '../storage/mount-points.ts'

@@ -4,19 +4,17 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import {
   cgroupPath,
-  countOomKills,
-  hasMetMemoryLimit,
   killAll,
   limitSocketBuffers,
   listCgroups,
   listTeams,
-  memoryInUse,
   openCgroups,
   placeInTeam,
   processesIn,
   removeTeam,
   setCpuQuota,
 } from './cgroups.ts'
+import { countOomKills, hasMetMemoryLimit, memoryInUse } from './cgroup-memory.ts'
 import { limitLogWriter, prepareTeam } from './team-groups.ts'
 
 // File trees recorded from real hosts. Version 1 is the hybrid form of the build machine.

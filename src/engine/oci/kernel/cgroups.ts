@@ -3,7 +3,7 @@
 // a login session does not end machines (design 3). Below it each team has a group (team-groups.ts) that contains the
 // groups of its runs; runs that an earlier release started are in the parent itself.
 
-import { existsSync, mkdirSync, openSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 
 export type Cgroups = {
@@ -32,8 +32,6 @@ export const workGroups: readonly string[] = [WORK, LOGS]
 const FREEZE_ROUNDS = 45
 const FREEZE_ANEW_EVERY = 5
 const KILL_ROUNDS = 60
-/** A process that forks meanwhile leaves another one. */
-const DISSOLVE_ROUNDS = 20
 const KILL_PAUSE_MS = 20
 const REMOVE_ROUNDS = 50
 
@@ -142,87 +140,6 @@ function setFrozen(cgroups: Cgroups, directory: string, frozen: boolean): void {
   else tryWrite(`${directory}/freezer.state`, frozen ? 'FROZEN' : 'THAWED')
 }
 
-/** Makes a group below a machine's, only in the main tree: it identifies the processes of one exec. */
-export function createChild(cgroups: Cgroups, container: string, child: string): void {
-  mkdirSync(groupDirectory(cgroups, cgroups.main, container, child), { recursive: true })
-}
-
-/**
- * Opens the list by which a process of one thread enters a group below a machine's, when it writes `0` into it. In version 1
- * that is quick; where another process is moved, the kernel first waits until no process of the host forks or ends.
- */
-export function openEntry(cgroups: Cgroups, container: string, child: string): number {
-  const list = cgroups.version === 1 ? 'tasks' : 'cgroup.procs'
-  return openSync(`${groupDirectory(cgroups, cgroups.main, container, child)}/${list}`, 'w')
-}
-
-export function removeChild(cgroups: Cgroups, container: string, child: string): void {
-  tryRemove(groupDirectory(cgroups, cgroups.main, container, child))
-}
-
-/** Returns the names of the groups below a machine's. */
-export function listChildren(cgroups: Cgroups, container: string): string[] {
-  return subdirectories(groupDirectory(cgroups, cgroups.main, container))
-}
-
-/** Moves the processes of groups below a machine's into its own, and removes those groups. */
-export function dissolveChildren(cgroups: Cgroups, container: string): void {
-  const directory = groupDirectory(cgroups, cgroups.main, container)
-  for (const child of subdirectories(directory)) {
-    for (let round = 0; round < DISSOLVE_ROUNDS; round += 1) {
-      const pids = processesBelow(`${directory}/${child}`)
-      if (pids.length === 0) break
-      for (const pid of pids) tryWrite(`${directory}/cgroup.procs`, String(pid))
-    }
-    tryRemove(`${directory}/${child}`)
-  }
-}
-
-/** Returns how often the kernel killed a process of the group for memory. Read it before the group is removed. */
-export function countOomKills(cgroups: Cgroups, container: string): number {
-  const file =
-    cgroups.version === 2
-      ? `${groupDirectory(cgroups, cgroups.main, container)}/memory.events`
-      : `${groupDirectory(cgroups, cgroups.trees['memory'] ?? '', container)}/memory.oom_control`
-  return Number(/^oom_kill (\d+)$/m.exec(tryRead(file))?.[1] ?? 0)
-}
-
-/** Each CPU may have charged up to 64 pages that it has not used yet, which the next refusal returns. */
-const CHARGED_AHEAD_BYTES = 1024 * 1024
-
-/** Whether the group has ever been at its own limit: otherwise the kernel killed for lack of the host's memory. */
-export function hasMetMemoryLimit(cgroups: Cgroups, container: string): boolean {
-  if (cgroups.version === 2) {
-    const events = tryRead(`${groupDirectory(cgroups, cgroups.main, container)}/memory.events`)
-    return Number(/^oom (\d+)$/m.exec(events)?.[1] ?? 0) > 0
-  }
-  const directory = groupDirectory(cgroups, cgroups.trees['memory'] ?? '', container)
-  const read = (file: string) => Number(tryRead(`${directory}/${file}`))
-  // `failcnt` stays 0 on Linux 6.18, whatever is refused.
-  return ['memory', 'memory.memsw'].some((of) => {
-    const [most, limit] = [read(`${of}.max_usage_in_bytes`), read(`${of}.limit_in_bytes`)]
-    return limit > 0 && most >= limit - CHARGED_AHEAD_BYTES
-  })
-}
-
-/** Returns the bytes that are only in memory: written by the processes, and in no file. */
-export function memoryInUse(cgroups: Cgroups, container: string): number {
-  const tree = cgroups.version === 2 ? cgroups.main : (cgroups.trees['memory'] ?? '')
-  const text = tryRead(`${groupDirectory(cgroups, tree, container)}/memory.stat`)
-  const names = cgroups.version === 2 ? ['anon', 'shmem'] : ['total_rss', 'total_shmem']
-  return names
-    .map((name) => Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1] ?? 0))
-    .reduce((sum, bytes) => sum + bytes)
-}
-
-/** Returns the bytes that the processes have written to files and that are not on a disk yet. */
-export function dirtyBytes(cgroups: Cgroups, container: string): number {
-  const tree = cgroups.version === 2 ? cgroups.main : (cgroups.trees['memory'] ?? '')
-  const text = tryRead(`${groupDirectory(cgroups, tree, container)}/memory.stat`)
-  const counted = [...text.matchAll(/^(?:file|total)_(?:dirty|writeback) (\d+)$/gm)]
-  return counted.reduce((sum, [, bytes]) => sum + Number(bytes), 0)
-}
-
 /** Removes a machine's groups from every tree; groups that still hold a process stay. */
 export function removeCgroup(cgroups: Cgroups, container: string): void {
   for (const tree of Object.values(cgroups.trees)) {
@@ -293,7 +210,7 @@ function killFrozen(directory: string): void {
   tryWrite(`${directory}/freezer.state`, 'THAWED')
 }
 
-function processesBelow(directory: string): number[] {
+export function processesBelow(directory: string): number[] {
   const own = tryRead(`${directory}/cgroup.procs`).split('\n').filter(Boolean).map(Number)
   return [...own, ...subdirectories(directory).flatMap((child) => processesBelow(`${directory}/${child}`))]
 }
@@ -315,7 +232,7 @@ function placeOf(cgroups: Cgroups, container: string): string {
   return found ?? container
 }
 
-function subdirectories(directory: string): string[] {
+export function subdirectories(directory: string): string[] {
   try {
     return readdirSync(directory, { withFileTypes: true })
       .filter((entry) => entry.isDirectory())
@@ -341,7 +258,7 @@ export function tryWrite(path: string, text: string): void {
   }
 }
 
-function tryRemove(directory: string): void {
+export function tryRemove(directory: string): void {
   try {
     rmdirSync(directory)
   } catch {

@@ -6,7 +6,7 @@
 // process is killed inside.
 
 import { constants } from 'node:os'
-import { countOomKills, hasMetMemoryLimit } from '../kernel/cgroups.ts'
+import { countOomKills, hasMetMemoryLimit } from '../kernel/cgroup-memory.ts'
 import type { EngineContext, Machine } from '../machine/context.ts'
 import { childrenOf } from '../runtime/monitor.ts'
 import { closeFd, endingSignal, openProcess } from '../kernel/syscalls.ts'

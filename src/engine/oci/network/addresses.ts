@@ -64,3 +64,9 @@ function indexOf(base: string, address: string): number | null {
   const index = high * 256 + low
   return high <= 255 && low <= 255 && index >= FIRST && index < END ? index : null
 }
+
+/** The mask of a prefix: 24 is 255.255.255.0. */
+export function maskOf(prefix: number): string {
+  const ones = 2 ** 32 - 2 ** (32 - prefix)
+  return [24, 16, 8, 0].map((shift) => Math.floor(ones / 2 ** shift) % 256).join('.')
+}

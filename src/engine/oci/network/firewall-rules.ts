@@ -24,6 +24,7 @@
 import { privateRanges4, privateRanges6 } from '../../../lib/address-ranges.ts'
 import { addElement, commandsOf, machineElement, memberElements, openingPort } from './firewall-elements.ts'
 import { GATEWAY_MAC, type Names } from './names.ts'
+import { maskOf } from './addresses.ts'
 import { elementsOf as egressElementsOf, rangePrefixes, rangesOf, type Restriction } from './restrictions.ts'
 
 export type FirewallState = {
@@ -294,10 +295,4 @@ function egressChains(gid: number | null): string {
 
 function elementsOf(elements: readonly string[]): string {
   return elements.length === 0 ? '' : `elements = { ${elements.join(', ')} }`
-}
-
-/** 24 is 255.255.255.0. */
-function maskOf(prefix: number): string {
-  const ones = 2 ** 32 - 2 ** (32 - prefix)
-  return [24, 16, 8, 0].map((shift) => Math.floor(ones / 2 ** shift) % 256).join('.')
 }

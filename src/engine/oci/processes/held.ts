@@ -3,7 +3,7 @@
 
 import { setTimeout as delay } from 'node:timers/promises'
 import type { MachineProcess } from '../../process.ts'
-import { removeChild } from '../kernel/cgroups.ts'
+import { removeChild } from '../kernel/cgroup-children.ts'
 import type { EngineContext, Machine } from '../machine/context.ts'
 import { reapOrphans } from '../kernel/children.ts'
 import { leaveBehind } from '../exec/left-behind.ts'

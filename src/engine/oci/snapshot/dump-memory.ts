@@ -4,7 +4,7 @@
 import { availableParallelism } from 'node:os'
 import { startFingerprintOf } from '../../start-fingerprint.ts'
 import type { ForkSpec } from '../../engine.ts'
-import { memoryInUse } from '../kernel/cgroups.ts'
+import { memoryInUse } from '../kernel/cgroup-memory.ts'
 import { driverOf, getDriver, type EngineContext, type Machine } from '../machine/context.ts'
 import type { Memory } from '../runtime/driver.ts'
 import { dumpCheckpoint, commitCheckpoint } from '../checkpoint/checkpoints.ts'

@@ -4,7 +4,7 @@
 import type { ForkSpec } from '../../engine.ts'
 import { HELPER } from '../runtime/bundle.ts'
 import { traitsOf } from '../traits.ts'
-import { dirtyBytes } from '../kernel/cgroups.ts'
+import { dirtyBytes } from '../kernel/cgroup-memory.ts'
 import { destroyDisk, snapshotDisk } from '../storage/disks.ts'
 import { execInMachine } from '../exec/exec.ts'
 import type { EngineContext, Machine } from '../machine/context.ts'
