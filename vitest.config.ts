@@ -30,6 +30,7 @@ const onHost = {
 
 /** Files of the fast tier that run a part of what they could. */
 const inPart = [
+  'test/engine/tls.test.ts',
   'src/gateway/http/proxy-request.test.ts',
   'test/api/{fuzz,large-teams,rates-together}.test.ts',
   'test/coverage/strangers.test.ts',

@@ -34,7 +34,7 @@ import { type Service, startService } from '../support/service.ts'
 import { type FakeStripe, startStripe } from '../support/stripe.ts'
 
 /** Inputs for each operation. They are drawn anew each time, and a failure prints how to repeat it. */
-const [ALLOWED, FORBIDDEN, UNKNOWN] = isDeep ? [120, 300, 30] : [15, 30, 4]
+const [ALLOWED, FORBIDDEN, UNKNOWN] = isDeep ? [120, 300, 30] : [8, 16, 2]
 const TIMEOUT_MS = isDeep ? 600_000 : 60_000
 
 let service: Service

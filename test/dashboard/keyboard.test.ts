@@ -34,7 +34,7 @@ it('on a wide and on a narrow screen every control is reached by Tab, shows its 
     isRead: async () => {},
   }))
   const found: Record<string, string[]> = {}
-  for (const { url, isRead } of partOf([...pages, ...others], 14)) {
+  for (const { url, isRead } of partOf([...pages, ...others], 8)) {
     await page.goto(url)
     await isRead(page)
     for (const [screen, size] of Object.entries(screens)) {

@@ -28,7 +28,8 @@ import { silentLog } from '../../src/lib/log.ts'
 import { runOrThrow } from '../../src/lib/process.ts'
 import { runHostsCommand } from '../../src/operator/hosts.ts'
 import { createFakeEngine, type FakeEngine } from '../support/fake-engine/fake-engine.ts'
-import { describeEngineContract } from './contract.ts'
+import { isDeep } from '../support/part-of.ts'
+import { claimGroups, type ContractOptions, describeEngineContract } from './contract.ts'
 import { fakeOptions, pullConfigured } from './fake-options.ts'
 import { spreadEngine } from './spread-engine.ts'
 import { kindOf } from './suite.ts'
@@ -112,13 +113,23 @@ function callerOf(
   return connectEngine({ address: { host: HOST, port, name, identity, ...more }, epoch, onLost })
 }
 
+/** Each group of claims is tried over one of the two ways here, and over both in the deep tier. */
+const elsewhere = (way: 0 | 1): ContractOptions['without'] =>
+  isDeep
+    ? {}
+    : Object.fromEntries(
+        claimGroups
+          .filter((_, index) => index % 2 !== way)
+          .map((group) => [group, 'tried over the other way']),
+      )
+
 describeEngineContract(
   'the engine in memory, over TLS',
   async () => {
     const { fake, port, close } = await serve()
     return { engine: callerOf(port), close, configuredImage: await pullConfigured(fake) }
   },
-  fakeOptions,
+  { ...fakeOptions, without: { ...elsewhere(0), ...fakeOptions.without } },
 )
 
 describeEngineContract(
@@ -145,7 +156,7 @@ describeEngineContract(
       configuredImage: configured,
     }
   },
-  fakeOptions,
+  { ...fakeOptions, without: { ...elsewhere(1), ...fakeOptions.without } },
 )
 
 describe('the TLS listener', () => {

@@ -9,7 +9,7 @@ import type { Wish } from './calls.ts'
 import { simulate } from './simulate.ts'
 import type { Step } from './steps.ts'
 
-const STRIDE = isDeep ? 1 : 8
+const STRIDE = isDeep ? 1 : 16
 /** More than an operation has steps. */
 const MAX_STEPS = 200
 
