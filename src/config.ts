@@ -146,6 +146,8 @@ export type Config = FleetSettings & {
   /** The address for support messages; null: the first admin's. */
   supportEmail: string | null
   signIn: { github: ProviderClient | null; google: ProviderClient | null }
+  /** Where the vendor of hosted agents is asked for work; null: where it is for all. */
+  claudeUrl: string | null
   freeCreditsCents: number
   /** Null: no credits can be bought. */
   payments: StripeSettings | null
@@ -246,6 +248,7 @@ export function loadConfig(env: Env = process.env): Config {
     },
     supportEmail: emailAddress(env, 'BERTH_SUPPORT_EMAIL'),
     signIn: signInClients(env),
+    claudeUrl: urlOf(env, 'BERTH_CLAUDE_URL', ['https:', 'http:']),
     freeCreditsCents: wholeNumber(env, 'BERTH_FREE_CREDITS_CENTS', 500),
     payments: stripe(env),
   }

@@ -8,6 +8,7 @@ import { applyDueEgress } from './domain/egress/apply.ts'
 import { forgetOldEgressLog, watchEgress } from './domain/egress/keep-log.ts'
 import { resumeForks } from './domain/forks/run.ts'
 import { forgetOldAuditRows } from './domain/audit/forget.ts'
+import { forgetSessions } from './domain/hosted-agents/tell.ts'
 import { renewCertificates } from './domain/hosts/renew.ts'
 import { forgetOldKeys } from './domain/idempotency/once.ts'
 import { forgetAllowances } from './domain/allowances/spend.ts'
@@ -59,6 +60,7 @@ const jobs = [
   { name: 'delete old rates', everyMs: 10 * SECOND, run: forgetOldRates },
   { name: 'delete old audit rows', everyMs: 10 * SECOND, run: forgetOldAuditRows },
   { name: 'delete old lines of egress', everyMs: MINUTE, run: forgetOldEgressLog },
+  { name: 'delete old sessions of hosted agents', everyMs: 10 * MINUTE, run: forgetSessions },
   { name: 'delete old metrics', everyMs: MINUTE, run: forgetOldMetrics },
 ]
 

@@ -81,6 +81,7 @@ export const nouns: Record<string, string> = {
   secret: 'Secrets of a team that units use and do not hold.',
   agent: 'The credentials of a team: API keys and connected agents.',
   key: 'API keys and their policies.',
+  'hosted environment': 'Environments of vendors whose hosted agents work in units of the team.',
   'audit event': 'Every authenticated call of the team.',
   event: 'What changes in the team, as it changes.',
   team: 'Teams own units, keys and credits.',

@@ -8,6 +8,7 @@ import { billingRoutes } from './routes/billing.ts'
 import { noBody } from './http/body.ts'
 import { eventRoutes } from './routes/events.ts'
 import { forkRoutes } from './routes/forks.ts'
+import { hostedAgentRoutes } from './routes/hosted-agents.ts'
 import { inviteRoutes } from './routes/invites.ts'
 import { meRoutes } from './routes/me.ts'
 import { memberRoutes } from './routes/members.ts'
@@ -66,6 +67,7 @@ export const routes: readonly Route[] = [
   ...recipeRoutes,
   ...secretRoutes,
   ...agentRoutes,
+  ...hostedAgentRoutes,
   ...eventRoutes,
   ...auditRoutes,
   ...billingRoutes,

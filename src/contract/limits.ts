@@ -49,6 +49,12 @@ export const limits = {
   unitSecrets: 32,
   secretHosts: 16,
   secretPaths: 32,
+  /** Not in spec 8: environments of hosted agents, their sessions, and those that are remembered and shown. */
+  hostedEnvironments: 20,
+  environmentKeyLength: 8192,
+  sessionsAtOnce: { min: 1, max: 200, default: 8 },
+  hostedSessionsKept: 1000,
+  hostedSessionsShown: 100,
   volumeGb: { min: 1, max: 500, default: 2 },
   volumeMountLength: 255,
   healthcheckIntervalMs: { min: 500, default: 2000 },

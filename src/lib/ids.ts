@@ -14,6 +14,7 @@ const idPrefixes = {
   user: 'user',
   invite: 'inv',
   credential: 'cred',
+  hostedEnvironment: 'hosted',
   oauthClient: 'client',
   oauthFamily: 'family',
   endpoint: 'ep',

@@ -2,10 +2,11 @@
 
 import { join } from 'node:path'
 import type { Kysely } from 'kysely'
+import { serveHostedAgents } from '../agents/serve-hosted.ts'
 import { serveDoor } from '../api/http/door-socket.ts'
 import { createServer } from '../api/server.ts'
 import { type App, createApp } from '../app.ts'
-import type { Config } from '../config.ts'
+import { type Config, httpUrl } from '../config.ts'
 import { recallGateways } from '../domain/endpoints/gateways.ts'
 import { recover } from '../domain/units/reconcile.ts'
 import type { Engine } from '../engine/engine.ts'
@@ -81,9 +82,16 @@ export const serverProcess: ProcessMain = async (context) => {
   const server = createServer(app)
   await server.listen(config.apiAddress)
   await near?.take(server)
+  const hosted = serveHostedAgents(app, {
+    url: ownUrl(config),
+    claudeUrl: config.claudeUrl,
+    workDir: stateDir,
+  })
   const shown = await serveMetrics(config.metrics, { metrics: metrics.of(app), log })
   return {
     stop: async () => {
+      // Their last calls are answered.
+      await hosted.stop()
       await shown.close()
       await far?.close()
       await near?.close()
@@ -110,6 +118,11 @@ async function serveOwnGateway(app: App, runDir: string) {
       await door?.close()
     },
   }
+}
+
+/** At which this machine reaches the API. */
+function ownUrl({ apiAddress: { host, port } }: Config): string {
+  return httpUrl({ host: ['0.0.0.0', '::'].includes(host) ? 'localhost' : host, port })
 }
 
 /** Null without other hosts. */

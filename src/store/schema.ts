@@ -11,6 +11,7 @@ import type { EgressLogTable } from './tables/egress-log.ts'
 import type { EndpointsTable } from './tables/endpoints.ts'
 import type { ForksTable } from './tables/forks.ts'
 import type { HeartbeatsTable } from './tables/heartbeats.ts'
+import type { HostedEnvironmentsTable, HostedSessionsTable } from './tables/hosted-agents.ts'
 import type { HostEventsTable, HostsTable } from './tables/hosts.ts'
 import type { IdempotencyKeysTable } from './tables/idempotency.ts'
 import type { IdentitiesTable, ProviderSignInsTable } from './tables/identities.ts'
@@ -57,6 +58,8 @@ export type Database = {
   heartbeats: HeartbeatsTable
   hosts: HostsTable
   host_events: HostEventsTable
+  hosted_environments: HostedEnvironmentsTable
+  hosted_sessions: HostedSessionsTable
   idempotency_keys: IdempotencyKeysTable
   endpoints: EndpointsTable
   forks: ForksTable

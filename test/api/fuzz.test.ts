@@ -19,6 +19,7 @@ import {
 import { answerCode } from '../support/code.ts'
 import { arbitraryOf, conforms, fieldOf, invalidOf } from '../support/json-schema.ts'
 import {
+  makeHosted,
   makeInvite,
   makeKey,
   makeMember,
@@ -72,6 +73,7 @@ async function makeKnown(): Promise<void> {
   const own = { teamId: elsewhere.id, cookie: elsewhere.owner.cookie, email: team.email }
   const { token } = await makeInvite(service, own)
   await service.call('PUT', '/v1/secrets/KEY', { key: team.key, body: kept })
+  const hostedId = await makeHosted(service, { teamId: sharedId, cookie }, 'env_test')
   known = {
     units: {
       id: unit.id,
@@ -83,6 +85,7 @@ async function makeKnown(): Promise<void> {
     stacks: { id: unit.stackId },
     keys: { id: keyId },
     agents: { id: keyId },
+    'hosted-agents': { id: hostedId },
     teams: { id: sharedId, userId, inviteId: invited.id },
     invites: { token },
     recipes: { name: 'redis' },
@@ -99,7 +102,8 @@ async function send({ method, path }: Named, { params, query, body }: Sent): Pro
   const json = body !== undefined && !(body instanceof Uint8Array)
   // Calls that only people may make come from the server’s own pages.
   const isOfPeople =
-    /^\/v1\/(?:me|teams|invites)/.test(path) || (method !== 'GET' && /^\/v1\/(?:keys|agents)/.test(path))
+    /^\/v1\/(?:me|teams|invites)/.test(path) ||
+    (method !== 'GET' && /^\/v1\/(?:keys|agents|hosted-agents)/.test(path))
   return await service.fetch(method, url, {
     ...(isOfPeople ? { cookie } : { key: team.key }),
     body: json ? JSON.stringify(body) : body,

@@ -91,7 +91,7 @@ const withoutTool: Record<string, string> = {
 }
 
 /** Operations for people. */
-const ofPeople = /^\w+ \/v1\/(?:agents|keys|me|teams|invites|auth|webhooks|openapi\.json)\b/
+const ofPeople = /^\w+ \/v1\/(?:agents|hosted-agents|keys|me|teams|invites|auth|webhooks|openapi\.json)\b/
 
 test('every operation has a tool, or a reason to have none', () => {
   const variants = [

@@ -89,7 +89,7 @@ it('the SDK is under 15 kB as one minified and compressed file and imports no ru
 
 /** Operations for people on the web pages with their session, which no program with a key uses. */
 const notForKeys = (
-  'keyCreate keyChange keyRevoke agentChange agentDryRun agentRevoke meRead meChange teamCreate teamChange teamDelete ' +
+  'hostedCreate hostedChange hostedDelete keyCreate keyChange keyRevoke agentChange agentDryRun agentRevoke meRead meChange teamCreate teamChange teamDelete ' +
   'memberList memberChangeRole memberRemove inviteCreate inviteRevoke inviteRead inviteAccept ' +
   'paymentCreate paymentList paymentHear providerList openapiRead'
 ).split(' ')
@@ -158,6 +158,7 @@ it('the SDK has a method for every operation that a key may use', async () => {
   await Promise.all([berth.usage(), berth.support({ topic: 'idea', message: 'x' }), berth.units.summary()])
   await Promise.all([berth.secrets.list(), berth.secrets.put('K', { value: 'v', hosts: ['h.example'] })])
   await berth.secrets.delete('K')
+  await Promise.all([berth.hostedAgents.list(), berth.hostedAgents.get('x')])
   const { paths } = openApiDocument(routes) as {
     paths: Record<string, Record<string, { operationId?: string }>>
   }

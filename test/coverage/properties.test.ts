@@ -15,7 +15,15 @@ import {
   sampleBodies,
 } from '../support/document.ts'
 import type { JsonSchema } from '../support/json-schema.ts'
-import { makeInvite, makeKey, makeMember, makeProcess, makeSharedTeam, makeUnit } from '../support/make.ts'
+import {
+  makeHosted,
+  makeInvite,
+  makeKey,
+  makeMember,
+  makeProcess,
+  makeSharedTeam,
+  makeUnit,
+} from '../support/make.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const foreign = {
@@ -52,12 +60,14 @@ async function makeWorld() {
   const unit = await makeUnit(service, { key }, { ports: [8080] })
   const { userId } = await makeMember(service, teamId, 'member')
   const invite = await makeInvite(service, { teamId, cookie: owner.cookie, email: 'guest@example.test' })
+  const hostedId = await makeHosted(service, { teamId, cookie: owner.cookie }, 'env_test')
   const things: Record<string, Record<string, string>> = {
     units: { id: unit.id, pid: '1', name: 'KEY', processId: await makeProcess(service, { key }, unit.id) },
     stacks: { id: unit.stackId },
     secrets: { name: 'KEY' },
     keys: { id: keyId },
     agents: { id: keyId },
+    'hosted-agents': { id: hostedId },
     teams: { id: teamId, userId, inviteId: invite.id },
   }
   return { teamId, owner, things }
@@ -138,6 +148,7 @@ async function rows(): Promise<unknown> {
       .execute(),
     invites: await db.selectFrom('invites').selectAll().orderBy('id').execute(),
     credentials: await db.selectFrom('credentials').selectAll().orderBy('id').execute(),
+    hosted: await db.selectFrom('hosted_environments').selectAll().orderBy('id').execute(),
     secrets: await db.selectFrom('team_secrets').selectAll().orderBy('name').execute(),
     stacks: await db.selectFrom('stacks').selectAll().orderBy('id').execute(),
     units: await db.selectFrom('units').selectAll().orderBy('id').execute(),

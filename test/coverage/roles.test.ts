@@ -17,6 +17,7 @@ import {
 import {
   insertConnectedClient,
   makeEndedTokens,
+  makeHosted,
   makeInvite,
   makeKey,
   makeMember,
@@ -101,6 +102,11 @@ GET    /v1/agents                                           200    200    200   
 PATCH  /v1/agents/{id}                                      200    200    403    403   403    401
 DELETE /v1/agents/{id}                                      200    200    403    403   403    401
 POST   /v1/agents/{id}/dry-run                              200    200    403    403   403    401
+GET    /v1/hosted-agents                                    200    200    200    200   200    401
+POST   /v1/hosted-agents                                    201    201    201    403   403    401
+GET    /v1/hosted-agents/{id}                               200    200    200    200   200    401
+PATCH  /v1/hosted-agents/{id}                               200    200    403    403   403    401
+DELETE /v1/hosted-agents/{id}                               200    200    403    403   403    401
 GET    /v1/keys                                             200    200    200    200   200    401
 POST   /v1/keys                                             201    201    201    403   403    401
 PATCH  /v1/keys/{id}                                        200    200    403    403   403    401
@@ -150,6 +156,8 @@ const bodies: Record<string, (world: World) => unknown> = {
   'POST /v1/stacks/{id}/fork': () => ({ into: unique() }),
   'PATCH /v1/agents/{id}': () => ({ name: 'renamed' }),
   'POST /v1/agents/{id}/dry-run': () => ({ policy: { maxConcurrentUnits: 1 } }),
+  'POST /v1/hosted-agents': () => ({ environment: unique(), environmentKey: 'sk-1' }),
+  'PATCH /v1/hosted-agents/{id}': () => ({ on: false }),
   'POST /v1/keys': () => ({ name: 'another' }),
   'PATCH /v1/keys/{id}': () => ({ name: 'renamed' }),
   'PUT /v1/secrets/{name}': () => ({ value: 'sk-1', hosts: ['api.example.com'] }),
@@ -177,6 +185,9 @@ const things: Record<
   stacks: { id: async (world) => (await newUnit(world)).stackId },
   keys: { id: async ({ teamId, owner }) => (await makeKey(service, { teamId, ...owner })).id },
   agents: { id: async ({ teamId, owner }) => (await makeKey(service, { teamId, ...owner })).id },
+  'hosted-agents': {
+    id: async ({ teamId, owner }) => await makeHosted(service, { teamId, ...owner }, unique()),
+  },
   teams: {
     id: async ({ teamId }) => teamId,
     userId: async ({ teamId }) => (await makeMember(service, teamId, 'member')).userId,

@@ -1,6 +1,7 @@
 // Things a test needs and does not test: teams, keys, sessions, units.
 
 import type { Policy } from '../../src/contract/policy.ts'
+import type { HostedChanged } from '../../src/contract/hosted-agents.ts'
 import type { InviteCreated } from '../../src/contract/invite.ts'
 import type { TeamAnswer } from '../../src/contract/team.ts'
 import type { Unit } from '../../src/contract/unit.ts'
@@ -54,6 +55,20 @@ export async function makeKey(
     createdBy: userId,
     createdAt: app.clock.now(),
   })
+}
+
+/** An environment of hosted agents, which nothing serves in tests; answers its id. */
+export async function makeHosted(
+  service: Service,
+  { teamId, cookie }: { teamId: string; cookie: string },
+  environment: string,
+): Promise<string> {
+  const { body } = await service.call<HostedChanged>('POST', '/v1/hosted-agents', {
+    cookie,
+    headers: { origin: service.baseUrl, 'x-berth-team': teamId },
+    body: { environment, environmentKey: 'sk-1' },
+  })
+  return body.environment.id
 }
 
 /** Signs a person in; answers the value of the Cookie header. */

@@ -39,6 +39,8 @@ export type ManagedAgents = {
   environment: string
   key: string
   items: Item[]
+  /** How often the queue was asked. */
+  polls: number
   /** Calls with a credential that is not for them, and results that were sent twice. */
   faults: string[]
   /** Polls are answered so; null: as they should be. */
@@ -53,6 +55,8 @@ export type ManagedAgents = {
   endTurn: (session: Session) => void
   terminate: (session: Session) => void
   delete: (session: Session) => void
+  /** The leases of all items under way are over. */
+  lapse: () => void
   close: () => Promise<void>
 }
 
@@ -79,6 +83,7 @@ export async function startManagedAgents(): Promise<ManagedAgents> {
     key,
     items,
     faults,
+    polls: 0,
     answerPollsWith: null,
 
     begin({ metadata = {}, resources = [] } = {}, item) {
@@ -128,6 +133,10 @@ export async function startManagedAgents(): Promise<ManagedAgents> {
       emit(session, { type: 'session.deleted' })
     },
 
+    lapse() {
+      for (const item of items) if (item.state === 'active') item.beatAt = new Date(0).toISOString()
+    },
+
     async close() {
       server.closeAllConnections()
       server.close()
@@ -136,6 +145,7 @@ export async function startManagedAgents(): Promise<ManagedAgents> {
   }
 
   const poll = (request: IncomingMessage, response: ServerResponse, query: URLSearchParams) => {
+    fake.polls++
     if (fake.answerPollsWith) {
       const { status, body } = fake.answerPollsWith
       return void response
@@ -204,7 +214,10 @@ export async function startManagedAgents(): Promise<ManagedAgents> {
     if (root === 'environments' && part === 'work') {
       if (id !== environment) return refuse(404)
       if (third === 'poll' || third === '') {
-        if (bearer !== key) return refuse(401)
+        if (bearer !== key) {
+          fake.polls++
+          return refuse(401)
+        }
         if (third === '') return answer(response, 200, { data: items.map(shown), next_page: null })
         return poll(request, response, searchParams)
       }

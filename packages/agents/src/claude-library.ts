@@ -66,6 +66,7 @@ type ClientOptions = {
   authToken: string
   apiKey: null
   baseURL?: string
+  fetch: typeof fetch
   logLevel: 'off'
   maxRetries: number
   timeout: number

@@ -21,6 +21,8 @@ export type ClaudeOptions = {
   reclaimMs?: number | undefined
   /** One that was accepted and not begun for so long is begun again, in ms. */
   strandedMs?: number | undefined
+  /** Where the vendor's library may write. Default: the system's directory for temporary files. */
+  workDir?: string | undefined
 }
 
 /** Longer than a unit takes to start. */
@@ -39,12 +41,14 @@ export async function createClaudeQueue(options: ClaudeOptions): Promise<LeasedQ
     idleMs,
     reclaimMs = RECLAIM_MS,
     strandedMs = STRANDED_MS,
+    workDir = tmpdir(),
   } = options
   if (!ID.test(environmentId)) throw new QueueRefused('An environment has an id such as env_01AbC.')
   const { Client, statusOf, toolError } = await loadLibrary()
-  const clientWith = (authToken: string) =>
+  const clientWith = (authToken: string, fetch = globalThis.fetch) =>
     new Client({
       authToken,
+      fetch,
       apiKey: null,
       logLevel: 'off',
       maxRetries: 2,
@@ -103,9 +107,10 @@ export async function createClaudeQueue(options: ClaudeOptions): Promise<LeasedQ
 
     async run({ id: workId, sessionId, secret }, tools, signal) {
       // Skills are put there by the library, and into the unit by us.
-      const workdir = await mkdtemp(join(tmpdir(), 'berth-agents-'))
+      const workdir = await mkdtemp(join(workDir, 'berth-agents-'))
       try {
-        const worker = work.worker({
+        const { work: ours } = clientWith(environmentKey, leavingAt(signal)).beta.environments
+        const worker = ours.worker({
           workdir,
           environmentKey,
           memorySyncIntervalMs: null,
@@ -131,6 +136,19 @@ export async function createClaudeQueue(options: ClaudeOptions): Promise<LeasedQ
         if (!ignored.includes(statusOf(error) ?? 0)) throw error
       })
     },
+  }
+}
+
+/**
+ * The library ends its item however it ends. A controller that leaves in the middle of a turn must not: the vendor gives the
+ * item to the next one once its lease is over.
+ */
+function leavingAt(signal: AbortSignal): typeof fetch {
+  return async (input, init) => {
+    const { pathname } = new URL(input instanceof Request ? input.url : input)
+    if (signal.aborted && pathname.endsWith('/stop'))
+      return new Response('{}', { headers: { 'content-type': 'application/json' } })
+    return await fetch(input, init)
   }
 }
 

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 import type { Berth } from '../../sdk/src/index.ts'
 import { type ClaudeOptions, createClaudeQueue } from './claude.ts'
 import type { Tell } from './queue.ts'
-import { type ServeOptions, serveQueue } from './serve.ts'
+import { refusalOf, type ServeOptions, serveQueue } from './serve.ts'
 import { sessionUnits, type UnitPlan } from './session-units.ts'
 
 export type EnvironmentOptions = Omit<ClaudeOptions, 'workerId'> & {
@@ -24,7 +24,7 @@ export const atOnceLimits = { default: 8, most: 200 }
 export const defaultPlan: UnitPlan = {
   image: 'berth.local/agent:1',
   size: undefined,
-  egress: 'none',
+  egress: { mode: 'none', siblings: 'none' },
   sleep: '1m',
   timeToLive: '24h',
   stack: 'agents',
@@ -34,13 +34,17 @@ const vendor = 'claude'
 /** Clients of sessions that are kept for their next call. */
 const KEPT = 1000
 
-/** Throws `QueueRefused` for what no repetition changes, and what the service answers to the key's first call. */
+/** Throws `QueueRefused` for what no repetition changes. */
 export async function serveEnvironment(options: EnvironmentOptions): Promise<void> {
   const { environmentId, plan, atOnce, tell, signal, pauses, workerId = `berth-${randomUUID()}` } = options
   const queue = await createClaudeQueue({ ...options, workerId })
   const berthFor = clientsOf(options)
   // Before the queue is asked for anything, what refuses us is known.
-  await berthFor(null).units.summary({ signal })
+  await berthFor(null)
+    .units.summary({ signal })
+    .catch((error: unknown) => {
+      throw refusalOf(error) ?? error
+    })
   const units = sessionUnits({ berthFor, vendor, environment: environmentId, plan, tell })
   tell({ kind: 'said', session: null, sentence: `waiting for sessions of ${environmentId}` })
   await serveQueue({ queue, units, atOnce, tell, signal, pauses })

@@ -26,11 +26,22 @@ const ATTEMPTS = 3
 /** Of items that are remembered as failed or left. */
 const KEPT = 10_000
 
-/** Resolves when the signal has aborted and everything under way has stopped. Throws `QueueRefused`. */
-export async function serveQueue({ pauses, ...options }: ServeOptions): Promise<void> {
+/**
+ * Resolves when the signal has aborted and everything under way has stopped. Throws `QueueRefused`, also if this service refuses
+ * the key.
+ */
+export async function serveQueue({ pauses, ...given }: ServeOptions): Promise<void> {
+  const refused = new AbortController()
+  const options = { ...given, signal: AbortSignal.any([given.signal, refused.signal]) }
+  await serveUntil(options, { ...defaults, ...pauses }, (why) => refused.abort(why))
+  if (refused.signal.aborted) throw refused.signal.reason
+}
+
+type Refuse = (why: QueueRefused) => void
+
+async function serveUntil(options: ServeOptions, pause: Pauses, refuse: Refuse): Promise<void> {
   const { queue, signal, tell, atOnce } = options
-  const pause = { ...defaults, ...pauses }
-  const controller = createController(options)
+  const controller = createController(options, refuse)
   const over = new AbortController()
   const sweeping = sweepOften(controller, pause.sweep, {
     ...options,
@@ -69,7 +80,7 @@ export async function serveQueue({ pauses, ...options }: ServeOptions): Promise<
   }
 }
 
-function createController({ queue, units, tell, signal: given }: ServeOptions) {
+function createController({ queue, units, tell, signal: given }: ServeOptions, refuse: Refuse) {
   const gone = new AbortController()
   const signal = AbortSignal.any([given, gone.signal])
   const working = new Map<string, Promise<void>>()
@@ -140,6 +151,8 @@ function createController({ queue, units, tell, signal: given }: ServeOptions) {
   const failed = async (item: WorkItem & { sessionId: string }, isAccepted: boolean, error: unknown) => {
     const { sessionId } = item
     const sentence = sentenceOf(error)
+    const refusal = refusalOf(error)
+    if (refusal) return refuse(refusal)
     if (isFullTeam(error)) {
       full = true
       const stays = `there is no room for another unit, and work ${item.id} stays queued: ${sentence}`
@@ -181,7 +194,12 @@ function createController({ queue, units, tell, signal: given }: ServeOptions) {
 
     /** Destroys the units of sessions that ended while nobody looked, and begins what was accepted and not begun. */
     async sweep(): Promise<void> {
-      for (const { session, unit } of await units.list()) {
+      const unitsNow = await units.list().catch((error: unknown) => {
+        const refusal = refusalOf(error)
+        if (refusal) refuse(refusal)
+        throw error
+      })
+      for (const { session, unit } of unitsNow) {
         if (working.has(session) || signal.aborted) continue
         if (!(await queue.session(session, null, signal)).hasEnded) continue
         await destroyed(session, unit)
@@ -210,6 +228,12 @@ async function sweepOften(
   }
 }
 
+/** Of a call to this service: that it refuses the key. */
+export function refusalOf(error: unknown): QueueRefused | null {
+  if (!(error instanceof BerthError && error.code === 'unauthorized')) return null
+  return new QueueRefused('The key of Berth was refused: it was revoked or has ended.')
+}
+
 /** The limits that another unit's end lifts. */
 const LIFTED = new Set(['concurrency', 'dailySpend', 'disk', 'volume'])
 
@@ -217,7 +241,7 @@ function isFullTeam(error: unknown): boolean {
   if (!(error instanceof BerthError)) return false
   const { field } = (error.details ?? {}) as { field?: unknown }
   if (error.code === 'policy_violation') return typeof field === 'string' && LIFTED.has(field)
-  return error.code === 'quota_exceeded' || error.code === 'payment_required'
+  return ['quota_exceeded', 'payment_required', 'unavailable'].includes(error.code)
 }
 
 /** What the same call is answered with for ever. */

@@ -7,8 +7,7 @@ import type { Tell } from './queue.ts'
 export type UnitPlan = {
   image: string
   size: string | undefined
-  /** `none`, `open`, or names of hosts with commas. */
-  egress: string
+  egress: Contract.EgressAsked
   /** How long a unit may go unused before it sleeps. */
   sleep: string
   /** How long it lives at most. */
@@ -102,17 +101,18 @@ export function sessionUnits({
 function planOf(plan: UnitPlan, metadata: Record<string, string>) {
   const image = metadata['berth.image'] ?? plan.image
   const size = metadata['berth.size'] ?? plan.size
-  const egress = metadata['berth.egress'] ?? plan.egress
+  const egress = metadata['berth.egress']
   return {
     image,
     ...(size !== undefined && { size: size as Contract.UnitSpec['size'] & {} }),
-    egress: egressOf(egress),
+    egress: egress === undefined ? plan.egress : egressOf(egress),
     sleep: plan.sleep,
     timeToLive: plan.timeToLive,
     atEnd: 'destroy' as const,
   }
 }
 
+/** Of `none`, `open`, or names of hosts with commas. */
 export function egressOf(text: string): Contract.EgressAsked {
   if (text === 'none' || text === 'open') return { mode: text, siblings: 'none' }
   const allow = text.split(/[\s,]+/).filter((entry) => entry !== '')

@@ -40,7 +40,7 @@ export const groups: Record<string, string[]> = {
   ],
   'Stacks and recipes': ['stack ls', 'stack fork', 'stack rm', 'recipe ls', 'recipe show', 'recipe run'],
   Secrets: ['secrets ls', 'secrets set', 'secrets rm'],
-  'Hosted agents': ['agents serve'],
+  'Hosted agents': ['agents ls', 'agents sessions', 'agents serve'],
   'Money and records': ['usage', 'quota', 'audit', 'keys'],
   Others: ['mcp', 'completion', 'man'],
 }

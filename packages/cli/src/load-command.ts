@@ -40,6 +40,8 @@ const loads: Record<string, () => Promise<Handler>> = {
   'secrets ls': async () => (await import('./commands/secrets.ts')).ls,
   'secrets set': async () => (await import('./commands/secrets.ts')).set,
   'secrets rm': async () => (await import('./commands/secrets.ts')).rm,
+  'agents ls': async () => (await import('./commands/hosted-agents.ts')).ls,
+  'agents sessions': async () => (await import('./commands/hosted-agents.ts')).sessions,
   'agents serve': async () => (await import('./commands/agents.ts')).serve,
   usage: async () => (await import('./commands/records.ts')).usage,
   quota: async () => (await import('./commands/records.ts')).quota,

@@ -13,6 +13,7 @@ import type {
   Unit as UnitInfo,
   Usage,
 } from './contract.ts'
+import { type HostedAgents, hostedAgentsOf } from './hosted-agents.ts'
 import { type List, type ListOptions, listOf } from './list.ts'
 import { printsAs } from './printed.ts'
 import { type Recipes, recipesOf } from './recipes.ts'
@@ -84,6 +85,7 @@ export class Berth {
   readonly stacks: Stacks
   readonly recipes: Recipes
   readonly secrets: Secrets
+  readonly hostedAgents: HostedAgents
   /** Of the service. */
   readonly url: string
   readonly #transport: Transport
@@ -99,6 +101,7 @@ export class Berth {
     this.stacks = stacksOf(this.#transport)
     this.recipes = recipesOf(this.#transport)
     this.secrets = secretsOf(this.#transport)
+    this.hostedAgents = hostedAgentsOf(this.#transport)
   }
 
   /** What this key may still run and spend. */

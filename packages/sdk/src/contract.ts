@@ -579,6 +579,146 @@ export type ForkResult = {
   costLine: string
 }
 
+export type HostedAnswer = {
+  environment: HostedEnvironment
+  /** Those that changed last, newest first; at most 100. */
+  sessions: HostedSession[]
+}
+
+export type HostedChange = {
+  /** Off: no work is asked for, and what is under way goes back to the queue. */
+  on?: boolean | undefined
+  /** The environment's credential, from the vendor's console. It is sealed, and no answer shows it. */
+  environmentKey?: string | undefined
+  /** The image of the units. */
+  image?: string | undefined
+  /** Their size. */
+  size?: 'nano' | 'small' | 'medium' | 'large' | undefined
+  /** What they may reach. */
+  egress?: {
+    /** Which public hosts: `open` all, `listed` those of `allow`, `none` no host. Default: that of the credential's bound, with its `allow`. */
+    mode?: 'open' | 'listed' | 'none' | undefined
+    /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them. */
+    allow?: string[] | undefined
+    /** Which units of the team: `team` all, `stack` those of its stack, `none` no unit. Default: that of the credential's bound. */
+    siblings?: 'team' | 'stack' | 'none' | undefined
+  } | undefined
+  /** How long one may go unused before it sleeps. */
+  sleep?: string | undefined
+  /** How long one lives at most. */
+  timeToLive?: string | undefined
+  /** How many sessions work at one time; the work of others stays queued at the vendor. */
+  atOnce?: number | undefined
+}
+
+export type HostedChanged = {
+  environment: HostedEnvironment
+}
+
+export type HostedCreate = {
+  /** Whose hosted agents: `claude`. */
+  vendor?: 'claude' | undefined
+  /** The id of the self-hosted environment, from the vendor’s console. */
+  environment: string
+  /** The environment's credential, from the vendor's console. It is sealed, and no answer shows it. */
+  environmentKey: string
+  /** Of the key that is made for it: what its sessions may run, reach and spend together. */
+  policy?: {
+    maxConcurrentUnits?: number | undefined
+    dailySpendCapCents?: number | undefined
+    allowedSizes?: ('nano' | 'small' | 'medium' | 'large')[] | undefined
+    allowedRegistries?: string[] | undefined
+    maxSleep?: string | undefined
+    expiresAt?: string | null | undefined
+    egress?: EgressBound | undefined
+    /** The secrets of the team that its units may bind; `*` stands for all, and for the right to put and delete them, and only an owner or admin may give it. */
+    allowedSecrets?: string[] | undefined
+    /** Whether containers may run in its units: `nested` in their spec. */
+    allowNested?: boolean | undefined
+  } | undefined
+  /** The image of the units. */
+  image?: string | undefined
+  /** Their size. */
+  size?: 'nano' | 'small' | 'medium' | 'large' | undefined
+  egress?: EgressAsked | undefined
+  /** How long one may go unused before it sleeps. */
+  sleep?: string | undefined
+  /** How long one lives at most. */
+  timeToLive?: string | undefined
+  /** How many sessions work at one time; the work of others stays queued at the vendor. */
+  atOnce?: number | undefined
+}
+
+export type HostedDeleted = {
+  ok: true
+  /** The units of its sessions, which are destroyed. */
+  destroyed: string[]
+}
+
+export type HostedEnvironment = {
+  id: string
+  vendor: 'claude'
+  /** The vendor's id of it. */
+  environment: string
+  on: boolean
+  /** `waiting`: for sessions. `full`: there is no room for another unit. `failing`: the vendor does not answer as it should. `refused`: it refuses the credential, or this service the key. */
+  state: 'off' | 'starting' | 'waiting' | 'full' | 'failing' | 'refused'
+  /** The last error, as a sentence, until it is over. */
+  note: string | null
+  notedAt: string | null
+  /** The key whose policy bounds its sessions; revoked with the environment. */
+  key: {
+    id: string
+    name: string
+  }
+  /** The image of the units. */
+  image: string
+  /** Their size. */
+  size: 'nano' | 'small' | 'medium' | 'large'
+  /** What they may reach. */
+  egress: {
+    /** Which public hosts: `open` all, `listed` those of `allow`, `none` no host. Default: that of the credential's bound, with its `allow`. */
+    mode?: 'open' | 'listed' | 'none' | undefined
+    /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them. */
+    allow?: string[] | undefined
+    /** Which units of the team: `team` all, `stack` those of its stack, `none` no unit. Default: that of the credential's bound. */
+    siblings?: 'team' | 'stack' | 'none' | undefined
+  }
+  /** How long one may go unused before it sleeps. */
+  sleep: string
+  /** How long one lives at most. */
+  timeToLive: string
+  /** How many sessions work at one time; the work of others stays queued at the vendor. */
+  atOnce: number
+  /** How many sessions work now. */
+  working: number
+  createdAt: string
+}
+
+export type HostedList = {
+  environments: HostedEnvironment[]
+}
+
+export type HostedSession = {
+  /** The vendor's id of it. */
+  id: string
+  /** `working`: a turn is under way. `waiting`: for the next one. `refused`: it cannot begin. */
+  state: 'working' | 'waiting' | 'refused' | 'ended'
+  /** Why it was refused. */
+  note: string | null
+  /** How often its work has begun. */
+  turns: number
+  unit: {
+    id: string
+    name: string
+    state: string
+  } | null
+  /** What its units have cost. */
+  costCents: number
+  beganAt: string
+  changedAt: string
+}
+
 export type Invitation = {
   teamId: string
   teamName: string

@@ -14,6 +14,7 @@ export {
   isBerthError,
 } from './errors.ts'
 export type { Files, WatchedChange } from './files.ts'
+export type { HostedAgents } from './hosted-agents.ts'
 export type { List, ListOptions, Page } from './list.ts'
 export type { FollowOptions, LogOptions } from './logs.ts'
 export { type OutputOptions, Process, type Processes, type Signal, type StartOptions } from './processes.ts'

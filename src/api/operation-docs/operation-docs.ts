@@ -5,6 +5,7 @@ import { codeDocs } from './code.ts'
 import type { OperationDoc } from './doc.ts'
 import { egressDocs } from './egress.ts'
 import { fileDocs } from './files.ts'
+import { hostedAgentDocs } from './hosted-agents.ts'
 import { metricsDocs } from './metrics.ts'
 import { processDocs } from './processes.ts'
 import { secretDocs } from './secrets.ts'
@@ -21,4 +22,5 @@ export const operationDocs: Record<string, OperationDoc> = {
   ...terminalDocs,
   ...accountDocs,
   ...secretDocs,
+  ...hostedAgentDocs,
 }

@@ -5,6 +5,7 @@ import type { App } from '../../app.ts'
 import { forbidden, invalidState } from '../../contract/errors.ts'
 import type { Done } from '../../contract/member.ts'
 import { revokeCredentials } from '../../store/credentials.ts'
+import { deleteHostedEnvironments } from '../../store/hosted-agents.ts'
 import { deleteInvites } from '../../store/invites.ts'
 import { deleteMembers } from '../../store/members.ts'
 import { deleteSecretsOfStacks } from '../../store/secrets.ts'
@@ -26,6 +27,7 @@ export async function deleteTeamOfCaller(app: App, caller: Caller): Promise<Done
     const at = app.clock.now()
     await deleteSecretsOfStacks(db, id)
     await deleteTeamSecrets(db, id)
+    await deleteHostedEnvironments(db, id)
     await deleteStacksOfTeam(db, { teamId: id, at })
     await revokeCredentials(db, { teamId: id, at })
     await deleteInvites(db, id)

@@ -3,6 +3,7 @@
 import { readFile } from 'node:fs/promises'
 import { atOnceLimits, defaultPlan, serveEnvironment } from '../../../agents/src/environment.ts'
 import { type News, QueueRefused } from '../../../agents/src/queue.ts'
+import { egressOf } from '../../../agents/src/session-units.ts'
 import { UsageError } from '../args.ts'
 import { connect, type Context, version } from '../context.ts'
 import { Failure } from '../failure.ts'
@@ -28,7 +29,7 @@ export async function serve({ args, signal }: Context): Promise<void> {
     plan: {
       image: args.text('image') ?? defaultPlan.image,
       size: args.text('size'),
-      egress: args.text('egress') ?? defaultPlan.egress,
+      egress: egressOf(args.text('egress') ?? 'none'),
       sleep: args.text('sleep') ?? defaultPlan.sleep,
       timeToLive: args.text('time-to-live') ?? defaultPlan.timeToLive,
       stack: args.text('stack') ?? defaultPlan.stack,

@@ -5,6 +5,22 @@ import { text } from './options.ts'
 
 export const agentCommands: Command[] = [
   {
+    name: 'agents ls',
+    about: 'List the environments whose hosted agents work here',
+    usage: '',
+    options: {},
+    args: [0, 0],
+    examples: [['agents ls', 'Each with its state and last error']],
+  },
+  {
+    name: 'agents sessions',
+    about: 'List the sessions of an environment',
+    usage: 'ENVIRONMENT',
+    options: {},
+    args: [1, 1],
+    examples: [['agents sessions env_01AbC', 'With their turns, units and costs']],
+  },
+  {
     name: 'agents serve',
     about: "Let the sessions of a vendor's hosted agents work in units, until Ctrl-C",
     usage: '--environment ID --key-file FILE [OPTIONS]',

@@ -67,6 +67,15 @@ const says = {
   'stack.fork': verb('forked the stack'),
   'secret.put': (input) => ({ verb: 'set a secret', detail: text(input['name']) }),
   'secret.delete': (input) => ({ verb: 'deleted a secret', detail: text(input['name']) }),
+  'hosted.create': (input) => ({
+    verb: 'lets agents of an environment work here',
+    detail: text(input['environment']),
+  }),
+  'hosted.change': (input) => ({
+    verb: input['on'] === true ? 'switched on' : input['on'] === false ? 'switched off' : 'changed',
+    detail: 'an environment of hosted agents',
+  }),
+  'hosted.delete': verb('deleted an environment of hosted agents'),
   'key.create': (input) => ({ verb: 'created a key', detail: text(input['name']) }),
   'key.change': verb('changed the key'),
   'key.revoke': verb('revoked the key'),

@@ -669,6 +669,167 @@ class ForkResult(TypedDict):
     costLine: str
 
 
+class HostedAnswer(TypedDict):
+    environment: HostedEnvironment
+    #: Those that changed last, newest first; at most 100.
+    sessions: List[HostedSession]
+
+
+class HostedChangeEgress(TypedDict, total=False):
+    """What they may reach."""
+
+    #: Which public hosts: `open` all, `listed` those of `allow`, `none` no host. Default: that of the credential's bound, with its `allow`.
+    mode: Literal["open", "listed", "none"]
+    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them.
+    allow: List[str]
+    #: Which units of the team: `team` all, `stack` those of its stack, `none` no unit. Default: that of the credential's bound.
+    siblings: Literal["team", "stack", "none"]
+
+
+class HostedChange(TypedDict, total=False):
+    #: Off: no work is asked for, and what is under way goes back to the queue.
+    on: bool
+    #: The environment's credential, from the vendor's console. It is sealed, and no answer shows it.
+    environmentKey: str
+    #: The image of the units.
+    image: str
+    #: Their size.
+    size: Literal["nano", "small", "medium", "large"]
+    #: What they may reach.
+    egress: HostedChangeEgress
+    #: How long one may go unused before it sleeps.
+    sleep: str
+    #: How long one lives at most.
+    timeToLive: str
+    #: How many sessions work at one time; the work of others stays queued at the vendor.
+    atOnce: int
+
+
+class HostedChanged(TypedDict):
+    environment: HostedEnvironment
+
+
+class HostedCreatePolicy(TypedDict, total=False):
+    """Of the key that is made for it: what its sessions may run, reach and spend together."""
+
+    maxConcurrentUnits: int
+    dailySpendCapCents: int
+    allowedSizes: List[Literal["nano", "small", "medium", "large"]]
+    allowedRegistries: List[str]
+    maxSleep: str
+    expiresAt: str | None
+    egress: EgressBound
+    #: The secrets of the team that its units may bind; `*` stands for all, and for the right to put and delete them, and only an owner or admin may give it.
+    allowedSecrets: List[str]
+    #: Whether containers may run in its units: `nested` in their spec.
+    allowNested: bool
+
+
+class _HostedCreateRequired(TypedDict):
+    #: The id of the self-hosted environment, from the vendor’s console.
+    environment: str
+    #: The environment's credential, from the vendor's console. It is sealed, and no answer shows it.
+    environmentKey: str
+
+
+class HostedCreate(_HostedCreateRequired, total=False):
+    #: Whose hosted agents: `claude`.
+    vendor: Literal["claude"]
+    #: Of the key that is made for it: what its sessions may run, reach and spend together.
+    policy: HostedCreatePolicy
+    #: The image of the units.
+    image: str
+    #: Their size.
+    size: Literal["nano", "small", "medium", "large"]
+    egress: EgressAsked
+    #: How long one may go unused before it sleeps.
+    sleep: str
+    #: How long one lives at most.
+    timeToLive: str
+    #: How many sessions work at one time; the work of others stays queued at the vendor.
+    atOnce: int
+
+
+class HostedDeleted(TypedDict):
+    ok: Literal[True]
+    #: The units of its sessions, which are destroyed.
+    destroyed: List[str]
+
+
+class HostedEnvironmentKey(TypedDict):
+    """The key whose policy bounds its sessions; revoked with the environment."""
+
+    id: str
+    name: str
+
+
+class HostedEnvironmentEgress(TypedDict, total=False):
+    """What they may reach."""
+
+    #: Which public hosts: `open` all, `listed` those of `allow`, `none` no host. Default: that of the credential's bound, with its `allow`.
+    mode: Literal["open", "listed", "none"]
+    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them.
+    allow: List[str]
+    #: Which units of the team: `team` all, `stack` those of its stack, `none` no unit. Default: that of the credential's bound.
+    siblings: Literal["team", "stack", "none"]
+
+
+class HostedEnvironment(TypedDict):
+    id: str
+    vendor: Literal["claude"]
+    #: The vendor's id of it.
+    environment: str
+    on: bool
+    #: `waiting`: for sessions. `full`: there is no room for another unit. `failing`: the vendor does not answer as it should. `refused`: it refuses the credential, or this service the key.
+    state: Literal["off", "starting", "waiting", "full", "failing", "refused"]
+    #: The last error, as a sentence, until it is over.
+    note: str | None
+    notedAt: str | None
+    #: The key whose policy bounds its sessions; revoked with the environment.
+    key: HostedEnvironmentKey
+    #: The image of the units.
+    image: str
+    #: Their size.
+    size: Literal["nano", "small", "medium", "large"]
+    #: What they may reach.
+    egress: HostedEnvironmentEgress
+    #: How long one may go unused before it sleeps.
+    sleep: str
+    #: How long one lives at most.
+    timeToLive: str
+    #: How many sessions work at one time; the work of others stays queued at the vendor.
+    atOnce: int
+    #: How many sessions work now.
+    working: int
+    createdAt: str
+
+
+class HostedList(TypedDict):
+    environments: List[HostedEnvironment]
+
+
+class HostedSessionUnit(TypedDict):
+    id: str
+    name: str
+    state: str
+
+
+class HostedSession(TypedDict):
+    #: The vendor's id of it.
+    id: str
+    #: `working`: a turn is under way. `waiting`: for the next one. `refused`: it cannot begin.
+    state: Literal["working", "waiting", "refused", "ended"]
+    #: Why it was refused.
+    note: str | None
+    #: How often its work has begun.
+    turns: int
+    unit: HostedSessionUnit | None
+    #: What its units have cost.
+    costCents: float
+    beganAt: str
+    changedAt: str
+
+
 class Invitation(TypedDict):
     teamId: str
     teamName: str

@@ -4,6 +4,14 @@
 export type ClientExample = { cli?: string; ts?: string }
 
 export const clientExamples: Record<string, ClientExample> = {
+  hostedList: {
+    cli: 'berth agents ls',
+    ts: 'const environments = await berth.hostedAgents.list()',
+  },
+  hostedGet: {
+    cli: 'berth agents sessions env_01AbC',
+    ts: "const { environment, sessions } = await berth.hostedAgents.get('hosted_…')",
+  },
   unitCreate: {
     cli: 'berth run --name web -p 3000 node:22 -- node /app/main.js',
     ts: "const unit = await berth.units.create({ image: 'node:22', name: 'web', ports: [3000], expose: 'public' })",

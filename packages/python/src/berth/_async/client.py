@@ -10,6 +10,7 @@ from .._pieces import Page, TeamEvent
 from .._settings import ApiKey, settings_of
 from .lists import AsyncPages
 from .recipes import AsyncRecipes
+from .hosted_agents import AsyncHostedAgents
 from .secrets import AsyncSecrets
 from .stacks import AsyncStacks
 from .transport import AsyncTransport
@@ -53,6 +54,7 @@ class AsyncBerth:
         self.stacks = AsyncStacks(self._transport)
         self.recipes = AsyncRecipes(self._transport)
         self.secrets = AsyncSecrets(self._transport)
+        self.hosted_agents = AsyncHostedAgents(self._transport)
 
     def __repr__(self) -> str:
         # Never its key.

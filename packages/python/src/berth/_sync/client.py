@@ -11,6 +11,7 @@ from .._pieces import Page, TeamEvent
 from .._settings import ApiKey, settings_of
 from .lists import Pages
 from .recipes import Recipes
+from .hosted_agents import HostedAgents
 from .secrets import Secrets
 from .stacks import Stacks
 from .transport import Transport
@@ -54,6 +55,7 @@ class Berth:
         self.stacks = Stacks(self._transport)
         self.recipes = Recipes(self._transport)
         self.secrets = Secrets(self._transport)
+        self.hosted_agents = HostedAgents(self._transport)
 
     def __repr__(self) -> str:
         # Never its key.

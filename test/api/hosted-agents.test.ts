@@ -1,0 +1,246 @@
+// Hosted agents in the server: what a person sets in a session, what the server then does at the vendor's queue, which is
+// a control plane in memory that the vendor's own library asks, and what people see of it.
+
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { serveHostedAgents } from '../../src/agents/serve-hosted.ts'
+import type {
+  HostedAnswer,
+  HostedChanged,
+  HostedDeleted,
+  HostedList,
+} from '../../src/contract/hosted-agents.ts'
+import { everythingKept } from '../support/kept.ts'
+import { makeSharedTeam } from '../support/make.ts'
+import { type ManagedAgents, startManagedAgents } from '../support/managed-agents.ts'
+import { type Service, startService } from '../support/service.ts'
+
+let service: Service
+let agents: ManagedAgents
+let team: Awaited<ReturnType<typeof makeSharedTeam>>
+let workDir: string
+let controllers: ReturnType<typeof serveHostedAgents>
+
+beforeEach(async () => {
+  ;[service, agents, workDir] = await Promise.all([
+    startService(),
+    startManagedAgents(),
+    mkdtemp(join(tmpdir(), 'hosted-agents-')),
+  ])
+  team = await makeSharedTeam(service)
+  controllers = serveHere()
+})
+afterEach(async () => {
+  await controllers.stop()
+  expect(agents.faults).toEqual([])
+  await Promise.all([agents.close(), service.close(), rm(workDir, { recursive: true })])
+})
+
+function serveHere() {
+  return serveHostedAgents(service.app, {
+    url: service.baseUrl,
+    claudeUrl: agents.url,
+    workDir,
+    timing: {
+      idleMs: 100,
+      reclaimMs: 300,
+      strandedMs: 50,
+      pauses: { empty: 20, failed: 20, mostFailed: 100, sweep: 100, full: 50 },
+    },
+  })
+}
+
+async function ask<T>(method: string, path: string, body?: unknown): Promise<{ status: number; body: T }> {
+  const headers = { origin: service.baseUrl, 'x-berth-team': team.id }
+  return await service.call<T>(method, path, { cookie: team.owner.cookie, headers, body })
+}
+
+const add = async (more: object = {}) => {
+  const body = { environment: agents.environment, environmentKey: agents.key, image: 'node:22', ...more }
+  const answer = await ask<HostedChanged>('POST', '/v1/hosted-agents', body)
+  expect(answer.status).toBe(201)
+  return answer.body.environment
+}
+const shown = async () => {
+  const { environments } = (await ask<HostedList>('GET', '/v1/hosted-agents')).body
+  return environments[0]
+}
+const sessionsOf = async (id: string) =>
+  (await ask<HostedAnswer>('GET', `/v1/hosted-agents/${id}`)).body.sessions
+const stateNow = async () => (await shown())?.state
+const units = async () =>
+  (await ask<{ units: { id: string; name: string }[] }>('GET', '/v1/units')).body.units
+const write = (content: string) => ({ name: 'write', input: { file_path: 'a.txt', content } })
+const read = { name: 'read', input: { file_path: 'a.txt' } }
+
+describe('an environment', () => {
+  it('is served from the moment its credential is given, and its sessions are seen with turns, units and costs', async () => {
+    const { id, key } = await add()
+    await expect.poll(stateNow).toBe('waiting')
+    const session = agents.begin()
+    await agents.call(session, write('first'))
+    const [unit] = await units()
+    expect(await sessionsOf(id)).toMatchObject([
+      { id: session.id, state: 'working', turns: 1, unit: { id: unit?.id, state: 'running' } },
+    ])
+    expect((await shown())?.working).toBe(1)
+    agents.endTurn(session)
+    await expect.poll(async () => (await sessionsOf(id))[0]?.state).toBe('waiting')
+    agents.queue(session)
+    expect((await agents.call(session, read)).text).toBe('first')
+    await expect.poll(async () => (await sessionsOf(id))[0]?.turns).toBe(2)
+    service.clock.advance(60_000)
+    expect((await sessionsOf(id))[0]?.costCents).toBeGreaterThan(0)
+    agents.terminate(session)
+    await expect.poll(units).toEqual([])
+    await expect.poll(async () => (await sessionsOf(id))[0]?.state).toBe('ended')
+    const { body } = await ask<{ events: { action: string; userAgent: string; credential: object }[] }>(
+      'GET',
+      '/v1/audit?action=unit.create',
+    )
+    expect(body.events[0]).toMatchObject({
+      userAgent: expect.stringContaining(`claude/${session.id}`),
+      credential: { id: key.id },
+    })
+  })
+
+  it('is kept with sealed credentials, which no answer, row or log line has', async () => {
+    const { id } = await add()
+    await agents.call(agents.begin(), write('x'))
+    const answers = [await ask('GET', '/v1/hosted-agents'), await ask('GET', `/v1/hosted-agents/${id}`)]
+    const all = (await everythingKept(service)) + JSON.stringify(answers)
+    expect(all).toContain(agents.environment)
+    expect(all).not.toContain(agents.key)
+    expect(all).not.toMatch(/berth_live_[A-Za-z0-9_-]{40}/)
+  })
+
+  it('with a wrong credential is refused with a sentence, and works with the right one', async () => {
+    const { id } = await add({ environmentKey: 'sk-ant-oat01-of-another' })
+    await expect.poll(stateNow).toBe('refused')
+    const { note } = (await shown()) ?? {}
+    expect(note).toMatch(/environment key was refused/)
+    const asked = agents.polls
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    expect(agents.polls).toBe(asked)
+    await ask('PATCH', `/v1/hosted-agents/${id}`, { environmentKey: agents.key })
+    expect(await agents.call(agents.begin(), write('x'))).toMatchObject({ isError: false })
+    expect(await shown()).toMatchObject({ state: 'waiting', note: null })
+  })
+
+  it.each([
+    ['500', { status: 500, body: '{"error":{"message":"down"}}' }],
+    ['a page', { status: 200, body: '<html>proxy</html>' }],
+  ])('whose vendor answers %s says so until it is over', async (_what, answer) => {
+    agents.answerPollsWith = answer
+    await add()
+    await expect.poll(stateNow).toBe('failing')
+    expect((await shown())?.note).toMatch(/could not be asked/)
+    agents.answerPollsWith = null
+    await expect.poll(shown).toMatchObject({ state: 'waiting', note: null })
+  })
+
+  it('that is switched off leaves its work to the queue, and goes on with it in the same unit', async () => {
+    const { id } = await add()
+    const session = agents.begin()
+    await agents.call(session, write('kept'))
+    await ask('PATCH', `/v1/hosted-agents/${id}`, { on: false })
+    expect(await shown()).toMatchObject({ on: false, state: 'off' })
+    const answered = agents.call(session, read)
+    await expect.poll(() => session.followers.size).toBe(0)
+    expect(agents.items[0]?.state).toBe('active')
+    agents.lapse()
+    await ask('PATCH', `/v1/hosted-agents/${id}`, { on: true })
+    expect((await answered).text).toBe('kept')
+    expect(await units()).toHaveLength(1)
+    await expect.poll(async () => await sessionsOf(id)).toMatchObject([{ state: 'working', turns: 2 }])
+  })
+
+  it('keeps work queued while its key has no room, and says so', async () => {
+    await add({ policy: { maxConcurrentUnits: 1 } })
+    const first = agents.begin()
+    await agents.call(first, write('1'))
+    const answered = agents.call(agents.begin(), write('2'))
+    await expect.poll(stateNow).toBe('full')
+    expect((await shown())?.note).toMatch(/no room for another unit/)
+    expect(agents.items[1]?.state).toBe('queued')
+    agents.terminate(first)
+    await answered
+    await expect.poll(stateNow).toBe('waiting')
+  })
+
+  it('shows a session that asks for more than its key allows, with the reason', async () => {
+    const { id } = await add({ policy: { allowedSizes: ['small'] } })
+    const session = agents.begin({ metadata: { 'berth.size': 'medium' } })
+    await expect
+      .poll(async () => await sessionsOf(id))
+      .toMatchObject([{ id: session.id, state: 'refused', unit: null, note: expect.stringMatching(/size/i) }])
+    expect(agents.items[0]?.state).toBe('stopped')
+  })
+
+  it('that is deleted takes its units along, and its key', async () => {
+    const { id, key } = await add()
+    await agents.call(agents.begin(), write('x'))
+    const [unit] = await units()
+    const { body } = await ask<HostedDeleted>('DELETE', `/v1/hosted-agents/${id}`)
+    expect(body).toEqual({ ok: true, destroyed: [unit?.id] })
+    expect(await units()).toEqual([])
+    expect(await shown()).toBeUndefined()
+    const { agents: keys } = (
+      await ask<{ agents: { id: string; revokedAt: string | null }[] }>('GET', '/v1/agents')
+    ).body
+    expect(keys.find((each) => each.id === key.id)?.revokedAt).not.toBeNull()
+    expect((await ask('GET', `/v1/hosted-agents/${id}`)).status).toBe(404)
+  })
+
+  it('whose key a person revoked is refused with a sentence', async () => {
+    const { key } = await add()
+    await expect.poll(stateNow).toBe('waiting')
+    await ask('DELETE', `/v1/keys/${key.id}`)
+    const answered = agents.begin()
+    await expect.poll(stateNow).toBe('refused')
+    expect((await shown())?.note).toMatch(/key of Berth was refused/)
+    expect(answered.status).toBe('running')
+  })
+
+  it('that a team has is not added again', async () => {
+    await add()
+    const body = { environment: agents.environment, environmentKey: 'x' }
+    expect((await ask('POST', '/v1/hosted-agents', body)).status).toBe(409)
+  })
+})
+
+describe('a server', () => {
+  it('that is started again goes on with what was under way, in the same unit', async () => {
+    const { id } = await add()
+    const session = agents.begin()
+    await agents.call(session, write('kept'))
+    await controllers.stop()
+    const answered = agents.call(session, read)
+    agents.lapse()
+    controllers = serveHere()
+    expect((await answered).text).toBe('kept')
+    expect(await units()).toHaveLength(1)
+    await expect.poll(async () => await sessionsOf(id)).toMatchObject([{ id: session.id, turns: 2 }])
+  })
+
+  it('shares a queue with another one, and no call is run twice', { timeout: 120_000 }, async () => {
+    await add({ policy: { maxConcurrentUnits: 10 } })
+    const other = serveHere()
+    try {
+      const sessions = Array.from({ length: 6 }, () => agents.begin())
+      await Promise.all(
+        sessions.map(async (session, index) => {
+          await agents.call(session, write(`${index}`))
+          expect((await agents.call(session, read)).text).toBe(`${index}`)
+        }),
+      )
+      expect(await units()).toHaveLength(6)
+      for (const session of sessions) agents.terminate(session)
+      await expect.poll(units).toEqual([])
+    } finally {
+      await other.stop()
+    }
+  })
+})
