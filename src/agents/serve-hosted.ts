@@ -136,8 +136,12 @@ function createTelling(app: App, served: Served) {
 const states = { asked: 'waiting', begun: 'waiting', failing: 'failing', full: 'full' } as const
 const sessionStates = { begun: 'working', over: 'waiting', refused: 'refused', ended: 'ended' } as const
 
-async function write(app: App, served: Served, { kind, session, sentence, unitId }: News): Promise<void> {
-  const said = cleaned(sentence, served)
+async function write(
+  app: App,
+  served: Served,
+  { kind, session, sentence, unitId, why }: News,
+): Promise<void> {
+  const said = cleaned(why ?? sentence, served)
   if (kind in states) {
     const state = states[kind as keyof typeof states]
     await tellHostedState(app, served, { state, sentence: said })

@@ -31,6 +31,7 @@ export function dashboardPages(
     agents: text('test key'),
     [`agents/${team.keyId}`]: heading('What it did'),
     'agents/new': heading('What it may do'),
+    'agents/hosted/new': heading('Which environment?'),
     spend: heading('Spend'),
     audit: text(/created/),
     team: heading(/.*/),

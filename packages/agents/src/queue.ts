@@ -53,5 +53,7 @@ export type News = {
   kind: 'said' | 'asked' | 'failing' | 'full' | 'begun' | 'over' | 'refused' | 'ended'
   /** With `begun`. */
   unitId?: string
+  /** With `full` and `refused`: the reason alone, for people. */
+  why?: string
 }
 export type Tell = (news: News) => void

@@ -156,7 +156,12 @@ function createController({ queue, units, tell, signal: given }: ServeOptions, r
     if (isFullTeam(error)) {
       full = true
       const stays = `there is no room for another unit, and work ${item.id} stays queued: ${sentence}`
-      tell({ kind: 'full', session: sessionId, sentence: stays })
+      tell({
+        kind: 'full',
+        session: sessionId,
+        sentence: stays,
+        why: `No room for another unit: ${sentence}`,
+      })
       return
     }
     const count = isPermanent(error) ? ATTEMPTS : note(item.id)
@@ -165,7 +170,7 @@ function createController({ queue, units, tell, signal: given }: ServeOptions, r
       return
     }
     const refused = `work ${item.id} cannot begin, and is ended: ${sentence}`
-    tell({ kind: 'refused', session: sessionId, sentence: refused })
+    tell({ kind: 'refused', session: sessionId, sentence: refused, why: sentence })
     try {
       if (!isAccepted) await queue.accept(item, signal).catch(() => {})
       await queue.end(item, signal)

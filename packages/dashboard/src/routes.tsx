@@ -154,6 +154,18 @@ const agent = createRoute({
   component: lazyPage(() => import('./agents/agent-page.tsx'), 'AgentPage'),
 })
 
+const newHosted = createRoute({
+  getParentRoute: () => team,
+  path: '/agents/hosted/new',
+  component: lazyPage(() => import('./agents/new-hosted-page.tsx'), 'NewHostedPage'),
+})
+
+const hosted = createRoute({
+  getParentRoute: () => team,
+  path: '/agents/hosted/$id',
+  component: lazyPage(() => import('./agents/hosted-page.tsx'), 'HostedPage'),
+})
+
 const spend = createRoute({
   getParentRoute: () => team,
   path: '/spend',
@@ -206,6 +218,8 @@ const routes = root.addChildren([
     agents,
     newKey,
     agent,
+    newHosted,
+    hosted,
     spend,
     audit,
     people,

@@ -4,7 +4,7 @@ import type { Contract } from '@berth/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { explain } from '../api/explain.ts'
-import { agentsQuery } from '../api/team-queries.ts'
+import { agentsQuery, hostedListQuery } from '../api/team-queries.ts'
 import { useTeam } from '../shell/team-context.ts'
 import { buttonClass } from '../ui/button.tsx'
 import { type Column, DataTable } from '../ui/data-table.tsx'
@@ -13,6 +13,7 @@ import { Money, Time } from '../ui/format.tsx'
 import { Meter } from '../ui/meter.tsx'
 import { Empty, Failure, PageHead, Skeleton } from '../ui/page-parts.tsx'
 import { usedBy } from './agent-use.ts'
+import { HostedList } from './hosted-list.tsx'
 import { Connect } from './connect.tsx'
 import { type Policy, shortSentence } from './policy-text.ts'
 import styles from './agents.module.css'
@@ -22,6 +23,8 @@ type Agent = Contract.Agent
 export function AgentsPage() {
   const team = useTeam()
   const { data, error, refetch } = useQuery(agentsQuery(team.id))
+  // Read before anything is shown, so that nothing below it moves.
+  const { isPending } = useQuery(hostedListQuery(team.id))
   const agents = data?.agents.filter(({ revokedAt }) => revokedAt === null) ?? []
   const seats = data ? `${data.seats.used} of ${data.seats.max} seats` : '… of … seats'
   return (
@@ -33,7 +36,7 @@ export function AgentsPage() {
       </PageHead>
       {error !== null ? (
         <Failure {...explain(error)} onRetry={() => void refetch()} />
-      ) : data === undefined ? (
+      ) : data === undefined || isPending ? (
         <Skeleton />
       ) : (
         <div className={styles.page}>
@@ -44,6 +47,7 @@ export function AgentsPage() {
           ) : (
             <DataTable label="Agents" columns={columnsOf(team.slug)} rows={agents} keyOf={({ id }) => id} />
           )}
+          <HostedList />
           <Connect />
         </div>
       )}

@@ -28,6 +28,7 @@ export const keys = {
   unit: (team: string, id: string) => [team, 'unit', id],
   stacks: (team: string) => [team, 'stacks'],
   agents: (team: string) => [team, 'agents'],
+  hosted: (team: string) => [team, 'hosted'],
   money: (team: string) => [team, 'money'],
   members: (team: string) => [team, 'members'],
   me: ['me'],

@@ -51,6 +51,25 @@ export const agentsQuery = (team: string) =>
     },
   })
 
+/** What controllers tell is no event. */
+const LOOK_MS = 3000
+
+export const hostedListQuery = (team: string) =>
+  queryOptions({
+    queryKey: keys.hosted(team),
+    queryFn: async ({ signal }) => await berthOf(team).hostedAgents.list({ signal }),
+    refetchInterval: 2 * LOOK_MS,
+    staleTime: LOOK_MS,
+  })
+
+export const hostedQuery = (team: string, id: string) =>
+  queryOptions({
+    queryKey: [...keys.hosted(team), id],
+    queryFn: async ({ signal }) => await berthOf(team).hostedAgents.get(id, { signal }),
+    refetchInterval: LOOK_MS,
+    staleTime: LOOK_MS / 2,
+  })
+
 export const usageQuery = (team: string, days: number) =>
   queryOptions({
     queryKey: [team, 'usage', days],
