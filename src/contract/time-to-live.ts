@@ -3,7 +3,7 @@
 import { z } from 'zod'
 import { timeToLivePattern } from '../lib/duration.ts'
 
-export const unitEnds = ['destroy', 'sleep'] as const
+export const unitEnds = ['destroy', 'sleep', 'stop'] as const
 export type UnitEnd = (typeof unitEnds)[number]
 
 const expected = '"never", or a number followed by s, m, h or d, such as "300s" or "2h"'
@@ -15,7 +15,7 @@ const timeToLiveSchema = z
 const atEndSchema = z.enum(unitEnds)
 
 const whatHappens =
-  '`destroy` destroys the unit. `sleep` puts it to sleep, also in the middle of a command, and takes the time to live away: the unit wakes as any other, and then has no end until it is given one.'
+  '`destroy` destroys the unit. `sleep` puts it to sleep, also in the middle of a command, and takes the time to live away: the unit wakes as any other, and then has no end until it is given one. `stop` stops it in the same way: it keeps its disk, and starts when it is told to.'
 
 /** Of a create; the time begins when the unit is ready. */
 export const timeToLiveFields = {

@@ -135,7 +135,7 @@ describe('the control plane', () => {
     [{ network: { denyOut: ['203.0.113.0/24'] } }],
     [{ network: { allowOut: ['example.com'] } }],
     [{ network: { rules: { 'example.com': [{}] } } }],
-    [{ autoPauseMemory: false }],
+    [{ iam: { tokens: {} } }],
   ])('refuses a create with %j', async (wrong) => {
     const answer = await control('POST', '/v2/sandboxes', { templateID: 'base', ...wrong })
     expect(answer).toMatchObject({ status: 400, body: { code: 400, message: expect.any(String) } })

@@ -262,8 +262,8 @@ export type CreateFromRecipe = {
   metadata?: { [name: string]: string } | undefined
   /** How long the unit lives once it is ready, however much it is used: a number followed by `s`, `m`, `h` or `d`. Default: `never`, without an end. */
   timeToLive?: string | undefined
-  /** What happens when that time has passed. `destroy` destroys the unit. `sleep` puts it to sleep, also in the middle of a command, and takes the time to live away: the unit wakes as any other, and then has no end until it is given one. Default: `destroy`. */
-  atEnd?: 'destroy' | 'sleep' | undefined
+  /** What happens when that time has passed. `destroy` destroys the unit. `sleep` puts it to sleep, also in the middle of a command, and takes the time to live away: the unit wakes as any other, and then has no end until it is given one. `stop` stops it in the same way: it keeps its disk, and starts when it is told to. Default: `destroy`. */
+  atEnd?: 'destroy' | 'sleep' | 'stop' | undefined
   /** Whether to answer only once the units are ready. */
   wait?: boolean | undefined
   /** After this time the call answers, although the unit may still be `creating`. */
@@ -1279,7 +1279,7 @@ export type StackFork = {
   /** How long a copy lives, from when it is there. Default: the source's, from its beginning. */
   timeToLive?: string | undefined
   /** What happens then. Default: the source's. */
-  atEnd?: 'destroy' | 'sleep' | undefined
+  atEnd?: 'destroy' | 'sleep' | 'stop' | undefined
   /** Whether to answer only once the units are ready. */
   wait?: boolean | undefined
   /** After this time the call answers, although the unit may still be `creating`. */
@@ -1483,7 +1483,7 @@ export type Unit = {
   /** How long it lives, as it was last set; null without an end. */
   timeToLive: string | null
   /** What happens at the end of its time to live. */
-  atEnd: 'destroy' | 'sleep'
+  atEnd: 'destroy' | 'sleep' | 'stop'
   /** When its time to live has passed; null without one, and until the unit is ready. */
   endsAt: string | null
 }
@@ -1493,8 +1493,8 @@ export type UnitChange = {
   metadata?: { [name: string]: string } | undefined
   /** How long the unit lives from now on, or from when it is ready; `never` takes its end away. */
   timeToLive?: string | undefined
-  /** What happens then. `destroy` destroys the unit. `sleep` puts it to sleep, also in the middle of a command, and takes the time to live away: the unit wakes as any other, and then has no end until it is given one. */
-  atEnd?: 'destroy' | 'sleep' | undefined
+  /** What happens then. `destroy` destroys the unit. `sleep` puts it to sleep, also in the middle of a command, and takes the time to live away: the unit wakes as any other, and then has no end until it is given one. `stop` stops it in the same way: it keeps its disk, and starts when it is told to. */
+  atEnd?: 'destroy' | 'sleep' | 'stop' | undefined
 }
 
 export type UnitFork = {
@@ -1511,7 +1511,7 @@ export type UnitFork = {
   /** How long a copy lives, from when it is there. Default: the source's, from its beginning. */
   timeToLive?: string | undefined
   /** What happens then. Default: the source's. */
-  atEnd?: 'destroy' | 'sleep' | undefined
+  atEnd?: 'destroy' | 'sleep' | 'stop' | undefined
   /** Whether to answer only once the units are ready. */
   wait?: boolean | undefined
   /** After this time the call answers, although the unit may still be `creating`. */
@@ -1648,8 +1648,8 @@ export type UnitSpec = {
   metadata?: { [name: string]: string } | undefined
   /** How long the unit lives once it is ready, however much it is used: a number followed by `s`, `m`, `h` or `d`. Default: `never`, without an end. */
   timeToLive?: string | undefined
-  /** What happens when that time has passed. `destroy` destroys the unit. `sleep` puts it to sleep, also in the middle of a command, and takes the time to live away: the unit wakes as any other, and then has no end until it is given one. Default: `destroy`. */
-  atEnd?: 'destroy' | 'sleep' | undefined
+  /** What happens when that time has passed. `destroy` destroys the unit. `sleep` puts it to sleep, also in the middle of a command, and takes the time to live away: the unit wakes as any other, and then has no end until it is given one. `stop` stops it in the same way: it keeps its disk, and starts when it is told to. Default: `destroy`. */
+  atEnd?: 'destroy' | 'sleep' | 'stop' | undefined
 }
 
 export type UnitSummary = {

@@ -84,6 +84,19 @@ describe('a unit with a time to live', () => {
     expect(await getUnit(app, caller, unit.id)).toMatchObject({ state: 'running', endsAt: null })
   })
 
+  it('stops at its end if it is to, and has no end after that', async () => {
+    const unit = await makeUnit(app, caller, { timeToLive: '5m', atEnd: 'stop', sleep: '1h' })
+    domain.clock.advance(5 * MINUTE)
+    await endUnits(app)
+    expect(await getUnit(app, caller, unit.id)).toMatchObject({
+      state: 'stopped',
+      stoppedReason: 'user',
+      timeToLive: null,
+      endsAt: null,
+      atEnd: 'stop',
+    })
+  })
+
   it('that is stopped at its end stays stopped where it is to sleep', async () => {
     const unit = await makeUnit(app, caller, { timeToLive: '5m', atEnd: 'sleep' })
     await stopUnit(app, caller, unit.id)

@@ -11,6 +11,7 @@ import { sleepOperation } from './activity/hibernate.ts'
 import { destroyOperation } from './destroy.ts'
 import { runOperation } from './lifecycle/operation.ts'
 import { transition } from './lifecycle/transition.ts'
+import { stopOperation } from './stop.ts'
 
 const BATCH = 500
 /** A machine that is slow to end must not keep the next ones. */
@@ -38,6 +39,8 @@ async function endUnit(app: App, unit: UnitRecord): Promise<void> {
     return
   }
   const set = { endsAt: null, timeToLive: null }
-  const stopping = await transition(app, unit, 'idle', { ifEnded: true, set })
-  if (stopping) await runOperation(app, stopping, sleepOperation)
+  const [trigger, operation] =
+    unit.atEnd === 'stop' ? (['stop', stopOperation] as const) : (['idle', sleepOperation] as const)
+  const stopping = await transition(app, unit, trigger, { ifEnded: true, set })
+  if (stopping) await runOperation(app, stopping, operation)
 }

@@ -10,7 +10,7 @@ import { rulesOf } from './egress.ts'
 import { runIn, spawnOptions } from './exec.ts'
 import { checkTerminal, terminalIn, terminalOptions } from './shell.ts'
 
-const ends = ['destroy', 'sleep'] as const
+const ends = ['destroy', 'sleep', 'stop'] as const
 const sizes = ['nano', 'small', 'medium', 'large'] as const
 
 export async function run(context: Context): Promise<number> {

@@ -39,7 +39,7 @@ export const unitCommands: Command[] = [
       sleep: text('WINDOW', 'How long it may go unused: 30m, 2h, never'),
       nested: flag('Containers may run in it, with docker or buildah'),
       'time-to-live': text('TIME', 'How long it lives however much it is used: 90s, 2h'),
-      'at-end': text('WHAT', 'What happens then: destroy or sleep (destroy)'),
+      'at-end': text('WHAT', 'What happens then: destroy, sleep or stop (destroy)'),
       metadata,
       ...rules('egress'),
       timeout,

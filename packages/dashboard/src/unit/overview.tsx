@@ -17,6 +17,8 @@ import styles from './unit.module.css'
 
 type Unit = Contract.Unit
 
+const atEndWords = { destroy: 'Destroyed', sleep: 'Sleeps', stop: 'Stops' } as const
+
 export function Overview() {
   const unit = useUnit()
   const team = useTeam()
@@ -63,10 +65,7 @@ function factsOf(unit: Unit, slug: string): [string, React.ReactNode][] {
     ['Host name', <Copied key="host" text={unit.internalHost} label="Copy the host name" />],
     ['Ports', unit.ports.join(', ')],
     ['Sleeps after', unit.sleep],
-    [
-      unit.atEnd === 'sleep' ? 'Sleeps' : 'Destroyed',
-      unit.endsAt !== null && <Time key="ends" at={unit.endsAt} />,
-    ],
+    [atEndWords[unit.atEnd], unit.endsAt !== null && <Time key="ends" at={unit.endsAt} />],
     ['Labels', labels.join(', ')],
     ['Environment', names.join(', ')],
     [

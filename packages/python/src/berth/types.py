@@ -297,8 +297,8 @@ class CreateFromRecipe(_CreateFromRecipeRequired, total=False):
     metadata: Dict[str, str]
     #: How long the unit lives once it is ready, however much it is used: a number followed by `s`, `m`, `h` or `d`. Default: `never`, without an end.
     timeToLive: str
-    #: What happens when that time has passed. `destroy` destroys the unit. `sleep` puts it to sleep, also in the middle of a command, and takes the time to live away: the unit wakes as any other, and then has no end until it is given one. Default: `destroy`.
-    atEnd: Literal["destroy", "sleep"]
+    #: What happens when that time has passed. `destroy` destroys the unit. `sleep` puts it to sleep, also in the middle of a command, and takes the time to live away: the unit wakes as any other, and then has no end until it is given one. `stop` stops it in the same way: it keeps its disk, and starts when it is told to. Default: `destroy`.
+    atEnd: Literal["destroy", "sleep", "stop"]
     #: Whether to answer only once the units are ready.
     wait: bool
     #: After this time the call answers, although the unit may still be `creating`.
@@ -1444,7 +1444,7 @@ class StackFork(TypedDict, total=False):
     #: How long a copy lives, from when it is there. Default: the source's, from its beginning.
     timeToLive: str
     #: What happens then. Default: the source's.
-    atEnd: Literal["destroy", "sleep"]
+    atEnd: Literal["destroy", "sleep", "stop"]
     #: Whether to answer only once the units are ready.
     wait: bool
     #: After this time the call answers, although the unit may still be `creating`.
@@ -1700,7 +1700,7 @@ class Unit(TypedDict):
     #: How long it lives, as it was last set; null without an end.
     timeToLive: str | None
     #: What happens at the end of its time to live.
-    atEnd: Literal["destroy", "sleep"]
+    atEnd: Literal["destroy", "sleep", "stop"]
     #: When its time to live has passed; null without one, and until the unit is ready.
     endsAt: str | None
 
@@ -1710,8 +1710,8 @@ class UnitChange(TypedDict, total=False):
     metadata: Dict[str, str]
     #: How long the unit lives from now on, or from when it is ready; `never` takes its end away.
     timeToLive: str
-    #: What happens then. `destroy` destroys the unit. `sleep` puts it to sleep, also in the middle of a command, and takes the time to live away: the unit wakes as any other, and then has no end until it is given one.
-    atEnd: Literal["destroy", "sleep"]
+    #: What happens then. `destroy` destroys the unit. `sleep` puts it to sleep, also in the middle of a command, and takes the time to live away: the unit wakes as any other, and then has no end until it is given one. `stop` stops it in the same way: it keeps its disk, and starts when it is told to.
+    atEnd: Literal["destroy", "sleep", "stop"]
 
 
 class UnitFork(TypedDict, total=False):
@@ -1728,7 +1728,7 @@ class UnitFork(TypedDict, total=False):
     #: How long a copy lives, from when it is there. Default: the source's, from its beginning.
     timeToLive: str
     #: What happens then. Default: the source's.
-    atEnd: Literal["destroy", "sleep"]
+    atEnd: Literal["destroy", "sleep", "stop"]
     #: Whether to answer only once the units are ready.
     wait: bool
     #: After this time the call answers, although the unit may still be `creating`.
@@ -1917,8 +1917,8 @@ class UnitSpec(_UnitSpecRequired, total=False):
     metadata: Dict[str, str]
     #: How long the unit lives once it is ready, however much it is used: a number followed by `s`, `m`, `h` or `d`. Default: `never`, without an end.
     timeToLive: str
-    #: What happens when that time has passed. `destroy` destroys the unit. `sleep` puts it to sleep, also in the middle of a command, and takes the time to live away: the unit wakes as any other, and then has no end until it is given one. Default: `destroy`.
-    atEnd: Literal["destroy", "sleep"]
+    #: What happens when that time has passed. `destroy` destroys the unit. `sleep` puts it to sleep, also in the middle of a command, and takes the time to live away: the unit wakes as any other, and then has no end until it is given one. `stop` stops it in the same way: it keeps its disk, and starts when it is told to. Default: `destroy`.
+    atEnd: Literal["destroy", "sleep", "stop"]
 
 
 class UnitSummaryByState(TypedDict, total=False):

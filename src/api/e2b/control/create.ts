@@ -80,10 +80,10 @@ async function createOfSnapshot(call: ControlCall, asked: Create, { id }: Unit):
   return await startUnit(call, copy.id)
 }
 
-function endOf({ timeout, autoPause }: Create): { timeToLive: string; atEnd: string } {
+function endOf({ timeout, autoPause, autoPauseMemory }: Create): { timeToLive: string; atEnd: string } {
   return {
     timeToLive: timeToLiveOf(timeout ?? DEFAULT_TIMEOUT_S),
-    atEnd: autoPause === true ? 'sleep' : 'destroy',
+    atEnd: autoPause !== true ? 'destroy' : autoPauseMemory === false ? 'stop' : 'sleep',
   }
 }
 
@@ -105,9 +105,8 @@ function toCreate(asked: Create): Record<string, unknown> {
   }
 }
 
-function refuseOthers({ mcp, volumeMounts, iam, autoPauseMemory }: Create): void {
+function refuseOthers({ mcp, volumeMounts, iam }: Create): void {
   if (mcp && Object.keys(mcp).length > 0) throw notSupported('mcp')
   if (volumeMounts && volumeMounts.length > 0) throw notSupported('volumeMounts')
   if (iam) throw notSupported('iam')
-  if (autoPauseMemory === false) throw notSupported('A pause at the end of its time without memory')
 }

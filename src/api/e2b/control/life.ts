@@ -8,6 +8,7 @@ import { getPortVisits, type PortVisits } from '../../../domain/units/port-rules
 import { toAppError } from '../../http/errors.ts'
 import type { Input } from '../run.ts'
 import { asBusy, type ControlAnswer, type ControlCall, perform, readJson } from './call.ts'
+import { startUnit } from './make.ts'
 import { egressOf, networkSchema } from './network.ts'
 import { findSandbox, isPaused, toAccess } from './sandbox.ts'
 import { DEFAULT_TIMEOUT_S, isLater, secondsSchema, timeToLiveOf } from './time.ts'
@@ -125,8 +126,9 @@ async function copyOnce(call: ControlCall, id: string, body: object, visits: Por
   try {
     const input = { params: { id }, body }
     const { units } = (await perform(call, { route: 'POST /v1/units/{id}/fork', input })) as ForkResult
-    const [copy] = units
-    if (!copy) throw new TypeError('a fork made no unit')
+    const [made] = units
+    if (!made) throw new TypeError('a fork made no unit')
+    const copy = isPaused(made) ? await startUnit(call, made.id) : made
     await applyVisits(call, copy, visits)
     return { sandbox: toAccess(app, sender.caller, copy, visits) }
   } catch (error) {

@@ -6,7 +6,7 @@ import { getPortVisits } from '../../../domain/units/port-rules.ts'
 import { parse } from '../../../contract/parse.ts'
 import { PORT_HOST_STACK } from '../../../contract/port-host.ts'
 import type { LogPage } from '../../../contract/logs.ts'
-import type { UnitList } from '../../../contract/unit.ts'
+import type { Unit, UnitList } from '../../../contract/unit.ts'
 import { type ControlAnswer, type ControlCall, perform } from './call.ts'
 import { findSandbox, toDetail, toListed } from './sandbox.ts'
 import { noneWithoutStack } from './snapshots.ts'
@@ -32,7 +32,10 @@ const listSchema = z.object({
 
 const MAX_LIMIT = 100
 
-/** A page may have fewer sandboxes than asked for, where some of it are not of the template or are older. */
+/** Pages of the API that are read for one of this interface. */
+const MAX_PAGES = 20
+
+/** A page may have fewer sandboxes than asked for, where some of it are not of the template or are older; none only at the end. */
 export async function listSandboxes(call: ControlCall): Promise<ControlAnswer> {
   const asked = listQuery(call)
   const query = {
@@ -43,16 +46,24 @@ export async function listSandboxes(call: ControlCall): Promise<ControlAnswer> {
     ...(asked.nextToken === undefined ? {} : { cursor: asked.nextToken }),
     ...(asked.metadata === undefined ? {} : { metadata: pairsOf(asked.metadata) }),
   }
-  const { units, next } = await perform(call, { route: 'GET /v1/units', input: { query } })
+  const after = asked.startedAfter === undefined ? 0 : Date.parse(asked.startedAfter)
+  const isWanted = (unit: Unit) =>
+    (asked.template === undefined || templateOf(unit.image) === asked.template) &&
+    Date.parse(unit.startedAt ?? unit.createdAt) >= after
+  let page = await readPage(call, query)
+  let wanted = page.units.filter(isWanted)
+  for (let read = 1; wanted.length === 0 && page.next !== null && read < MAX_PAGES; read += 1) {
+    page = await readPage(call, { ...query, cursor: page.next })
+    wanted = page.units.filter(isWanted)
+  }
+  const headers: Record<string, string> = page.next === null ? {} : { 'x-next-token': page.next }
+  return { status: 200, body: wanted.map(toListed), headers }
+}
+
+async function readPage(call: ControlCall, query: Record<string, string>): Promise<UnitList> {
+  return await perform(call, { route: 'GET /v1/units', input: { query } })
     .then((list) => list as UnitList)
     .catch(noneWithoutStack)
-  const after = asked.startedAfter === undefined ? 0 : Date.parse(asked.startedAfter)
-  const wanted = units.filter(
-    (unit) =>
-      (asked.template === undefined || templateOf(unit.image) === asked.template) &&
-      Date.parse(unit.startedAt ?? unit.createdAt) >= after,
-  )
-  return { status: 200, body: wanted.map(toListed), headers: next === null ? {} : { 'x-next-token': next } }
 }
 
 function listQuery({ query }: ControlCall): z.output<typeof listSchema> {

@@ -95,6 +95,9 @@ export function toDetail(app: App, caller: Caller, unit: Unit, visits: PortVisit
       allowPublicTraffic: !visits.isPrivate,
       ...(visits.host !== null && { maskRequestHost: visits.host }),
     },
-    lifecycle: { onTimeout: unit.atEnd === 'sleep' ? 'pause' : 'kill', autoResume: visits.wakesFor !== null },
+    lifecycle: {
+      onTimeout: unit.atEnd === 'destroy' ? 'kill' : 'pause',
+      autoResume: visits.wakesFor !== null,
+    },
   }
 }

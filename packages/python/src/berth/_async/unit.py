@@ -74,7 +74,7 @@ class AsyncUnit:
         *,
         metadata: Mapping[str, str] | None = None,
         time_to_live: str | None = None,
-        at_end: Literal["destroy", "sleep"] | None = None,
+        at_end: Literal["destroy", "sleep", "stop"] | None = None,
         timeout: float | None = None,
     ) -> AsyncUnit:
         """Its labels, all of them anew, and how long it lives from now on: `90s`, `2h`, or `never` for without an end."""

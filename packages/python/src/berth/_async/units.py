@@ -39,7 +39,7 @@ class AsyncUnits:
         nested: bool | None = None,
         metadata: Mapping[str, str] | None = None,
         time_to_live: str | None = None,
-        at_end: Literal["destroy", "sleep"] | None = None,
+        at_end: Literal["destroy", "sleep", "stop"] | None = None,
         expose: t.Mode | None = None,
         expose_port: int | None = None,
         wait: bool = True,

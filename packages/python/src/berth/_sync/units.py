@@ -40,7 +40,7 @@ class Units:
         nested: bool | None = None,
         metadata: Mapping[str, str] | None = None,
         time_to_live: str | None = None,
-        at_end: Literal["destroy", "sleep"] | None = None,
+        at_end: Literal["destroy", "sleep", "stop"] | None = None,
         expose: t.Mode | None = None,
         expose_port: int | None = None,
         wait: bool = True,
