@@ -141,6 +141,16 @@ describe('the control plane', () => {
     expect(answer).toMatchObject({ status: 400, body: { code: 400, message: expect.any(String) } })
   })
 
+  it('stops a sandbox at its end that is to be paused without memory', async () => {
+    const { sandboxID } = await create({ autoPause: true, autoPauseMemory: false })
+    const { body } = await service.call<{ atEnd: string }>('GET', `/v1/units/unit_${sandboxID}`, {
+      key: team.key,
+    })
+    expect(body.atEnd).toBe('stop')
+    const shown = await control<object>('GET', `/sandboxes/${sandboxID}`)
+    expect(shown.body).toMatchObject({ lifecycle: { onTimeout: 'pause' } })
+  })
+
   it('shows how the ports of a sandbox are visited, and copies that to a fork', async () => {
     type Shown = { trafficAccessToken: string | null; network: object; lifecycle: object }
     const made = await control<Access & Shown>('POST', '/v2/sandboxes', {

@@ -27,6 +27,17 @@ const notYet = (what: string): ControlRoute['serve'] => {
   }
 }
 
+/** All of it: a 404 for one of them would say that there is none of that name. */
+function refusedFor(path: string, what: string): ControlRoute[] {
+  const serve = notYet(what)
+  const all = ['GET', 'POST'] as const
+  const one = ['GET', 'POST', 'DELETE'] as const
+  return [
+    ...all.map((method) => ({ method, path, serve })),
+    ...one.map((method) => ({ method, path: `${path}/{id}`, serve })),
+  ]
+}
+
 export const controlRoutes: readonly ControlRoute[] = [
   { method: 'POST', path: '/sandboxes', serve: createSandbox },
   { method: 'POST', path: '/v2/sandboxes', serve: createSandbox },
@@ -59,10 +70,8 @@ export const controlRoutes: readonly ControlRoute[] = [
   { method: 'GET', path: '/templates/{id}/tags', serve: listTags },
   { method: 'DELETE', path: '/templates/{id}', serve: deleteSnapshot },
   { method: 'GET', path: '/teams', serve: notYet('A list of teams') },
-  { method: 'GET', path: '/volumes', serve: notYet('A volume') },
-  { method: 'POST', path: '/volumes', serve: notYet('A volume') },
-  { method: 'GET', path: '/secrets', serve: notYet('A secret') },
-  { method: 'POST', path: '/secrets', serve: notYet('A secret') },
+  ...refusedFor('/volumes', 'A volume'),
+  ...refusedFor('/secrets', 'A secret'),
 ]
 
 export type FoundControl = { route: ControlRoute; id: string; buildId: string }
