@@ -2,8 +2,10 @@
 
 import type { TeamEvent } from './contract/events.ts'
 import { EventEmitter } from 'node:events'
+import type { Duplex } from 'node:stream'
 import type { Kysely } from 'kysely'
 import type { Config } from './config.ts'
+import type { PortCaller, PortHost } from './contract/port-host.ts'
 import type { GatewayFacts } from './contract/gateway-facts.ts'
 import type { UnitProgress } from './contract/unit.ts'
 import { createUnitActivity, type UnitActivity } from './domain/units/activity/unit-activity.ts'
@@ -44,6 +46,8 @@ export type AppParts = {
   payments: PaymentProvider | null
   /** Reads documents at untrusted URLs (lib/public-fetch.ts). */
   fetchPublic: PublicFetch
+  /** A connection for one request in HTTP/1.1 to a port of a unit. Rejects while the gateway is away. Absent in tests. */
+  reachPort?: ((asked: PortHost & PortCaller) => Promise<Duplex>) | undefined
   /** Has a host's request for certificates signed. Absent without other hosts. */
   signRenewal?: ((asked: { host: string; request: string }) => Promise<RenewalOutcome>) | undefined
 }

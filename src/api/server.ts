@@ -4,7 +4,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isIP } from 'node:net'
 import { z } from 'zod'
-import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import Fastify, {
+  type HTTPMethods,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+} from 'fastify'
 import type { App } from '../app.ts'
 import { AppError } from '../contract/errors.ts'
 import { addressMatcher } from '../lib/address-ranges.ts'
@@ -26,6 +31,7 @@ import { createDownloads, downloadMethods, downloadPaths } from './downloads/end
 import { openPackages } from './downloads/packages.ts'
 import { comesSlowly, createE2bEndpoint, E2B_PATHS, e2bMethods } from './e2b/endpoint.ts'
 import { createMcpEndpoint, mcpMethods, mcpPaths } from './mcp/endpoint.ts'
+import { createPortsEndpoint, PORT_PATHS, portMethods } from './ports/endpoint.ts'
 import { openProtocol } from './mcp/protocol.ts'
 import type { Protocol } from './mcp/transport.ts'
 import { createOperations, type Operations } from './operation.ts'
@@ -112,7 +118,8 @@ export function createServer(
   server.server.on('upgrade', upgrades.accept)
   server.addHook('onRequest', (request, _reply, next) => {
     const { url } = request.routeOptions
-    if (!longRoutes.has(`${request.method} ${url}`) && !comesSlowly(request.url)) boundArrival(request.raw)
+    const isLong = longRoutes.has(`${request.method} ${url}`) || url === PORT_PATHS
+    if (!isLong && !comesSlowly(request.url)) boundArrival(request.raw)
     next()
   })
   // Before any route, and before authentication.
@@ -169,26 +176,22 @@ export function createServer(
       },
     })
   }
-  const mcp = createMcpEndpoint(app, operations, openMcp)
-  const serveMcp = (request: FastifyRequest, reply: FastifyReply) =>
-    mcp.serve({ ...begin(request, reply), stopping: stopping.signal })
-  for (const url of mcpPaths) {
-    server.route({
-      method: [...mcpMethods],
-      url,
-      handler: serveMcp,
-      errorHandler: (_error, request, reply) => void serveMcp(request, reply),
-    })
+  const serveAt = (
+    urls: readonly string[],
+    methods: readonly HTTPMethods[],
+    endpoint: { serve: (asked: Exchange & { stopping: AbortSignal }) => Promise<void> },
+  ) => {
+    const serve = (request: FastifyRequest, reply: FastifyReply) =>
+      endpoint.serve({ ...begin(request, reply), stopping: stopping.signal })
+    for (const url of urls) {
+      const errorHandler = (_error: unknown, request: FastifyRequest, reply: FastifyReply) =>
+        void serve(request, reply)
+      server.route({ method: [...methods], url, handler: serve, errorHandler })
+    }
   }
-  const e2b = createE2bEndpoint(app, operations)
-  const serveE2b = (request: FastifyRequest, reply: FastifyReply) =>
-    e2b.serve({ ...begin(request, reply), stopping: stopping.signal })
-  server.route({
-    method: [...e2bMethods],
-    url: E2B_PATHS,
-    handler: serveE2b,
-    errorHandler: (_error, request, reply) => void serveE2b(request, reply),
-  })
+  serveAt(mcpPaths, mcpMethods, createMcpEndpoint(app, operations, openMcp))
+  serveAt([E2B_PATHS], e2bMethods, createE2bEndpoint(app, operations))
+  serveAt([PORT_PATHS], portMethods, createPortsEndpoint(app, operations))
   const docs = createDocsEndpoint(app)
   for (const url of docsPaths) {
     server.route({

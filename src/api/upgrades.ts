@@ -1,25 +1,24 @@
 // WebSockets of the API: the request goes through the same operation as any other, and the WebSocket opens once the
 // operation has begun. Until then, errors are JSON responses like those of every call.
 
-import { type IncomingMessage, STATUS_CODES } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { WebSocket, WebSocketServer } from 'ws'
 import type { App } from '../app.ts'
-import { AppError } from '../contract/errors.ts'
+import type { AppError } from '../contract/errors.ts'
 import { SECOND } from '../lib/clock.ts'
 import type { Operations } from './operation.ts'
+import { readPortTarget } from './ports/target.ts'
+import { servePortUpgrade } from './ports/upgrade.ts'
 import type { Route } from './route.ts'
 import { isWebSocketAnswer, type WebSocketAnswer } from './http/web-socket-answer.ts'
 import { callerGone, errorEnvelope, logError, toAppError } from './http/errors.ts'
 import { misdirected, type HostCheck } from './http/hosts.ts'
+import { checkVersion, CLOSE_WITHIN_MS, refuseUpgrade } from './http/refused-upgrade.ts'
 import { openPeer } from './http/web-socket-peer.ts'
 import * as http from './http/request.ts'
 
 const PING_EVERY_MS = 30 * SECOND
-/** How long a client has to close the connection after us. */
-const CLOSE_WITHIN_MS = 2 * SECOND
-/** The one of RFC 6455. */
-const VERSION = '13'
 const MESSAGE_BYTES = 1024 * 1024
 /** Spoken where the client offers it, as a client has to that offers its bearer beside it. */
 const PROTOCOL = 'berth.v1'
@@ -61,10 +60,13 @@ export function createUpgrades(given: Given): Upgrades {
     isWanted: (request) =>
       request.method === 'GET' &&
       (request.headers.upgrade ?? '').toLowerCase() === 'websocket' &&
-      find(request) !== null,
+      (find(request) !== null || readPortTarget(request.url ?? '') !== null),
     accept: (request, socket, head) => {
       // Without a listener, an error of the connection would end the process.
       socket.on('error', () => {})
+      const target = readPortTarget(request.url ?? '')
+      if (target)
+        return void servePortUpgrade(given, { request, socket, head, target, bearer: offeredBearer(request) })
       const match = find(request)
       if (match === null) return void socket.destroy()
       void serve(given, sockets, { request, socket, head, ...match })
@@ -96,7 +98,7 @@ async function serve(
   socket.once('close', () => gone.abort(callerGone()))
   try {
     if (!isOurs(request)) throw misdirected(app.config.publicUrl)
-    if (request.headers['sec-websocket-version'] !== VERSION) throw upgradeRequired()
+    checkVersion(request)
     const query = http.queryOf(request.url ?? '')
     await operations.run(
       {
@@ -135,7 +137,7 @@ async function serve(
     status = client ? status : known.status
     logError(app.log, error, requestId)
     if (client) sendError(client, known, requestId)
-    else refuse(socket, known, requestId)
+    else refuseUpgrade(socket, known, requestId)
   } finally {
     over.abort()
     const ms = app.clock.monotonicMs() - beganMs
@@ -229,29 +231,4 @@ function close(client: WebSocket | null, code: number): void {
   client.close(code)
   const late = setTimeout(() => client.terminate(), CLOSE_WITHIN_MS)
   client.once('close', () => clearTimeout(late))
-}
-
-function upgradeRequired(): AppError {
-  return new AppError('upgrade_required', 426, `Send \`Sec-WebSocket-Version: ${VERSION}\`.`)
-}
-
-/** In the shape of every other refusal. The connection ends with it. */
-function refuse(socket: Duplex, error: AppError, requestId: string): void {
-  if (!socket.writable) return void socket.destroy()
-  const body = JSON.stringify(errorEnvelope(error, requestId))
-  const head = [
-    `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status] ?? 'Error'}`,
-    'content-type: application/json; charset=utf-8',
-    'cache-control: no-store',
-    'x-content-type-options: nosniff',
-    `content-length: ${Buffer.byteLength(body)}`,
-    `x-request-id: ${requestId}`,
-    ...(error.retryAfterS === null ? [] : [`retry-after: ${error.retryAfterS}`]),
-    ...(error.status === 426 ? [`sec-websocket-version: ${VERSION}`, 'upgrade: websocket'] : []),
-    ...(error.status === 401 ? ['www-authenticate: Bearer'] : []),
-    'connection: close',
-  ]
-  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
-  const late = setTimeout(() => socket.destroy(), CLOSE_WITHIN_MS)
-  socket.once('close', () => clearTimeout(late))
 }

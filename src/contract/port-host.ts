@@ -1,10 +1,12 @@
-// The label of a host name that leads to one port of one unit: `<port>-<unit>`, without a publication before. Units of one
-// stack have such names, those that were made for clients which expect them (decisions/e2b.md).
+// Names that lead to one port of one unit, without a publication before. `<port>-<unit>` is the label of a host name; units of
+// one stack have such names, those that were made for clients which expect them (decisions/e2b.md). The other name is for any
+// unit, and no label of an endpoint has its form: the server says it to the gateway, for callers that it has let in.
 
 /** The stack whose units have these names. */
 export const PORT_HOST_STACK = 'sandboxes'
 
-const LABEL = /^([1-9][0-9]{0,4})-([0-9a-f]{32})$/
+const LABEL = /^(port-)?([1-9][0-9]{0,4})-([0-9a-f]{32})$/
+const UNIT_ID = /^unit_[0-9a-f]{32}$/
 const MAX_PORT = 65_535
 
 export type PortHost = { port: number; unitId: string }
@@ -19,9 +21,24 @@ export type PortRules = {
   wakesFor: string | null
 }
 
+/** Whose request it is, as the unit is told, and whether it came over TLS. */
+export type PortCaller = { address: string; isSecure: boolean }
+
 /** Returns null if the label is not of this form. */
 export function parsePortHost(label: string): PortHost | null {
-  const [, port, hex] = LABEL.exec(label) ?? []
+  const named = parsePortName(label)
+  return named === null || named.isOfAnyUnit ? null : { port: named.port, unitId: named.unitId }
+}
+
+/** The same for both forms. */
+export function parsePortName(name: string): (PortHost & { isOfAnyUnit: boolean }) | null {
+  const [, prefix, port, hex] = LABEL.exec(name) ?? []
   if (port === undefined || hex === undefined || Number(port) > MAX_PORT) return null
-  return { port: Number(port), unitId: `unit_${hex}` }
+  return { port: Number(port), unitId: `unit_${hex}`, isOfAnyUnit: prefix !== undefined }
+}
+
+/** The name of a port of any unit, which the server says alone. Throws for what is no unit's id. */
+export function portNameOf({ port, unitId }: PortHost): string {
+  if (!UNIT_ID.test(unitId)) throw new TypeError('no unit has this id')
+  return `port-${port}-${unitId.slice('unit_'.length)}`
 }

@@ -13,6 +13,10 @@ export type Arrival = {
   isSecure: boolean
   /** The endpoint that the port belongs to at which they came in. */
   owner: string | null
+  /** The server has let them in to this port of a unit, whatever host they ask for (contract/port-host.ts). */
+  portName: string | null
+  /** From another host's gateway, or else from this host's server. */
+  isHandedOver: boolean
 }
 
 const ARRIVAL = Symbol('arrival')

@@ -48,6 +48,8 @@ export type Gateway = {
   mysql: NetServer
   /** Serves a visit that another host's gateway has handed over. */
   takeVisit(socket: TLSSocket, visit: HandedVisit): void
+  /** Serves requests of a caller that this host's server has let in. */
+  takeCaller(socket: Socket, visit: HandedVisit & { kind: 'requests' }): void
   takeCancel(request: Buffer, socket: TLSSocket): Promise<boolean>
   /** The number of connections and visits. */
   count(): { connections: number; visits: number }
@@ -138,6 +140,10 @@ export function createGateway(options: GatewayOptions): Gateway {
       else if (visit.kind === 'mysql') void handleMysqlConnection(context, socket, visit)
       else void dispatchConnection(context, socket, visit, () => toHttp(socket))
     },
+    takeCaller(socket, visit) {
+      setArrival(socket, { ...arrivalIn(visit), isHandedOver: false })
+      http1.emit('connection', socket)
+    },
     takeCancel: async (request, socket) => await takeCancel(context.cancelKeys, request, socket),
     count: () => ({ connections: connections.count(), visits: context.sessions.count() }),
     async close() {
@@ -153,8 +159,11 @@ export function createGateway(options: GatewayOptions): Gateway {
 }
 
 function arrivalIn(visit: HandedVisit): Arrival {
-  const plain = { address: visit.address, serverName: null, application: null, isSecure: true, owner: null }
-  if (visit.kind === 'requests') return { ...plain, isSecure: visit.isSecure }
+  const { address } = visit
+  const none = { serverName: null, application: null, owner: null, portName: null }
+  const plain = { ...none, address, isSecure: true, isHandedOver: true }
+  if (visit.kind === 'requests')
+    return { ...plain, isSecure: visit.isSecure, portName: visit.portName ?? null }
   const { serverName, owner } = visit
   return { ...plain, serverName, owner, application: visit.kind === 'tls' ? visit.application : null }
 }

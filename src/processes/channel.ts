@@ -63,6 +63,11 @@ export const doorSocketOf = (runDir: string) => `${serverDirOf(runDir)}/door.soc
 /** Where the server asks the supervisor for the certificates of hosts that renew theirs. */
 export const renewalSocketOf = (runDir: string) => `${runDir}/renewal.sock`
 
+/** The gateway's own directory there, which the server's group can enter. */
+export const callersDirOf = (runDir: string) => `${runDir}/callers`
+/** Where the server passes on what its callers send to ports of units (gateway/handover/callers.ts). */
+export const callersSocketOf = (runDir: string) => `${callersDirOf(runDir)}/socket`
+
 /** Where several gateways have their sockets for each other; only their user can enter. */
 export const gatewayDirOf = (runDir: string) => `${runDir}/gateway`
 

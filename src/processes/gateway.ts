@@ -12,7 +12,7 @@ import { openCertificates } from '../gateway/certificates/current.ts'
 import { type ResolverOptions, startResolver } from '../dns/resolver.ts'
 import { systemUpstreams } from '../dns/upstream.ts'
 import { withOnDemandTls } from '../gateway/certificates/on-demand.ts'
-import { createGateway } from '../gateway/server.ts'
+import { createGateway, type Gateway } from '../gateway/server.ts'
 import type { Door } from '../gateway/sessions/connect-to-unit.ts'
 import { createWakeLeases } from '../gateway/server-link/wake-leases.ts'
 import { connectToServer, type ServerClient } from '../gateway/server-link/client.ts'
@@ -26,6 +26,7 @@ import { createPeers, type Peers } from '../gateway/workers/peers.ts'
 import { followTicketKeys, type TicketKeys } from '../gateway/workers/ticket-keys.ts'
 import { openDatabase, POOL_SIZE } from '../store/db.ts'
 import {
+  callersSocketOf,
   certificateFileIn,
   doorSocketOf,
   EGRESS_PORTS,
@@ -36,6 +37,8 @@ import {
   RESOLVER_PORT,
   wakeSocketOf,
 } from './channel.ts'
+import { listenForCallers } from '../gateway/handover/callers.ts'
+import { getAccount } from '../lib/system-users.ts'
 import { openHandover } from './gateway-handover.ts'
 import { type FollowedIdentity, followIdentity } from './identity.ts'
 import type { ProcessContext, ProcessMain } from './run-process.ts'
@@ -85,6 +88,7 @@ export const gatewayProcess: ProcessMain = async (context) => {
     listen(gateway.mysql, config.gatewayMysql, isShared),
     handover?.listen(gateway),
   ])
+  const callers = isFirst && !config.serverLink ? await takeCallers(gateway, context) : null
   if (range && isFirst) ports.open(gateway)
   const all = peers
     ? withOtherWorkers(metrics, { others: peers.others, read: (at) => readOther(peers, at) })
@@ -93,6 +97,7 @@ export const gatewayProcess: ProcessMain = async (context) => {
   return {
     stop: async () => {
       await shown?.close()
+      await callers?.close()
       await ports.stop()
       await handover?.stop()
       await gateway.close()
@@ -103,6 +108,11 @@ export const gatewayProcess: ProcessMain = async (context) => {
       await link.close()
     },
   }
+}
+
+async function takeCallers(gateway: Gateway, { runDir, log }: ProcessContext): Promise<Stoppable> {
+  const { gid } = await getAccount('berth')
+  return await listenForCallers(gateway, { socketPath: callersSocketOf(runDir), gid, log })
 }
 
 type Stoppable = { close: () => Promise<unknown> }

@@ -12,6 +12,7 @@ import { recover } from '../domain/units/reconcile.ts'
 import type { Engine } from '../engine/engine.ts'
 import { createFleet, type NewHost } from '../engine/fleet.ts'
 import { askEngineEpoch, connectEngine } from '../engine/ipc/client.ts'
+import { reachPort } from '../gateway/handover/callers.ts'
 import { type FarGateways, serveFarGateways } from '../gateway/server-link/far-server.ts'
 import { serveWakes } from '../gateway/server-link/server.ts'
 import { getAccount } from '../lib/system-users.ts'
@@ -29,6 +30,7 @@ import { createServerMetrics } from '../metrics/server-metrics.ts'
 import { type Database, openDatabase } from '../store/db.ts'
 import { meetLocalHost } from '../store/hosts.ts'
 import {
+  callersSocketOf,
   doorSocketOf,
   engineSocketOf,
   keyFileIn,
@@ -71,6 +73,7 @@ export const serverProcess: ProcessMain = async (context) => {
     observer: metrics.observer,
     payments: config.payments && (await openStripe(config.payments)),
     fetchPublic: createPublicFetch(),
+    reachPort: async (asked) => await reachPort(callersSocketOf(runDir), asked),
     ...(identity && { signRenewal: signRenewalsOver(renewalSocketOf(runDir)) }),
   })
   await recallGateways(app)

@@ -4,7 +4,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { EndpointMode, Protocol } from '../contract/endpoint.ts'
 import type { StoppedReason, UnitState } from '../contract/states.ts'
-import { parsePortHost, PORT_HOST_STACK, type PortHost, type PortRules } from '../contract/port-host.ts'
+import { parsePortName, PORT_HOST_STACK, type PortHost, type PortRules } from '../contract/port-host.ts'
 import { prepare } from './prepared.ts'
 import type { Database } from './schema.ts'
 import type { EndpointsTable } from './tables/endpoints.ts'
@@ -101,11 +101,11 @@ export async function findEndpointRoutes(
   scope: { hostId?: string } = {},
 ): Promise<EndpointRoute[]> {
   const hosts = names.flatMap((name) => {
-    const host = parsePortHost(name)
+    const host = parsePortName(name)
     return host === null ? [] : [{ ...host, name }]
   })
   if (hosts.length > 0) {
-    const others = names.filter((name) => parsePortHost(name) === null)
+    const others = names.filter((name) => parsePortName(name) === null)
     const found = others.length === 0 ? [] : await findEndpointRoutes(db, others, scope)
     return [...found, ...(await findPortRoutes(db, hosts, scope))]
   }
@@ -122,27 +122,27 @@ export async function findEndpointRoutes(
 /** Routes to ports of units that have a name for each (contract/port-host.ts). No row says so: the name does. */
 async function findPortRoutes(
   db: Kysely<Database>,
-  hosts: (PortHost & { name: string })[],
+  hosts: (PortHost & { name: string; isOfAnyUnit: boolean })[],
   { hostId }: { hostId?: string },
 ): Promise<EndpointRoute[]> {
   const units = await db
     .selectFrom('units')
     .innerJoin('stacks', 'stacks.id', 'units.stack_id')
     .select(['units.id', 'units.address', 'units.state', 'units.stopped_reason as stoppedReason'])
-    .select(['units.frozen', 'units.generation', 'units.host_id as hostId', 'units.port_rules as portRules'])
-    .where('stacks.name', '=', PORT_HOST_STACK)
+    .select(['units.frozen', 'units.generation', 'units.host_id as hostId'])
+    .select(['units.port_rules as portRules', 'stacks.name as stack'])
     .where('units.id', 'in', [...new Set(hosts.map(({ unitId }) => unitId))])
     .where('units.state', 'not in', ['destroying', 'destroyed', 'error'])
     .$if(hostId !== undefined, (query) => query.where('units.host_id', '=', hostId ?? ''))
     .execute()
   const byId = new Map(units.map((unit) => [unit.id, unit]))
-  return hosts.flatMap(({ unitId, port, name }) => {
+  return hosts.flatMap(({ unitId, port, name, isOfAnyUnit }) => {
     const unit = byId.get(unitId)
-    if (!unit) return []
-    const { id, portRules, ...run } = unit
+    if (!unit || (!isOfAnyUnit && unit.stack !== PORT_HOST_STACK)) return []
+    const { id, portRules, stack: _stack, ...run } = unit
     const endpointId = `ep_${id.slice('unit_'.length)}`
     const route = { ...run, endpointId, name, unitId, protocol: 'http' as const, secretHash: null, port }
-    return [portRules === null ? route : { ...route, portRules }]
+    return [portRules === null || isOfAnyUnit ? route : { ...route, portRules }]
   })
 }
 

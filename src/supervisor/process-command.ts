@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { SAFE_PATH } from '../lib/process.ts'
 import {
+  callersDirOf,
   mailDirOf,
   type ProcessInput,
   type ProcessName,
@@ -13,7 +14,7 @@ import {
   serverDirOf,
 } from '../processes/channel.ts'
 import { mayMount } from '../lib/may-mount.ts'
-import { type AccountName, getAccount } from '../lib/system-users.ts'
+import { type Account, type AccountName, getAccount } from '../lib/system-users.ts'
 import { type Sandbox, sandboxed } from './sandbox.ts'
 
 const users = {
@@ -86,7 +87,9 @@ export async function prepareProcessDirectories(dataDir: string, runDir: string)
   // The users of all processes must be able to pass through both directories.
   await chmod(dirname(runDir), 0o755)
   await chmod(runDir, 0o711)
-  await prepareServerDirectory(serverDirOf(runDir))
+  const [server, gateway] = await Promise.all([getAccount('berth'), getAccount('berth-gateway')])
+  await prepareSharedDirectory(serverDirOf(runDir), server, gateway)
+  await prepareSharedDirectory(callersDirOf(runDir), gateway, server)
   await prepareMailDirectory(mailFolderOf(dataDir), mailDirOf(runDir))
 
   for (const name of processNames) {
@@ -100,11 +103,10 @@ export async function prepareProcessDirectories(dataDir: string, runDir: string)
   }
 }
 
-/** Files that the server creates in it belong to the gateway's group, although the server is not a member. */
-async function prepareServerDirectory(path: string): Promise<void> {
-  const [server, gateway] = await Promise.all([getAccount('berth'), getAccount('berth-gateway')])
+/** Files that its owner creates in it belong to the other's group, although the owner is not a member. */
+async function prepareSharedDirectory(path: string, owner: Account, other: Account): Promise<void> {
   await mkdir(path, { recursive: true })
-  await chown(path, server.uid, gateway.gid)
+  await chown(path, owner.uid, other.gid)
   await chmod(path, 0o2710)
 }
 

@@ -14,14 +14,17 @@ import { buildCli, installSdk, project, tsc } from '../support/clients.ts'
 import { makeTeam, type TestTeam } from '../support/make.ts'
 import { publishedInVain } from '../support/published-in-vain.ts'
 import { type Service, startService } from '../support/service.ts'
+import { startUnitPort } from '../support/unit-port.ts'
 
 const run = promisify(execFile)
 
 let service: Service
+let unitPort: Awaited<ReturnType<typeof startUnitPort>>
 let team: TestTeam
 let directory: string
 beforeAll(async () => {
-  service = await startService()
+  unitPort = await startUnitPort()
+  service = await startService(unitPort)
   team = await makeTeam(service)
   // Programs that the fake engine does not provide.
   service.engine.onExec(({ argv }) => (argv[0] === 'python3' ? { exitCode: 0, stdout: '42\n' } : null))
@@ -35,6 +38,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await service.close()
+  unitPort.close()
   await rm(directory, { recursive: true })
 })
 

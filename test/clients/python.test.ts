@@ -10,12 +10,15 @@ import { project } from '../support/clients.ts'
 import { makeTeam, type TestTeam } from '../support/make.ts'
 import { buildWheelByHatchling, hasPythonPackages, pythonPackage, runPython } from '../support/python.ts'
 import { type Service, startService } from '../support/service.ts'
+import { startUnitPort } from '../support/unit-port.ts'
 
 let service: Service
+let unitPort: Awaited<ReturnType<typeof startUnitPort>>
 let team: TestTeam
 let directory: string
 beforeAll(async () => {
-  service = await startService()
+  unitPort = await startUnitPort()
+  service = await startService(unitPort)
   team = await makeTeam(service)
   service.engine.onExec(({ argv }) => (argv[0] === 'pg_isready' ? { exitCode: 0 } : null))
   service.engine.onExec(({ argv }) => (argv[0] === 'python3' ? { exitCode: 0, stdout: '42\n' } : null))
@@ -23,6 +26,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await service.close()
+  unitPort.close()
   await rm(directory, { recursive: true })
 })
 

@@ -5,6 +5,7 @@ import { z } from 'zod'
 import { openApiDocument } from '../../src/api/openapi.ts'
 import type { Route } from '../../src/api/route.ts'
 import { e2bMethods } from '../../src/api/e2b/endpoint.ts'
+import { portMethods } from '../../src/api/ports/endpoint.ts'
 import { mcpMethods, mcpPaths } from '../../src/api/mcp/endpoint.ts'
 import { changeActions } from '../../src/contract/audit-actions.ts'
 import { routes } from '../../src/api/routes.ts'
@@ -122,8 +123,11 @@ test('the server answers at the routes, at /mcp, at a few pages, and nowhere els
   const ofDashboard = ['GET /*', 'GET /t', 'GET /t*']
   // The tree has no line for `/e2b`, at which itself nothing answers; its GET looks as one of the dashboard.
   const ofE2b = e2bMethods.filter((method) => method !== 'GET').map((method) => `${method} /*`)
+  // Nor one for what is only the beginning of a port's path.
+  const ofPorts = portMethods.map((method) => `${method} /v1/units/{id}*`)
   const answered = [
     ...named.map(([name]) => name),
+    ...ofPorts,
     ...heads,
     ...ofMcp,
     ...ofE2b,

@@ -5,6 +5,7 @@ import { execFile } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { Berth as Sdk } from '../../packages/sdk/src/index.ts'
 import type { BrowserContext } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { eventually } from '../support/berth.ts'
@@ -97,6 +98,20 @@ describe('a private URL', () => {
       clone(site.url, join(home, 'clone'), caFile),
     )
     expect(cloned).toBe('cloned\n')
+  })
+})
+
+describe('a port at the address of the API', () => {
+  it.each(['frozen', 'cold'] as const)('answers programs with a key, with its unit %s', async (tier) => {
+    const unit = await new Sdk({
+      url: berth.credentials.baseUrl,
+      apiKey: berth.credentials.apiKey,
+    }).units.get(site.unit.id)
+    if (tier === 'frozen') await freeze(berth, site.unit)
+    else await hibernate(berth, [site.unit])
+    const fetched = await waking(berth, site.unit, tier, async () => await (await unit.fetch(8000)).text())
+    expect(fetched).toBe('the page of site')
+    await expect(unit.fetch(8001)).rejects.toMatchObject({ code: 'provider_error', status: 502 })
   })
 })
 

@@ -80,6 +80,7 @@ export type ServiceOptions = Partial<
   /** Its way to the database that is at this URL. Default: straight there. */
   reach?: (databaseUrl: string) => Promise<string>
   failpoints?: Failpoints
+  reachPort?: App['reachPort']
   observer?: Observer
   fetchPublic?: PublicFetch
   /** Serves this at /mcp in place of the tools. */
@@ -136,6 +137,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     observer: options.observer ?? unobserved,
     payments: config.payments && (await openStripe(config.payments)),
     fetchPublic: options.fetchPublic ?? createPublicFetch(),
+    reachPort: options.reachPort,
   })
   const loops = options.loops === false ? null : startJobs(app)
   const open = new Set<Socket>()

@@ -5,7 +5,7 @@
 import { BerthError, errorOf, errorOfEnvelope } from './errors.ts'
 import type { Settings } from './settings.ts'
 import { readEvents, type StreamEvent } from './sse.ts'
-import type { AbortSignal, ReadableStream, WebSocket } from './platform.ts'
+import type { AbortSignal, ReadableStream, RequestInit, Response, WebSocket } from './platform.ts'
 
 /** Options that every method takes. */
 export type CallOptions = {
@@ -37,6 +37,8 @@ export type Call = {
 } & CallOptions
 
 export type Transport = {
+  /** Of the service, without a slash at its end. */
+  url: string
   json: <T>(call: Call) => Promise<T>
   /** Streams the body of a response that is not JSON. Aborting the signal ends it. */
   bytes: (call: Call) => Promise<ReadableStream<Uint8Array>>
@@ -44,6 +46,8 @@ export type Transport = {
   events: (call: Call) => AsyncGenerator<StreamEvent>
   /** The same, resolved when the response begins. */
   openEvents: (call: Call) => Promise<AsyncGenerator<StreamEvent>>
+  /** Sends what is no call of the service, such as a request to a port of a unit, and returns what answers there. Once. */
+  pass: (path: string, init: RequestInit) => Promise<Response>
   /** Resolves when it is open; messages of bytes come as ArrayBuffers. */
   webSocket: (call: Call) => Promise<WebSocket>
 }
@@ -53,6 +57,7 @@ type Attempt = { response: Response; abort: (reason: unknown) => void; inTime: (
 
 export function createTransport(settings: Settings): Transport {
   return {
+    url: settings.url,
     json: async <T>(call: Call): Promise<T> => {
       const { response, end } = await send(settings, call, 'application/json')
       try {
@@ -72,8 +77,20 @@ export function createTransport(settings: Settings): Transport {
       yield* await openEvents(settings, call)
     },
     openEvents: async (call) => await openEvents(settings, call),
+    pass: async (path, init) => await pass(settings, path, init),
     webSocket: async (call) => await openWebSocket(settings, call),
   }
+}
+
+async function pass(settings: Settings, path: string, init: RequestInit): Promise<Response> {
+  const headers = new Headers(init.headers)
+  headers.set('authorization', `Bearer ${await settings.apiKey()}`)
+  if (!headers.has('user-agent')) headers.set('user-agent', settings.userAgent)
+  const answer = await settings.fetch(settings.url + path, { ...init, headers }).catch((error: unknown) => {
+    throw init.signal?.aborted ? init.signal.reason : connectionError(settings, error)
+  })
+  if (answer.headers.get('x-berth-answer') === 'unit') return answer
+  throw errorOf(answer.status, answer.headers, await answer.text())
 }
 
 async function openEvents(settings: Settings, call: Call): Promise<AsyncGenerator<StreamEvent>> {

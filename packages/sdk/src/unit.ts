@@ -40,6 +40,7 @@ import {
   logPage,
 } from './logs.ts'
 import { followMetrics } from './metrics.ts'
+import type { RequestInit, Response } from './platform.ts'
 import { printsAs } from './printed.ts'
 import { type Processes, processesOf } from './processes.ts'
 import { shellLine, type Word } from './shell.ts'
@@ -255,6 +256,23 @@ export class Unit implements AsyncDisposable {
     const there = this.info.endpoints.find((each) => each.port === port && each.protocol === 'http')
     const isAsAsked = options.rotate !== true && (options.mode === undefined || options.mode === there?.mode)
     return there && isAsAsked ? there.url : (await this.expose(port, { protocol: 'http', ...options })).url
+  }
+
+  /**
+   * Sends a request to a port of it, published or not, as `fetch` does. Wakes it. Returns what answers there, with any status, and
+   * throws what the service itself says, such as that nothing listens there.
+   */
+  async fetch(port: number, path = '/', init: RequestInit = {}): Promise<Response> {
+    return await this.#transport.pass(this.#portPath(port, path), init)
+  }
+
+  /** Where that port is, for other clients: they send `authorization: Bearer` and the key. `ws` in place of `http` for a WebSocket. */
+  portUrl(port: number, path = '/'): string {
+    return this.#transport.url + this.#portPath(port, path)
+  }
+
+  #portPath(port: number, path: string): string {
+    return `${this.#path}/ports/${port}${path.startsWith('/') ? '' : '/'}${path}`
   }
 
   /** A copy of it as it is now; `copied` of the copy says whether with its memory. */

@@ -25,7 +25,7 @@ export type Handovers = {
   /** Tells the host that has the session, if one does. */
   cancel(request: Buffer): Promise<void>
   /** Connections for requests of visitors at this address, kept between two of them. */
-  agentTo(door: Door, origin: Origin): Agent
+  agentTo(door: Door, asked: { origin: Origin; portName: string | null }): Agent
 }
 
 export function createHandovers({ doors, links }: { doors: Doors; links: Links }): Handovers {
@@ -39,9 +39,10 @@ export function createHandovers({ doors, links }: { doors: Doors; links: Links }
       const asked = { kind: 'cancel', request: request.toString('base64') } as const
       await few(() => Promise.all(doors.all().map((door) => links.ask(door, asked))))
     },
-    agentTo(door, { address, proto }) {
-      const key = `${door.hostId} ${proto} ${address}`
-      const visit = { kind: 'requests', address, isSecure: proto === 'https' } as const
+    agentTo(door, { origin: { address, proto }, portName }) {
+      const key = `${door.hostId} ${proto} ${address} ${portName}`
+      const isSecure = proto === 'https'
+      const visit = { kind: 'requests', address, isSecure, ...(portName !== null && { portName }) } as const
       const agent = agents.get(key) ?? new HandoverAgent(() => links.begin(door, visit))
       agents.set(key, agent)
       for (const [other, { sockets, freeSockets, requests }] of agents) {

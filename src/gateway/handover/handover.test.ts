@@ -8,6 +8,8 @@ import { connect as connectHttp2, type ClientHttp2Session } from 'node:http2'
 import { Agent as TlsAgent, request as requestHttps } from 'node:https'
 import { connect as connectTcp, type Socket } from 'node:net'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import {
   listen,
@@ -19,7 +21,11 @@ import {
 } from '../../../test/support/gateway.ts'
 import { type HostGateway, type HostGateways, startHosts } from '../../../test/support/handover.ts'
 import { cancelOf, keyed, READY, SSL_REQUEST, STARTUP } from '../../../test/support/postgres-messages.ts'
+import { portNameOf } from '../../contract/port-host.ts'
+import { silentLog } from '../../lib/log.ts'
 import { errorMessageOf } from '../sessions/outcomes.ts'
+
+import { listenForCallers, reachPort } from './callers.ts'
 
 const HOST = '127.0.0.1'
 const KEY = Buffer.from('0000002a11223344', 'hex')
@@ -60,6 +66,29 @@ async function serve(onConnection: (unit: Socket) => void): Promise<number> {
   raw.push(made)
   return made.port
 }
+
+describe('a call that the server has let in', () => {
+  it('reaches the port of a unit of another host', async () => {
+    const at = { unitId: `unit_${'a'.repeat(32)}`, port: origin.port }
+    far.expose(origin.port, { name: portNameOf(at), unitId: at.unitId })
+    const socketPath = join(tmpdir(), `berth-callers-${process.pid}`)
+    const log = silentLog
+    const callers = await listenForCallers(near.gateway.gateway, {
+      socketPath,
+      gid: process.getgid?.() ?? 0,
+      log,
+    })
+    const connection = await reachPort(socketPath, { ...at, address: '203.0.113.7', isSecure: true })
+    const asked = requestHttp({
+      createConnection: () => connection,
+      path: '/x',
+      headers: { host: 'localhost' },
+    })
+    expect(await answerTo(asked)).toEqual({ status: 200, text: '/x of the unit' })
+    expect(origin.heads[0]).toEqual(expect.arrayContaining(['203.0.113.7', 'https']))
+    await callers.close()
+  })
+})
 
 type Answer = { status: number; text: string }
 

@@ -1,6 +1,7 @@
 // Connections to the gateways of other hosts. A few to each host that visits are handed over to are open in advance, so that
 // no visitor waits for a TLS handshake. A host that does not answer is away until it does again: visitors are told so at once.
 
+import type { Socket } from 'node:net'
 import { connect, type TLSSocket } from 'node:tls'
 import { type Clock, MINUTE, SECOND } from '../../lib/clock.ts'
 import { type FleetIdentity, fleetNameOf } from '../../lib/fleet-identity.ts'
@@ -200,7 +201,7 @@ export function createLinks({
 }
 
 /** Nothing of the visit is read here: what follows the byte stays where it is. */
-function askOn(socket: TLSSocket, line: Handover): Promise<Answer> {
+export function askOn(socket: Socket, line: Handover): Promise<Answer> {
   if (socket.destroyed) return Promise.resolve('closed')
   return new Promise((resolve) => {
     const settle = (answer: Answer) => {

@@ -40,7 +40,16 @@ export const handoverSchema = z.discriminatedUnion('kind', [
     sessionId: z.int().min(0).max(0xffff_ffff),
   }),
   /** Single requests in HTTP/1.1, of a connection whose requests are for several units. */
-  z.strictObject({ kind: z.literal('requests'), address, isSecure: z.boolean() }),
+  z.strictObject({
+    kind: z.literal('requests'),
+    address,
+    isSecure: z.boolean(),
+    /** Of a caller that the server has let in to this port of a unit. */
+    portName: z
+      .string()
+      .regex(/^port-[1-9][0-9]{0,4}-[0-9a-f]{32}$/)
+      .optional(),
+  }),
   /** A whole request to cancel, in base64, which names no unit. Whatever the answer, another line may follow. */
   z.strictObject({ kind: z.literal('cancel'), request: z.base64().max(1024) }),
 ])

@@ -1,6 +1,7 @@
 // Takes over visits that came to the gateways of other hosts. Each goes the way of every other visit from here on, with the
 // visitor's address, and is served by this gateway or not at all: it is never handed over again.
 
+import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { createConcurrencyLimit } from '../../lib/concurrency/concurrency-limit.ts'
 import { logLimitReached } from '../../lib/limit-reached.ts'
@@ -100,7 +101,7 @@ export async function listenForHandovers(
 }
 
 /** Returns null if the connection ends first. Rejects for anything but a line of the protocol. */
-function readLine(socket: TLSSocket): Promise<Handover | null> {
+export function readLine(socket: Socket): Promise<Handover | null> {
   return new Promise((resolve, reject) => {
     let bytes = Buffer.alloc(0)
     const settle = (act: () => void) => {
@@ -129,7 +130,7 @@ function readLine(socket: TLSSocket): Promise<Handover | null> {
   })
 }
 
-const read = (socket: TLSSocket) => socket.read() as Buffer | null
+const read = (socket: Socket) => socket.read() as Buffer | null
 
 function parse(text: string): Handover | null {
   try {

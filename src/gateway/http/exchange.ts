@@ -26,6 +26,8 @@ export type Exchange = {
   serverName: string | null
   /** Another host's gateway has handed it over. */
   isHandedOver: boolean
+  /** The port of a unit that the server has let its sender in to; null for a visitor, whose host says where it goes. */
+  portName: string | null
   hasBody: boolean
   /** Whether the visitor waits for 100 Continue before it sends its body. */
   expectsContinue: boolean
@@ -55,7 +57,8 @@ export function readExchange(
     head,
     origin: { address: peerAddress(socket), proto: isByTls ? 'https' : 'http' },
     serverName: isByTls ? serverNameOf(socket as TLSSocket) : null,
-    isHandedOver: arrivalOf(socket) !== null,
+    isHandedOver: arrivalOf(socket)?.isHandedOver ?? false,
+    portName: arrivalOf(socket)?.portName ?? null,
     hasBody: upgrade === null && announcesBody(request, head),
     expectsContinue,
     upgrade,

@@ -2,7 +2,7 @@
 // is there room, does its unit run; then the request is proxied.
 
 import { Http2ServerResponse } from 'node:http2'
-import { parseEndpointLabel } from '../../contract/endpoint-label.ts'
+import { type EndpointLabel, parseEndpointLabel } from '../../contract/endpoint-label.ts'
 import { abortExchange, discardBody, type Exchange, isHttp2, type Response } from './exchange.ts'
 import { readDoorHost, serveDoorHost } from './door.ts'
 import { type RequestedHost, readHost } from '../routing/requested-host.ts'
@@ -55,6 +55,8 @@ async function serve(
   exchange: Exchange,
   session: Session,
 ): Promise<Outcome | Closed> {
+  if (exchange.portName !== null)
+    return await serveLabel(context, exchange, session, { name: exchange.portName, secret: null })
   const asked = readHost(exchange.head.host, context.domain)
   if (asked.kind === 'malformed') return { kind: 'malformed' }
   if (isMisdirected(context, exchange, asked)) return { kind: 'misdirected' }
@@ -64,7 +66,15 @@ async function serve(
       pass(context, asked, session, run),
     )
   const label = asked.kind === 'label' ? parseEndpointLabel(asked.label) : null
-  if (!label) return { kind: 'unknown' }
+  return label ? await serveLabel(context, exchange, session, label) : { kind: 'unknown' }
+}
+
+async function serveLabel(
+  context: GatewayContext,
+  exchange: Exchange,
+  session: Session,
+  label: EndpointLabel,
+): Promise<Outcome | Closed> {
   let route: Route | null
   try {
     route = await findAuthorizedRoute(context, label, isHttp)
@@ -112,12 +122,16 @@ async function pass(
 
 // Responses of the gateway itself
 
+/** Tells the server that this answer is no unit's. No answer of a unit has it (response-head.ts). */
+const OUTCOME_HEADER = 'x-berth-outcome'
+
 /** Resolves once the visitor has the response, or has disconnected. */
 function say(exchange: Exchange, outcome: Outcome, session: Session | null): Promise<void> {
   const { request, response, hasBody, expectsContinue, head } = exchange
   if (session?.isGone || response.headersSent) return Promise.resolve()
   const said = errorMessageOf(outcome)
   const page = pageOf(said, head)
+  if (exchange.portName !== null) page.headers.push(OUTCOME_HEADER, said.code)
   const closes = said.closes || expectsContinue
   if (closes && !isHttp2(request)) page.headers.push('connection', 'close')
   const isLeft = hasBody && !request.complete && !closes

@@ -20,7 +20,7 @@ export async function passToHost(
   session: Session,
   { route, door }: { route: Route; door: Door },
 ): Promise<Outcome | Closed> {
-  const agent = handover?.agentTo(door, exchange.origin)
+  const agent = handover?.agentTo(door, exchange)
   for (let attempts = 0; agent && attempts < 2; attempts += 1) {
     const passed = await proxyRequestBy(exchange, session, route, agent)
     if (session.isGone) return { kind: 'closed' }

@@ -12,6 +12,8 @@ const dropped = new Set([
   'upgrade',
   // Would move visits of this name to another server, past the gateway.
   'alt-svc',
+  // An answer of the gateway's own, for the server (handle-request.ts).
+  'x-berth-outcome',
 ])
 
 /** Only with these values does a private link, which is in the host name, never leave its own origin. */

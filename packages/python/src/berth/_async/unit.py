@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from types import TracebackType
-from typing import TYPE_CHECKING, AsyncIterator, List, Mapping, Literal, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, AsyncIterator, List, Mapping, Literal, NamedTuple, Sequence
 
 from .._calls import DEFAULT_WAIT, Call, new_key, quoted, wait_of, without_none
 from .._shell import Word, shell_line
@@ -233,6 +233,30 @@ class AsyncUnit:
                 return endpoint["url"]
         exposed = await self.expose(port, mode=mode, protocol="http", rotate=rotate, timeout=timeout)
         return exposed["url"]
+
+    async def fetch(
+        self,
+        port: int,
+        path: str = "/",
+        *,
+        method: str = "GET",
+        headers: Mapping[str, str] | None = None,
+        json: Any = None,
+        content: bytes | None = None,
+        timeout: float | None = None,
+    ) -> Any:
+        """Sends a request to a port of it, published or not, and wakes it. Returns what answers there, with any status, as a
+        Response of httpx, and raises what the service itself says, such as that nothing listens there."""
+        call = Call(method, self._port_path(port, path), body=json, content=content, timeout=timeout)
+        return await self._transport.fetch(call, headers or {})
+
+    def port_url(self, port: int, path: str = "/") -> str:
+        """Where that port is, for other clients: they send `authorization: Bearer` and the key. `ws` in place of `http` for a
+        WebSocket."""
+        return self._transport.settings.url + self._port_path(port, path)
+
+    def _port_path(self, port: int, path: str) -> str:
+        return f"{self._path}/ports/{port}{'' if path.startswith('/') else '/'}{path}"
 
     async def fork(
         self,

@@ -67,6 +67,29 @@ class Transport:
         finally:
             response.close()
 
+    def fetch(self, call: Call, headers: Mapping[str, str]) -> Any:
+        """Sends what is no call of the service, such as a request to a port of a unit, and returns what answers there. Once."""
+        settings = self.settings
+        timeout = settings.timeout if call.timeout is None else call.timeout
+        sent = {name.lower(): value for name, value in headers.items()}
+        own = headers_of(settings, call, "*/*")
+        try:
+            response = self._http().request(
+                call.method,
+                url_of(settings, call),
+                headers={**own, **sent, "authorization": own["authorization"]},
+                content=body_of(call),
+                timeout=timeout,
+                follow_redirects=True,
+            )
+        except http().TimeoutException as error:
+            raise TimedOutError(f"No answer from {settings.url} in {timeout:g} s.") from error
+        except self._lost as error:
+            raise self._failure(error) from error
+        if response.headers.get("x-berth-answer") == "unit":
+            return response
+        raise error_of(response.status_code, response.headers, response.text)
+
     def open(self, call: Call, accept: str) -> Any:
         """An answer whose body is still to be read, and to be closed."""
         start = 0 if call.content is None or isinstance(call.content, bytes) else call.content.tell()
