@@ -269,7 +269,7 @@ describe('a visit that comes to the gateway of another host', () => {
     expect((await ask({ 'e2b-traffic-access-token': 'the token' })).text).toBe('/ of the unit')
     expect(headersSeen()).toMatchObject({
       host: 'mine.example:8000',
-      'x-forwarded-host': 'mine.example:8000',
+      'x-forwarded-host': host,
     })
     expect(headersSeen()).not.toHaveProperty('e2b-traffic-access-token')
     far.gateway.onWake = async (route) => ({ kind: 'running', route: { ...route, state: 'running' } })
@@ -288,6 +288,20 @@ describe('a visit that comes to the gateway of another host', () => {
       portRules: { ...portRules, secretHash: null },
     })
     expect((await ask({})).status).toBe(502)
+  })
+
+  it('sets no cookie for other names where a sandbox is told another host', async () => {
+    const setting = await startOrigin((_request, response) => {
+      response.setHeader('set-cookie', ['own=1', 'all=1; Domain=berth.localhost'])
+      response.end()
+    })
+    const portRules = { secretHash: null, host: 'berth.localhost', wakesFor: null }
+    const host = far.expose(setting.port, { name: `8000-${'0af4'.repeat(8)}`, portRules })
+    const { port } = near.gateway
+    const asked = requestHttp({ host: HOST, port, localAddress: VISITOR, headers: { host } }).end()
+    const [response] = await once(asked, 'response')
+    expect(response.headers['set-cookie']).toEqual(['own=1'])
+    await setting.close()
   })
 
   it('reaches the server by the names that it answers itself', async () => {

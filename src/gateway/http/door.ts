@@ -113,10 +113,8 @@ function isShown({ head }: Exchange, secretHash: string): boolean {
 function askedOf(exchange: Exchange, { host, port }: { host: string | null; port: number }): Exchange {
   const { head } = exchange
   const headers = without(head.headers, [TOKEN_HEADER])
-  return {
-    ...exchange,
-    head: { ...head, headers, host: host?.replaceAll('${PORT}', String(port)) ?? head.host },
-  }
+  const told = host === null ? {} : { hostForUnit: host.replaceAll('${PORT}', String(port)) }
+  return { ...exchange, head: { ...head, headers, ...told } }
 }
 
 /** A route of a moment ago will do only where the unit certainly runs: else the visit would wake it. */

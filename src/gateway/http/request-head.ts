@@ -23,6 +23,8 @@ export type RequestHead = {
   target: string
   /** As the visitor wrote it. */
   host: string
+  /** What the unit is told instead; what it answers is still for the visitor's host alone. */
+  hostForUnit?: string
   /** For the unit: alternating names and values, without those that the gateway sets. */
   headers: string[]
   /** Null if none was sent. */
@@ -98,7 +100,7 @@ export function headersForUnit(head: RequestHead, { address, proto }: Origin): s
   const node = address.includes(':') ? `"[${address}]"` : address
   return [
     'host',
-    head.host,
+    head.hostForUnit ?? head.host,
     ...head.headers,
     'x-forwarded-for',
     address,
