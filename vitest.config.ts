@@ -33,6 +33,7 @@ const inPart = [
   'test/engine/tls.test.ts',
   'src/gateway/http/proxy-request.test.ts',
   'test/api/{fuzz,large-teams,rates-together}.test.ts',
+  'test/clients/hosted-agents.test.ts',
   'test/coverage/strangers.test.ts',
   'test/dashboard/{docs-accessible,keyboard}.test.ts',
 ]

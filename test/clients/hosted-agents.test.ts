@@ -6,6 +6,7 @@ import { defaultPlan, serveEnvironment } from '../../packages/agents/src/environ
 import { QueueRefused } from '../../packages/agents/src/queue.ts'
 import { makeKey, makeTeam, type TestTeam } from '../support/make.ts'
 import { type ManagedAgents, startManagedAgents } from '../support/managed-agents.ts'
+import { partOf } from '../support/part-of.ts'
 import { type Service, startService } from '../support/service.ts'
 
 let service: Service
@@ -26,13 +27,14 @@ afterEach(async () => {
   await Promise.all([agents.close(), service.close()])
 })
 
-type Given = { key?: string; environmentKey?: string; atOnce?: number; name?: string }
+type Given = { key?: string; environmentKey?: string; atOnce?: number; name?: string; through?: typeof fetch }
 
 function startController({
   key = team.key,
   environmentKey = agents.key,
   atOnce = 8,
   name = 'one',
+  through = fetch,
 }: Given = {}) {
   const gone = new AbortController()
   const done = serveEnvironment({
@@ -43,7 +45,8 @@ function startController({
     idleMs: 100,
     reclaimMs: 300,
     strandedMs: 50,
-    connect: (userAgent) => new Berth({ url: service.baseUrl, apiKey: key, userAgent }),
+    connect: (userAgent) => new Berth({ url: service.baseUrl, apiKey: key, userAgent, fetch: through }),
+    fetch: through,
     version: 'test',
     plan: { ...defaultPlan, image: 'node:22', sleep: '10m' },
     atOnce,
@@ -203,15 +206,15 @@ describe('controllers', () => {
   it('of one queue share its sessions, each in one unit, and no call is run twice', {
     timeout: 120_000,
   }, async () => {
-    for (const name of ['one', 'two']) startController({ name })
-    const sessions = Array.from({ length: 8 }, () => agents.begin())
+    for (const name of ['one', 'two']) startController({ name, atOnce: 30 })
+    const sessions = Array.from({ length: 50 }, () => agents.begin())
     await Promise.all(
       sessions.map(async (session, index) => {
         await agents.call(session, write(`${index}`))
         expect((await agents.call(session, read)).text).toBe(`${index}`)
       }),
     )
-    expect(await unitsNow()).toHaveLength(8)
+    expect(await unitsNow()).toHaveLength(50)
     for (const session of sessions) agents.terminate(session)
     await expect.poll(unitsNow).toEqual([])
   })
@@ -228,10 +231,58 @@ describe('controllers', () => {
     const session = agents.begin()
     await agents.call(session, write('kept'))
     await first.stop()
-    const [item] = agents.items
-    if (item?.state === 'stopped') agents.queue(session)
+    expect(agents.items[0]?.state).toBe('active')
+    agents.lapse()
     startController({ name: 'two' })
     expect((await agents.call(session, read)).text).toBe('kept')
     expect(await unitsNow()).toHaveLength(1)
   })
+})
+
+/** What a process does whose next call is its last: it is not sent, or its answer comes to nobody. */
+function dyingAt(last: number, when: 'before' | 'after') {
+  const buried = Promise.withResolvers<never>()
+  buried.promise.catch(() => {})
+  let calls = 0
+  const died = Promise.withResolvers<void>()
+  const through: typeof fetch = async (input, init) => {
+    calls++
+    if (calls === last && when === 'after') await fetch(input, init)
+    if (calls >= last) {
+      died.resolve()
+      return await buried.promise
+    }
+    return await fetch(input, init)
+  }
+  return { through, died: died.promise, bury: () => buried.reject(new Error('buried')) }
+}
+
+const deaths = Array.from({ length: 24 }, (_, index) => index + 1).flatMap((last) =>
+  (['before', 'after'] as const).map((when) => [last, when] as const),
+)
+
+describe('a controller that is killed', () => {
+  it.each(partOf(deaths, 8))(
+    'at its call %i, %s it is sent, leaves the session to the next one, and the command runs once',
+    { timeout: 60_000 },
+    async (last, when) => {
+      const { through, died, bury } = dyingAt(last, when)
+      const session = agents.begin()
+      const answered = agents.call(session, { name: 'bash', input: { command: 'echo once' } })
+      const first = startController({ name: 'killed', through })
+      await Promise.race([died, answered])
+      agents.lapse()
+      startController({ name: 'next' })
+      await answered
+      const units = await unitsNow()
+      expect(units).toHaveLength(1)
+      const path = `/v1/units/${units[0]?.id}/processes`
+      const { body } = await service.call<{ processes: object[] }>('GET', path, { key: team.key })
+      expect(body.processes).toHaveLength(1)
+      agents.terminate(session)
+      await expect.poll(unitsNow).toEqual([])
+      bury()
+      await first.stop()
+    },
+  )
 })

@@ -23,6 +23,8 @@ export type ClaudeOptions = {
   strandedMs?: number | undefined
   /** Where the vendor's library may write. Default: the system's directory for temporary files. */
   workDir?: string | undefined
+  /** In place of the runtime's own. */
+  fetch?: typeof fetch | undefined
 }
 
 /** Longer than a unit takes to start. */
@@ -42,10 +44,11 @@ export async function createClaudeQueue(options: ClaudeOptions): Promise<LeasedQ
     reclaimMs = RECLAIM_MS,
     strandedMs = STRANDED_MS,
     workDir = tmpdir(),
+    fetch: ask = globalThis.fetch,
   } = options
   if (!ID.test(environmentId)) throw new QueueRefused('An environment has an id such as env_01AbC.')
   const { Client, statusOf, toolError } = await loadLibrary()
-  const clientWith = (authToken: string, fetch = globalThis.fetch) =>
+  const clientWith = (authToken: string, fetch = ask) =>
     new Client({
       authToken,
       fetch,
@@ -109,7 +112,7 @@ export async function createClaudeQueue(options: ClaudeOptions): Promise<LeasedQ
       // Skills are put there by the library, and into the unit by us.
       const workdir = await mkdtemp(join(workDir, 'berth-agents-'))
       try {
-        const { work: ours } = clientWith(environmentKey, leavingAt(signal)).beta.environments
+        const { work: ours } = clientWith(environmentKey, leavingAt(signal, ask)).beta.environments
         const worker = ours.worker({
           workdir,
           environmentKey,
@@ -143,12 +146,12 @@ export async function createClaudeQueue(options: ClaudeOptions): Promise<LeasedQ
  * The library ends its item however it ends. A controller that leaves in the middle of a turn must not: the vendor gives the
  * item to the next one once its lease is over.
  */
-function leavingAt(signal: AbortSignal): typeof fetch {
+function leavingAt(signal: AbortSignal, ask: typeof fetch): typeof fetch {
   return async (input, init) => {
     const { pathname } = new URL(input instanceof Request ? input.url : input)
     if (signal.aborted && pathname.endsWith('/stop'))
       return new Response('{}', { headers: { 'content-type': 'application/json' } })
-    return await fetch(input, init)
+    return await ask(input, init)
   }
 }
 

@@ -23,6 +23,8 @@ type Pauses = { empty: number; failed: number; mostFailed: number; sweep: number
 const defaults: Pauses = { empty: 1000, failed: 1000, mostFailed: 60_000, sweep: 60_000, full: 10_000 }
 /** How often an item may fail to begin before it is ended. */
 const ATTEMPTS = 3
+/** How long a unit that was seen is taken to be there. */
+const SEEN_MS = 10_000
 /** Of items that are remembered as failed or left. */
 const KEPT = 10_000
 
@@ -103,20 +105,26 @@ function createController({ queue, units, tell, signal: given }: ServeOptions, r
     }
     const known = { ...item, sessionId }
     try {
-      const session = await queue.session(sessionId, item, signal)
+      const [session, found] = await Promise.all([
+        queue.session(sessionId, item, signal),
+        units.find(sessionId),
+      ])
       if (session.hasEnded) return await endSession(known, isAccepted)
       for (const lack of session.lacks) say(sessionId, lack)
-      let unit = await units.standing(sessionId, { metadata: session.metadata, key: item.id })
+      let unit = await units.standing(sessionId, { metadata: session.metadata, key: item.id }, found)
+      let seenAt = performance.now()
       full = false
       if (!isAccepted) await queue.accept(item, signal)
       const begun = `work ${item.id} has begun in unit ${unit.id}`
       tell({ kind: 'begun', session: sessionId, sentence: begun, unitId: unit.id })
       const tools = toolsOf(async () => {
+        if (performance.now() - seenAt < SEEN_MS) return unit
         // One that was destroyed meanwhile is made again, empty.
         unit = await unit.refresh().catch(async (error: unknown) => {
           if (!(error instanceof BerthError && error.code === 'not_found')) throw error
           return await units.standing(sessionId, { metadata: session.metadata, key: `${item.id}-again` })
         })
+        seenAt = performance.now()
         return unit
       })
       await queue.run(known, tools, signal)

@@ -16,12 +16,16 @@ export type UnitPlan = {
 }
 
 export type SessionUnits = {
-  /** Resolves with the unit of a session, awake or not; makes it if there is none. */
-  standing: (session: string, asked: { metadata: Record<string, string>; key: string }) => Promise<Unit>
+  /** Null if it has none yet. */
+  find: (session: string) => Promise<Unit | null>
+  /** Resolves with the unit of a session, awake or not; makes it if there is none. `known`: what `find` has found. */
+  standing: (session: string, asked: Asked, known?: Unit | null) => Promise<Unit>
   /** Of this environment. */
   list: () => Promise<{ session: string; unit: Unit }[]>
   destroy: (unit: Unit) => Promise<void>
 }
+
+type Asked = { metadata: Record<string, string>; key: string }
 
 export type SessionUnitsOptions = {
   /** A client whose calls have the session in their User-Agent, and so in the audit log. */
@@ -54,9 +58,11 @@ export function sessionUnits({
   }
 
   return {
-    async standing(session, { metadata, key }) {
+    find: async (session) => await find(berthFor(session), session),
+
+    async standing(session, { metadata, key }, found) {
       const berth = berthFor(session)
-      const known = await find(berth, session)
+      const known = found === undefined ? await find(berth, session) : found
       if (known) return await known.ready()
       const asked = planOf(plan, metadata)
       const begun = performance.now()

@@ -34,7 +34,7 @@ const COMMAND_MS = { default: 120_000, max: 3_600_000 }
  * sleep and restarts of either side. `$1` is the file, `$2` the command.
  */
 const SHELL = `exec 2>&1 </dev/null
-cd ${WORKDIR} 2>/dev/null
+mkdir -p ${WORKDIR} 2>/dev/null; cd ${WORKDIR} 2>/dev/null
 [ -f "$1" ] && . "$1" >/dev/null 2>&1
 __berth_state=$1
 trap '__berth_code=$?; { export -p; declare -f; printf "cd %q\\n" "$PWD"; } >"$__berth_state.new" 2>/dev/null && mv "$__berth_state.new" "$__berth_state"; exit $__berth_code' EXIT
@@ -130,7 +130,6 @@ function commandRunner(unit: () => Promise<Unit>): RunCommand {
 }
 
 async function runOnce(unit: Unit, { id, cmd, timeoutMs, signal }: Asked): Promise<Ran> {
-  await ensureWorkdir(unit)
   const options = { idempotencyKey: `agent-call-${id}`.slice(0, 200), keepsAwake: true, tag: 'agent' }
   const process = await told(unit.processes.start(cmd, options))
   let [output, timedOut] = ['', false]
@@ -147,14 +146,6 @@ async function runOnce(unit: Unit, { id, cmd, timeoutMs, signal }: Asked): Promi
   }
   const { exitCode, state } = process
   return { output: lastOf(output), exitCode, timedOut, isLost: state === 'lost' }
-}
-
-const ready = new WeakSet<Unit>()
-
-async function ensureWorkdir(unit: Unit): Promise<void> {
-  if (ready.has(unit)) return
-  await told(unit.exec(['mkdir', '-p', WORKDIR]))
-  ready.add(unit)
 }
 
 async function runBash(run: RunCommand, { id, input, signal }: ToolCall): Promise<string> {
@@ -179,7 +170,7 @@ async function runBash(run: RunCommand, { id, input, signal }: ToolCall): Promis
 type Listing = { id: string; args: string[]; script: string; signal?: AbortSignal | undefined }
 
 async function listing(run: RunCommand, { id, args, script, signal }: Listing): Promise<string> {
-  const cmd = ['bash', '-c', `exec 2>&1; ${script}`, 'bash', ...args]
+  const cmd = ['bash', '-c', `exec 2>&1; mkdir -p ${WORKDIR} 2>/dev/null; ${script}`, 'bash', ...args]
   const { output } = await run({ id, cmd, timeoutMs: COMMAND_MS.default, signal })
   return output === '' ? 'no matches' : output
 }
