@@ -66,15 +66,16 @@ type Definition<P, Q, B, R, C> = {
   kind: 'read' | 'change'
   /** Its handler is called while the row is being written, and changes nothing before `written` has resolved. */
   beforeWritten?: true
-  rate: RateClass
+  /** Default: `requests`. */
+  rate?: RateClass
   params: z.ZodType<P>
   query: z.ZodType<Q>
   body: Body<B>
-  /** 101: the answer is a WebSocket. */
-  status: 101 | 200 | 201
+  /** 101: the answer is a WebSocket. Default: 200. */
+  status?: 101 | 200 | 201
   response: z.ZodType<R>
-  /** The events of its stream by name; empty if the route does not stream. */
-  events: Record<string, z.ZodType>
+  /** The events of its stream by name. Default: none, as the route does not stream. */
+  events?: Record<string, z.ZodType>
   /** Where it answers bytes and no JSON: of what type. */
   media?: string
   /** The headers that its answer has besides those of every route, and what each says. */
@@ -135,26 +136,24 @@ export type Route = Pick<
   | 'action'
   | 'kind'
   | 'beforeWritten'
-  | 'rate'
-  | 'status'
-  | 'events'
   | 'media'
   | 'headers'
   | 'errors'
-> & {
-  auth: 'caller' | 'none'
-  /** What the caller must be allowed within the team, whatever the call is about; null where all its members may. */
-  allow: Action | null
-  takesIdempotencyKey: boolean
-  params: z.ZodType
-  query: z.ZodType
-  response: z.ZodType
-  body: Omit<Body<unknown>, 'parse'>
-  /** The target of a call, also if the rest of its input is invalid. */
-  targetOf: (params: unknown) => string | null
-  /** Throws `validation`, or `not_found` for a path parameter that no id can have. */
-  prepare: (raw: RawInput) => Prepared
-}
+> &
+  Required<Pick<Definition<unknown, unknown, unknown, unknown, never>, 'rate' | 'status' | 'events'>> & {
+    auth: 'caller' | 'none'
+    /** What the caller must be allowed within the team, whatever the call is about; null where all its members may. */
+    allow: Action | null
+    takesIdempotencyKey: boolean
+    params: z.ZodType
+    query: z.ZodType
+    response: z.ZodType
+    body: Omit<Body<unknown>, 'parse'>
+    /** The target of a call, also if the rest of its input is invalid. */
+    targetOf: (params: unknown) => string | null
+    /** Throws `validation`, or `not_found` for a path parameter that no id can have. */
+    prepare: (raw: RawInput) => Prepared
+  }
 
 /** Binds a route's schemas to its functions, and erases their types so that routes fit in one list. */
 export function defineRoute<P, Q, B, R>(
@@ -213,6 +212,9 @@ function erase<P, Q, B, R, C>(
 ): Route {
   const { outcome, record, target, team, handle: _typed, ...described } = definition
   return {
+    rate: 'requests',
+    status: 200,
+    events: {},
     ...described,
     ...kind,
     targetOf: (params) => {

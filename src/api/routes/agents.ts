@@ -23,12 +23,9 @@ import { jsonBody, noBody } from '../http/body.ts'
 import { defineRoute, idParams, noParams, noQuery, type Route } from '../route.ts'
 
 const aboutAll = {
-  rate: 'requests',
   params: noParams,
   query: noQuery,
   body: noBody,
-  status: 200,
-  events: {},
   errors: [],
   target: () => null,
   record: () => null,
@@ -68,7 +65,6 @@ const create = defineRoute({
     'Only this answer contains the secret: store it. Needs a session, because a key cannot create another key.',
   action: 'key.create',
   kind: 'change',
-  rate: 'requests',
   body: jsonBody(keyCreateSchema),
   status: 201,
   response: keyCreatedSchema,

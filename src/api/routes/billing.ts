@@ -13,11 +13,8 @@ const aboutMoney = {
   method: 'GET',
   noun: 'account',
   kind: 'read',
-  rate: 'requests',
   params: noParams,
   body: noBody,
-  status: 200,
-  events: {},
   errors: [],
   target: () => null,
 } as const

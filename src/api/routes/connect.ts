@@ -20,7 +20,6 @@ export const connectRoute = defineRoute({
   body: jsonBody(connectSchema),
   status: 201,
   response: connectedSchema,
-  events: {},
   errors: [402, 409],
   allow: 'agent.connect',
   team: ({ body }) => body.team,

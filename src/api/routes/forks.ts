@@ -23,7 +23,6 @@ const forking = {
   query: noQuery,
   status: 201,
   response: forkResultSchema,
-  events: {},
   errors: [402, 404, 409, 413, 415, 502],
   target: ({ params }: { params: { id: string } }) => params.id,
   record: ({ body }: { body: UnitFork | StackFork }) => recordFork(body),

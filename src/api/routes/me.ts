@@ -9,11 +9,8 @@ import { defineOpenRoute, defineRoute, noParams, noQuery, type Route } from '../
 
 const aboutMe = {
   noun: 'account',
-  rate: 'requests',
   params: noParams,
   query: noQuery,
-  status: 200,
-  events: {},
   target: () => null,
   record: () => null,
 } as const

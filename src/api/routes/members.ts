@@ -12,10 +12,7 @@ const memberParams = z.strictObject({ id: pathId, userId: pathId })
 
 const ofTeam = {
   noun: 'member',
-  rate: 'requests',
   query: noQuery,
-  status: 200,
-  events: {},
   team: ({ params }: { params: { id: string } }) => params.id,
 } as const
 

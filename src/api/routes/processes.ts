@@ -39,8 +39,9 @@ import { jsonBody, noBody } from '../http/body.ts'
 import { errorSchema } from '../http/errors.ts'
 import { orderedFrames } from '../http/ordered-frames.ts'
 import { eventStream, type EventStream } from '../http/sse.ts'
-import { defineRoute, idParams, noQuery, pathId, type Route } from '../route.ts'
+import { defineRoute, noQuery, pathId, type Route } from '../route.ts'
 import { recordProcess } from './unit-records.ts'
+import { aboutUnit } from './about-unit.ts'
 
 const processParams = z.strictObject({ id: pathId, processId: pathId })
 type ProcessParams = z.infer<typeof processParams>
@@ -48,21 +49,18 @@ type ProcessParams = z.infer<typeof processParams>
 /** The unit is the target of the audit row; the row's input names the process. */
 const aboutProcess = {
   noun: 'process',
-  rate: 'requests',
   params: processParams,
   query: noQuery,
   body: noBody,
-  status: 200,
   response: processSchema,
-  events: {},
   target: ({ params }: { params: ProcessParams }) => params.id,
   record: ({ params }: { params: ProcessParams }) => ({ processId: params.processId }),
 } as const
 
 const start = defineRoute({
+  ...aboutUnit,
   method: 'POST',
   path: '/v1/units/{id}/processes',
-  noun: 'unit',
   summary: 'Start a background process in a unit',
   description:
     'The command is an argv array and runs without a shell. It continues after the call: read its state and output ' +
@@ -70,14 +68,10 @@ const start = defineRoute({
   action: 'process.start',
   kind: 'change',
   rate: 'execs',
-  params: idParams,
-  query: noQuery,
   body: jsonBody(processStartSchema),
   status: 201,
   response: processSchema,
-  events: {},
   errors: [402, 404, 409, 413, 415, 502],
-  target: ({ params }) => params.id,
   record: ({ body }) => recordProcess(body),
   handle: (app, { params, body }, { caller, once }) => startProcess(app, caller, params.id, body, once),
   idempotent: {
@@ -86,44 +80,30 @@ const start = defineRoute({
 })
 
 const list = defineRoute({
+  ...aboutUnit,
   method: 'GET',
   path: '/v1/units/{id}/processes',
-  noun: 'unit',
   summary: "List a unit's background processes, oldest first",
   description: 'Includes ended processes, and those of earlier runs. Does not wake the unit.',
   action: 'process.list',
   kind: 'read',
-  rate: 'requests',
-  params: idParams,
   query: processListQuerySchema,
-  body: noBody,
-  status: 200,
   response: processListSchema,
-  events: {},
   errors: [404, 409, 502],
-  target: ({ params }) => params.id,
   record: ({ query }) => query,
   handle: (app, { params, query }, { caller }) => listProcesses(app, caller, params.id, query),
 })
 
 const table = defineRoute({
+  ...aboutUnit,
   method: 'GET',
   path: '/v1/units/{id}/process-table',
-  noun: 'unit',
   summary: 'List everything that runs in a unit, by pid',
   description: 'Also what no call started, with the pids that the unit itself sees. Wakes the unit.',
   action: 'process.table',
   kind: 'read',
-  rate: 'requests',
-  params: idParams,
-  query: noQuery,
-  body: noBody,
-  status: 200,
   response: processTableSchema,
-  events: {},
   errors: [402, 404, 409, 502],
-  target: ({ params }) => params.id,
-  record: () => null,
   handle: (app, { params }, { caller }) => readProcessTable(app, caller, params.id),
 })
 
@@ -135,13 +115,10 @@ const signalByPid = defineRoute({
   description: 'To that process alone, also if no call started it.',
   action: 'process.signalPid',
   kind: 'change',
-  rate: 'requests',
   params: z.strictObject({ id: pathId, pid: pathId }),
   query: noQuery,
   body: jsonBody(processSignalSchema),
-  status: 200,
   response: pidSignalledSchema,
-  events: {},
   errors: [402, 404, 409, 413, 415, 502],
   target: ({ params }) => params.id,
   record: ({ params, body }) => ({ pid: params.pid, ...body }),

@@ -10,11 +10,8 @@ const aboutRecipes = {
   method: 'GET',
   noun: 'recipe',
   kind: 'read',
-  rate: 'requests',
   query: noQuery,
   body: noBody,
-  status: 200,
-  events: {},
   record: () => null,
 } as const
 

@@ -21,7 +21,8 @@ import { namesOf } from '../../domain/audit/mask.ts'
 import { jsonBody, noBody } from '../http/body.ts'
 import { errorSchema } from '../http/errors.ts'
 import { eventStream, type EventStream } from '../http/sse.ts'
-import { defineRoute, idParams, noQuery, pathId, type Route } from '../route.ts'
+import { defineRoute, noQuery, pathId, type Route } from '../route.ts'
+import { aboutUnit } from './about-unit.ts'
 
 const contextParams = z.strictObject({ id: pathId, contextId: pathId })
 type ContextParams = z.infer<typeof contextParams>
@@ -29,22 +30,19 @@ type ContextParams = z.infer<typeof contextParams>
 const aboutContext = {
   noun: 'context',
   kind: 'change',
-  rate: 'requests',
   params: contextParams,
   query: noQuery,
   body: noBody,
-  status: 200,
   response: codeContextSchema,
-  events: {},
   errors: [402, 404, 409, 502],
   target: ({ params }: { params: ContextParams }) => params.id,
   record: ({ params }: { params: ContextParams }) => ({ context: params.contextId }),
 } as const
 
 const run = defineRoute({
+  ...aboutUnit,
   method: 'POST',
   path: '/v1/units/{id}/code',
-  noun: 'unit',
   summary: 'Run code in a unit and get its values',
   description:
     'In a context that keeps its variables, of a unit of the image `berth.local/code:1`. Values, tables and plots come by MIME type. ' +
@@ -52,10 +50,7 @@ const run = defineRoute({
   action: 'code.run',
   kind: 'change',
   rate: 'execs',
-  params: idParams,
-  query: noQuery,
   body: jsonBody(codeRunSchema),
-  status: 200,
   response: codeResultSchema,
   events: {
     begin: codeBeginSchema,
@@ -67,7 +62,6 @@ const run = defineRoute({
     error: errorSchema,
   },
   errors: [402, 404, 409, 413, 415, 502],
-  target: ({ params }) => params.id,
   record: ({ body: { code, env, ...plain } }) => ({
     ...plain,
     codeBytes: Buffer.byteLength(code),
@@ -103,45 +97,32 @@ function streamCode(
 }
 
 const create = defineRoute({
+  ...aboutUnit,
   method: 'POST',
   path: '/v1/units/{id}/code/contexts',
-  noun: 'unit',
   summary: 'Make a context for code',
   description:
     'A context has variables of its own and runs one piece of code at a time; several run at once.',
   action: 'code.context.create',
   kind: 'change',
   rate: 'execs',
-  params: idParams,
-  query: noQuery,
   body: jsonBody(codeContextCreateSchema),
-  status: 200,
   response: codeContextSchema,
-  events: {},
   errors: [402, 404, 409, 413, 415, 502],
-  target: ({ params }) => params.id,
   record: ({ body: { env, ...plain } }) => ({ ...plain, env: namesOf(env ?? {}) }),
   handle: (app, { params, body }, { caller }) => createContext(app, caller, params.id, body),
 })
 
 const list = defineRoute({
+  ...aboutUnit,
   method: 'GET',
   path: '/v1/units/{id}/code/contexts',
-  noun: 'unit',
   summary: 'List the contexts of a unit',
   description: 'Wakes the unit.',
   action: 'code.context.list',
   kind: 'read',
-  rate: 'requests',
-  params: idParams,
-  query: noQuery,
-  body: noBody,
-  status: 200,
   response: codeContextListSchema,
-  events: {},
   errors: [402, 404, 409, 502],
-  target: ({ params }) => params.id,
-  record: () => null,
   handle: (app, { params }, { caller }) => listContexts(app, caller, params.id),
 })
 

@@ -12,27 +12,18 @@ import {
 } from '../../contract/files.ts'
 import { pathText } from '../../contract/file-paths.ts'
 import { deleteFile, listDirectory, readArchive, writeArchive } from '../../domain/units/directories.ts'
-import { archiveBody, noBody } from '../http/body.ts'
+import { archiveBody } from '../http/body.ts'
 import { byteStream } from '../http/byte-stream.ts'
-import { defineRoute, idParams, type Route } from '../route.ts'
-
-const ofUnit = {
-  noun: 'unit',
-  params: idParams,
-  body: noBody,
-  status: 200,
-  events: {},
-  target: ({ params }: { params: { id: string } }) => params.id,
-} as const
+import { defineRoute, type Route } from '../route.ts'
+import { aboutUnit } from './about-unit.ts'
 
 const list = defineRoute({
-  ...ofUnit,
+  ...aboutUnit,
   method: 'GET',
   path: '/v1/units/{id}/directory',
   summary: 'List a directory',
   action: 'unit.directory.list',
   kind: 'read',
-  rate: 'requests',
   query: directoryQuerySchema,
   response: directoryListSchema,
   errors: [402, 404, 409, 502],
@@ -42,14 +33,13 @@ const list = defineRoute({
 })
 
 const remove = defineRoute({
-  ...ofUnit,
+  ...aboutUnit,
   method: 'DELETE',
   path: '/v1/units/{id}/files',
   summary: 'Delete a file or a directory',
   description: 'If the path is a symbolic link, the link is deleted and its target stays.',
   action: 'unit.file.delete',
   kind: 'change',
-  rate: 'requests',
   query: fileDeleteQuerySchema,
   response: fileDeletedSchema,
   errors: [402, 404, 409, 502],
@@ -61,7 +51,7 @@ const remove = defineRoute({
 const TAR = 'application/x-tar'
 
 const read = defineRoute({
-  ...ofUnit,
+  ...aboutUnit,
   method: 'GET',
   path: '/v1/units/{id}/archive',
   summary: 'Read a directory as a tar archive',
@@ -83,7 +73,7 @@ const read = defineRoute({
 })
 
 const write = defineRoute({
-  ...ofUnit,
+  ...aboutUnit,
   method: 'PUT',
   path: '/v1/units/{id}/archive',
   summary: 'Unpack a tar archive into a directory',

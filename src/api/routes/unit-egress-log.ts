@@ -11,30 +11,25 @@ import {
 } from '../../contract/egress-log.ts'
 import type { Caller } from '../../domain/credentials/caller.ts'
 import { followEgressLog, readEgressLog } from '../../domain/units/egress-log.ts'
-import { noBody } from '../http/body.ts'
 import { errorSchema } from '../http/errors.ts'
 import { eventStream, type EventStream } from '../http/sse.ts'
-import { defineRoute, idParams, type Route } from '../route.ts'
+import { defineRoute, type Route } from '../route.ts'
+import { aboutUnit } from './about-unit.ts'
 
 const log = defineRoute({
+  ...aboutUnit,
   method: 'GET',
   path: '/v1/units/{id}/egress/log',
-  noun: 'unit',
   summary: 'Read or follow what a unit reached and was refused',
   description:
     'Connections by name and refused look-ups of a unit with rules, summed up by host, port, decision and minute, and kept for ' +
     'seven days. A unit without rules has no lines. Wakes nothing.',
   action: 'unit.egress.log',
   kind: 'read',
-  rate: 'requests',
-  params: idParams,
   query: egressLogQuerySchema,
-  body: noBody,
-  status: 200,
   response: egressLogPageSchema,
   events: { line: egressLogLineSchema, end: egressLogEndSchema, error: errorSchema },
   errors: [404],
-  target: ({ params }) => params.id,
   record: ({ query }) => query,
   handle: async (app, { params, query }, { caller, signal }) =>
     query.follow

@@ -8,35 +8,24 @@ import {
   egressSetSchema,
 } from '../../contract/egress.ts'
 import { checkUnitEgress, getUnitEgress, setUnitEgress } from '../../domain/units/egress.ts'
-import { jsonBody, noBody } from '../http/body.ts'
-import { defineRoute, idParams, noQuery, type Route } from '../route.ts'
-
-const aboutEgress = {
-  noun: 'unit',
-  rate: 'requests',
-  params: idParams,
-  query: noQuery,
-  status: 200,
-  events: {},
-  target: ({ params }: { params: { id: string } }) => params.id,
-} as const
+import { jsonBody } from '../http/body.ts'
+import { defineRoute, type Route } from '../route.ts'
+import { aboutUnit } from './about-unit.ts'
 
 const get = defineRoute({
-  ...aboutEgress,
+  ...aboutUnit,
   method: 'GET',
   path: '/v1/units/{id}/egress',
   summary: 'Get what a unit may reach',
   action: 'unit.egress.read',
   kind: 'read',
-  body: noBody,
   response: egressInForceSchema,
   errors: [404],
-  record: () => null,
   handle: (app, { params }, { caller }) => getUnitEgress(app, caller, params.id),
 })
 
 const set = defineRoute({
-  ...aboutEgress,
+  ...aboutUnit,
   method: 'PUT',
   path: '/v1/units/{id}/egress',
   summary: 'Set what a unit may reach',
@@ -57,7 +46,7 @@ const set = defineRoute({
 })
 
 const check = defineRoute({
-  ...aboutEgress,
+  ...aboutUnit,
   method: 'POST',
   path: '/v1/units/{id}/egress/check',
   summary: 'Say whether a unit may reach a host',

@@ -20,27 +20,17 @@ import { pathText } from '../../contract/file-paths.ts'
 import { getFileFacts, makeDirectory, moveFile } from '../../domain/units/directories.ts'
 import { receiveFile, sendFile } from '../../domain/units/files.ts'
 import { watchFiles } from '../../domain/units/watch-files.ts'
-import { jsonBody, noBody, streamedFileBody } from '../http/body.ts'
+import { jsonBody, streamedFileBody } from '../http/body.ts'
 import { byteStream } from '../http/byte-stream.ts'
 import { errorSchema } from '../http/errors.ts'
 import { EVENT_STREAM, eventStream } from '../http/sse.ts'
-import { defineRoute, idParams, noQuery, type Route } from '../route.ts'
-
-const ofUnit = {
-  noun: 'unit',
-  params: idParams,
-  query: noQuery,
-  body: noBody,
-  rate: 'requests',
-  status: 200,
-  events: {},
-  target: ({ params }: { params: { id: string } }) => params.id,
-} as const
+import { defineRoute, type Route } from '../route.ts'
+import { aboutUnit } from './about-unit.ts'
 
 const BYTES = 'application/octet-stream'
 
 const send = defineRoute({
-  ...ofUnit,
+  ...aboutUnit,
   method: 'GET',
   path: '/v1/units/{id}/files/content',
   summary: 'Read a file of any size as its bytes',
@@ -68,7 +58,7 @@ const send = defineRoute({
 })
 
 const receive = defineRoute({
-  ...ofUnit,
+  ...aboutUnit,
   method: 'PUT',
   path: '/v1/units/{id}/files/content',
   summary: 'Write a file of any size, from the bytes of the body',
@@ -89,7 +79,7 @@ const receive = defineRoute({
 })
 
 const facts = defineRoute({
-  ...ofUnit,
+  ...aboutUnit,
   method: 'GET',
   path: '/v1/units/{id}/files/facts',
   summary: 'Look at what is at a path: type, size, mode, owner',
@@ -105,7 +95,7 @@ const facts = defineRoute({
 })
 
 const watch = defineRoute({
-  ...ofUnit,
+  ...aboutUnit,
   method: 'GET',
   path: '/v1/units/{id}/files/watch',
   summary: 'Watch a directory: what is made, written, removed, renamed or changed in it',
@@ -130,7 +120,7 @@ const watch = defineRoute({
 })
 
 const move = defineRoute({
-  ...ofUnit,
+  ...aboutUnit,
   method: 'POST',
   path: '/v1/units/{id}/files/move',
   summary: 'Move or rename a file, a link or a directory',
@@ -149,7 +139,7 @@ const move = defineRoute({
 })
 
 const make = defineRoute({
-  ...ofUnit,
+  ...aboutUnit,
   method: 'POST',
   path: '/v1/units/{id}/directory',
   summary: 'Make a directory, with those above it',

@@ -11,75 +11,58 @@ import {
 import type { Caller } from '../../domain/credentials/caller.ts'
 import { followMetrics, readMetrics } from '../../domain/units/metrics.ts'
 import { readMetricsHistory, readRecentMetrics } from '../../domain/units/metrics-history.ts'
-import { noBody } from '../http/body.ts'
 import { errorSchema } from '../http/errors.ts'
 import { eventStream, type EventStream } from '../http/sse.ts'
-import { defineRoute, idParams, noParams, noQuery, type Route } from '../route.ts'
+import { defineRoute, noParams, type Route } from '../route.ts'
+import { aboutUnit } from './about-unit.ts'
 
 const metrics = defineRoute({
+  ...aboutUnit,
   method: 'GET',
   path: '/v1/units/{id}/metrics',
-  noun: 'unit',
   summary: 'Read or follow what a unit uses',
   description:
     'Processor time, memory, processes, disk, network and disk traffic, as the host counts them. Does not wake the unit.',
   action: 'unit.metrics',
   kind: 'read',
-  rate: 'requests',
-  params: idParams,
   query: metricsQuerySchema,
-  body: noBody,
-  status: 200,
   response: unitMetricsSchema,
   events: { sample: unitMetricsSchema, end: metricsEndSchema, error: errorSchema },
   errors: [404, 409, 502],
-  target: ({ params }) => params.id,
   record: ({ query }) => query,
   handle: async (app, { params, query }, { caller, signal }) =>
     query.follow ? streamMetrics(app, caller, params.id, signal) : await readMetrics(app, caller, params.id),
 })
 
 const history = defineRoute({
+  ...aboutUnit,
   method: 'GET',
   path: '/v1/units/{id}/metrics/history',
-  noun: 'unit',
   summary: 'Read what a unit used in the last day or month',
   description:
     'Processor time, memory and network traffic, by the minute or by the hour. Also of a unit that is destroyed, while it is kept. Does not wake the unit.',
   action: 'unit.metrics.history',
   kind: 'read',
-  rate: 'requests',
-  params: idParams,
   query: metricsHistoryQuerySchema,
-  body: noBody,
-  status: 200,
   response: metricsHistorySchema,
-  events: {},
   errors: [404],
-  target: ({ params }) => params.id,
   record: ({ query }) => query,
   handle: async (app, { params, query }, { caller }) =>
     await readMetricsHistory(app, caller, params.id, query.range),
 })
 
 const recent = defineRoute({
+  ...aboutUnit,
   method: 'GET',
   path: '/v1/metrics/recent',
-  noun: 'unit',
   summary: 'Read what the units of the team used in the last day',
   description: 'Processor time of each unit by the hour, for small plots in a list. Wakes nothing.',
   action: 'unit.metrics.recent',
   kind: 'read',
-  rate: 'requests',
   params: noParams,
-  query: noQuery,
-  body: noBody,
-  status: 200,
   response: recentMetricsSchema,
-  events: {},
   errors: [],
   target: () => null,
-  record: () => null,
   handle: async (app, _input, { caller }) => await readRecentMetrics(app, caller),
 })
 

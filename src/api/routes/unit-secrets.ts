@@ -4,7 +4,8 @@ import { z } from 'zod'
 import { secretNameSchema, unitSecretPutSchema, unitSecretSchema } from '../../contract/secret.ts'
 import { putSecretOfUnit } from '../../domain/units/secrets.ts'
 import { jsonBody } from '../http/body.ts'
-import { defineRoute, noQuery, pathId, type Route } from '../route.ts'
+import { defineRoute, pathId, type Route } from '../route.ts'
+import { aboutUnit } from './about-unit.ts'
 
 const named = z.strictObject({
   id: pathId,
@@ -12,24 +13,19 @@ const named = z.strictObject({
 })
 
 const put = defineRoute({
+  ...aboutUnit,
   method: 'PUT',
   path: '/v1/units/{id}/secrets/{name}',
-  noun: 'unit',
   summary: 'Replace a brokered secret of a unit while it runs',
   description:
     'For a secret that the unit got with `hosts`: its requests have the new value once this answers. The unit is not restarted, and its ' +
     'placeholder stays. Wakes nothing.',
   action: 'unit.secret',
   kind: 'change',
-  rate: 'requests',
   params: named,
-  query: noQuery,
   body: jsonBody(unitSecretPutSchema),
-  status: 200,
   response: unitSecretSchema,
-  events: {},
   errors: [404, 409, 413, 415, 502],
-  target: ({ params }) => params.id,
   record: ({ params: { name }, body: { hosts, methods, paths } }) => ({
     ...(secretNameSchema.safeParse(name).success && { secret: name }),
     ...(hosts && { hosts }),

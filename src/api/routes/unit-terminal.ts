@@ -13,14 +13,14 @@ import {
   type TerminalOptions,
 } from '../../domain/units/terminal.ts'
 import { attachTerminal } from '../../domain/units/terminal-sessions.ts'
-import { noBody } from '../http/body.ts'
 import { webSocket, type WebSocketMessage } from '../http/web-socket-answer.ts'
-import { defineRoute, idParams, type Route } from '../route.ts'
+import { defineRoute, type Route } from '../route.ts'
+import { aboutUnit } from './about-unit.ts'
 
 const open = defineRoute({
+  ...aboutUnit,
   method: 'GET',
   path: '/v1/units/{id}/exec',
-  noun: 'unit',
   summary: 'Open a terminal in a unit',
   description:
     'A WebSocket. Each binary frame begins with the number of its stream: 0 is standard input, 1 standard output, 2 ' +
@@ -35,14 +35,10 @@ const open = defineRoute({
   action: 'unit.terminal',
   kind: 'change',
   rate: 'execs',
-  params: idParams,
   query: terminalQuerySchema,
-  body: noBody,
   status: 101,
   response: z.null(),
-  events: {},
   errors: [402, 404, 409, 502],
-  target: ({ params }) => params.id,
   record: ({ query: { cmd, cwd, env, tty, user, session } }) => ({
     ...(user !== undefined && { user }),
     ...(session !== undefined && { session }),

@@ -9,17 +9,6 @@ import {
   execResultSchema,
   execSchema,
 } from '../../contract/exec.ts'
-import {
-  decodeFile,
-  FILE_MODE_HEADER,
-  fileBytesQuerySchema,
-  fileQuerySchema,
-  fileReadSchema,
-  fileWriteSchema,
-  fileWrittenSchema,
-  ownerOf,
-} from '../../contract/files.ts'
-import { pathText } from '../../contract/file-paths.ts'
 import { strict } from '../../contract/fields.ts'
 import { logLineSchema, logPageSchema, logQuerySchema } from '../../contract/logs.ts'
 import { runResultSchema } from '../../contract/run-result.ts'
@@ -38,32 +27,19 @@ import { createUnits, resumeCreate } from '../../domain/units/create.ts'
 import { destroyUnit } from '../../domain/units/destroy.ts'
 import { execInUnit } from '../../domain/units/exec.ts'
 import { exposeUnit } from '../../domain/units/expose.ts'
-import { readFile, writeFile } from '../../domain/units/files.ts'
 import { getUnit } from '../../domain/units/get.ts'
 import { listUnits, readUnitSummary } from '../../domain/units/list.ts'
 import { readLogs } from '../../domain/units/logs.ts'
 import { sleepUnit } from '../../domain/units/sleep.ts'
 import { startUnit } from '../../domain/units/start.ts'
 import { stopUnit } from '../../domain/units/stop.ts'
-import { fileBody, fileTooLarge, jsonBody, noBody } from '../http/body.ts'
+import { jsonBody } from '../http/body.ts'
 import { errorSchema } from '../http/errors.ts'
 import { endReasonSchema, streamExec, streamLogs } from './unit-streams.ts'
 import { recordChange, recordCreate, recordExec } from './unit-records.ts'
-import { defineRoute, idParams, noParams, noQuery, type Route } from '../route.ts'
-
-/** What most routes about one unit share. */
-const aboutUnit = {
-  noun: 'unit',
-  rate: 'requests',
-  params: idParams,
-  query: noQuery,
-  body: noBody,
-  status: 200,
-  response: unitSchema,
-  events: {},
-  target: ({ params }: { params: { id: string } }) => params.id,
-  record: () => null,
-} as const
+import { defineRoute, noParams, noQuery, type Route } from '../route.ts'
+import { writeFileJson, writeFileBytes, readFileRoute } from './file-content.ts'
+import { aboutUnit } from './about-unit.ts'
 
 const create = defineRoute({
   method: 'POST',
@@ -79,7 +55,6 @@ const create = defineRoute({
   body: jsonBody(createSchema, { formOf: createFormOf }),
   status: 201,
   response: runResultSchema,
-  events: {},
   errors: [402, 404, 409, 413, 415, 502],
   target: () => null,
   record: ({ body }) => recordCreate(body),
@@ -90,39 +65,31 @@ const create = defineRoute({
 })
 
 const list = defineRoute({
+  ...aboutUnit,
   method: 'GET',
   path: '/v1/units',
-  noun: 'unit',
   summary: "List the team's units, newest first or in another order",
   action: 'unit.list',
   kind: 'read',
-  rate: 'requests',
   params: noParams,
   query: unitListQuerySchema,
-  body: noBody,
-  status: 200,
   response: unitListSchema,
-  events: {},
   errors: [404],
   target: () => null,
   record: ({ query }) => recordChange(query),
   handle: (app, { query }, { caller }) => listUnits(app, caller, query),
 })
 
-const summary = defineRoute({
+export const summary = defineRoute({
+  ...aboutUnit,
   method: 'GET',
   path: '/v1/units/summary',
-  noun: 'unit',
   summary: 'Count units by state, and what they cost an hour',
   action: 'unit.summary',
   kind: 'read',
-  rate: 'requests',
   params: noParams,
   query: unitSummaryQuerySchema,
-  body: noBody,
-  status: 200,
   response: unitSummarySchema,
-  events: {},
   errors: [404],
   target: () => null,
   record: ({ query }) => recordChange(query),
@@ -140,7 +107,7 @@ const get = defineRoute({
   handle: (app, { params }, { caller }) => getUnit(app, caller, params.id),
 })
 
-const change = defineRoute({
+export const change = defineRoute({
   ...aboutUnit,
   method: 'PATCH',
   path: '/v1/units/{id}',
@@ -203,56 +170,6 @@ const logs = defineRoute({
     query.follow
       ? streamLogs(app, caller, params.id, { ...query, since: lastEventId ?? query.since }, signal)
       : await readLogs(app, caller, params.id, query),
-})
-
-const writeFileJson = defineRoute({
-  ...aboutUnit,
-  method: 'POST',
-  path: '/v1/units/{id}/files',
-  summary: 'Write a file, from base64',
-  action: 'unit.file.write',
-  kind: 'change',
-  body: jsonBody(fileWriteSchema, { tooLarge: fileTooLarge }),
-  response: fileWrittenSchema,
-  errors: [402, 404, 409, 415, 502],
-  record: ({ body: { contentBase64, ...named } }) => ({ ...named, bytes: decodeFile(contentBase64).length }),
-  handle: (app, { params, body }, { caller }) =>
-    writeFile(app, caller, params.id, pathText(body), decodeFile(body.contentBase64), ownerOf(body)),
-})
-
-const writeFileBytes = defineRoute({
-  ...aboutUnit,
-  method: 'PUT',
-  path: '/v1/units/{id}/files',
-  summary: 'Write a file, from the bytes of the body',
-  action: 'unit.file.write',
-  kind: 'change',
-  query: fileBytesQuerySchema,
-  body: fileBody,
-  response: fileWrittenSchema,
-  errors: [402, 404, 409, 415, 502],
-  record: ({ query, body }) => ({ ...query, bytes: body.length }),
-  handle: (app, { params, query, body }, { caller }) =>
-    writeFile(app, caller, params.id, pathText(query), body, ownerOf(query)),
-})
-
-const readFileRoute = defineRoute({
-  ...aboutUnit,
-  method: 'GET',
-  path: '/v1/units/{id}/files',
-  summary: 'Read a file',
-  action: 'unit.file.read',
-  kind: 'read',
-  query: fileQuerySchema,
-  response: fileReadSchema,
-  headers: { [FILE_MODE_HEADER]: 'The mode of the file, in four octal digits.' },
-  errors: [402, 404, 409, 502],
-  record: ({ query }) => query,
-  handle: async (app, { params, query }, { caller, addHeader }) => {
-    const { mode, ...file } = await readFile(app, caller, params.id, pathText(query), query.user)
-    addHeader(FILE_MODE_HEADER, mode)
-    return file
-  },
 })
 
 const expose = defineRoute({
