@@ -73,7 +73,7 @@ async function makeKnown(): Promise<void> {
   const own = { teamId: elsewhere.id, cookie: elsewhere.owner.cookie, email: team.email }
   const { token } = await makeInvite(service, own)
   await service.call('PUT', '/v1/secrets/KEY', { key: team.key, body: kept })
-  const hostedId = await makeHosted(service, { teamId: sharedId, cookie }, 'env_test')
+  const hostedId = await makeHosted(service, { teamId: team.teamId, cookie }, 'env_test')
   known = {
     units: {
       id: unit.id,
