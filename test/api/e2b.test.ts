@@ -427,6 +427,14 @@ describe('a call to what is inside of a sandbox', () => {
     expect(many.body).toEqual({ sandboxes: { [made.sandboxID]: expect.objectContaining({ cpuCount: 1 }) } })
   })
 
+  it('with a file as a plain field is written to the path of the query', async () => {
+    const body = '--x\r\ncontent-disposition: form-data; name="file"\r\n\r\nplain\r\n--x--\r\n'
+    const headers = { 'content-type': 'multipart/form-data; boundary=x' }
+    expect((await inside(sandbox, '/files?path=/plain', { headers, body })).status).toBe(200)
+    expect((await inside(sandbox, '/files?path=/plain', { method: 'GET' })).text).toBe('plain')
+    expect((await inside(sandbox, '/files', { headers, body })).status).toBe(400)
+  })
+
   it('with files in no form, in a broken one, or without any is refused', async () => {
     const form = 'multipart/form-data; boundary=x'
     for (const [type, body] of [

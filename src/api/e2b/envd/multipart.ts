@@ -43,11 +43,15 @@ export async function partsOf(request: IncomingMessage, take: (part: Part) => Pr
 function openForm({ headers }: IncomingMessage): BusboyInstance {
   const limits = { files: MAX_FILES, fields: 16, fieldSize: FIELD_BYTES, parts: MAX_FILES + 16 }
   try {
-    return new Busboy({ headers: headers as never, preservePath: true, limits })
+    return new Busboy({ headers: headers as never, preservePath: true, limits, isPartAFile })
   } catch {
     throw malformed('a boundary in its content-type')
   }
 }
+
+/** Clients send a file also as a plain field of this name, where the query says its path. */
+const isPartAFile = (field: string | undefined, type: string | undefined, filename: string | undefined) =>
+  field === 'file' || filename !== undefined || type === 'application/octet-stream'
 
 function malformed(what: string) {
   return validation([{ path: '', message: `the body must be a form with ${what}` }])
