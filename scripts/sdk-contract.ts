@@ -103,6 +103,7 @@ function recipeType({ name, params, outputs }: Recipe): string {
 function paramType({ type, options }: Recipe['params'][number]): string {
   if (type === 'enum') return (options ?? []).map(literal).join(' | ')
   if (type === 'integer') return 'number'
+  if (type === 'secret') return '{ teamSecret: string } | { value: string }'
   return type === 'record' ? '{ [name: string]: unknown }' : 'string'
 }
 

@@ -18,7 +18,7 @@ export type RecipeList = z.infer<typeof recipeListSchema>
 
 export const recipeParameterSchema = strict({
   name: z.string(),
-  type: z.enum(['string', 'integer', 'enum', 'record']),
+  type: z.enum(['string', 'integer', 'enum', 'record', 'secret']),
   options: z.array(z.string()).nullable().describe('The allowed values of an enum.'),
   defaultValue: z.string().nullable().describe('The default, encoded as JSON.'),
   required: z.boolean(),

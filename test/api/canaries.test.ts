@@ -91,7 +91,11 @@ async function useEverything(): Promise<void> {
   service.engine.fail('restrict', 'internal')
   await ask('PUT', '/v1/secrets/KEY', { value: canary('replaced-secret'), hosts })
 
+  const agent = { key: { value: canary('key-of-a-recipe') }, version: 'latest' }
+  expect((await ask('POST', '/v1/units', { recipe: 'codex', params: agent, wait: false })).status).toBe(201)
+
   // Calls that are refused, and calls that fail.
+  await ask('POST', '/v1/units', { recipe: 'codex', params: { ...agent, version: '' } })
   await ask('PUT', '/v1/secrets/KEY', { value: `${canary('two-lines')}\n`, hosts })
   await ask('PUT', '/v1/secrets/KEY', { value: canary('no-host'), hosts: ['*.example.com'] })
   await ask('PUT', `/v1/secrets/1KEY`, { value: canary('bad-name'), hosts })

@@ -35,7 +35,7 @@ const create = async (recipe: string, more: object = {}) =>
   await call<RunResult>('POST', '/v1/units', { recipe, ...more })
 const listUnits = async () => (await call<{ units: Unit[] }>('GET', '/v1/units')).body.units
 const all =
-  'postgres mariadb redis mongodb neo4j rabbitmq etcd node python static debian docker browser web-with-postgres'.split(
+  'postgres mariadb redis mongodb neo4j rabbitmq etcd node python static debian docker browser claude-code codex web-with-postgres'.split(
     ' ',
   )
 const app = { files: { 'server.js': 'listen()' } }
@@ -194,11 +194,50 @@ describe('a create from a recipe', () => {
     ['node', { files: { '../etc/passwd': 'x' } }, 'params.files.../etc/passwd', 'below /app'],
     ['node', { files: { '/app/server.js': 'x' } }, 'params.files./app/server.js', 'without a leading slash'],
     ['node', { ...app, env: { 'A=B': 'x' } }, 'params.env.A=B', 'a name must begin'],
+    ['codex', { key: 'sk-1' }, 'params.key', '{ "teamSecret": NAME }'],
+    ['codex', { key: { value: 'two\nlines' } }, 'params.key.value', 'one line'],
+    ['codex', { key: { value: 'k' }, version: '1 && id' }, 'params.version', 'such as latest'],
+    ['codex', { key: { value: 'k' }, repository: 'ext::sh -c id' }, 'params.repository', 'https://'],
+    [
+      'codex',
+      { key: { value: 'k' }, repositoryToken: { value: 't' } },
+      'params.repositoryToken',
+      'name that',
+    ],
   ])('(%s) with %j is refused with the path of the parameter', async (recipe, params, path, words) => {
     const refused = await create(recipe, { params })
     expect(refused).toMatchObject({ status: 400, body: { error: { code: 'validation' } } })
     expect(refused.body.error.details).toEqual([{ path, message: expect.stringContaining(words) as string }])
     expect(await listUnits()).toEqual([])
+  })
+
+  it('gives the machine of a coding agent placeholders, each for the requests that it needs', async () => {
+    const repository = 'https://git.example.com/some/thing.git'
+    const params = { key: { value: 'sk-the-model' }, repository, repositoryToken: { value: 'ghp-the-token' } }
+    const { status, body } = await create('claude-code', { params })
+    expect(status).toBe(201)
+    expect(body.units[0]?.env).toMatchObject({
+      ANTHROPIC_API_KEY: {
+        secret: 'ANTHROPIC_API_KEY',
+        hosts: ['api.anthropic.com'],
+        methods: ['GET', 'POST'],
+        paths: expect.arrayContaining(['/v1/messages']) as string[],
+      },
+      REPOSITORY: repository,
+      REPOSITORY_TOKEN: { hosts: ['git.example.com'], paths: ['/some/thing/*', '/some/thing.git/*'] },
+    })
+    for (const name of ['ANTHROPIC_API_KEY', 'REPOSITORY_TOKEN'])
+      expect(await variable(body.units[0], name)).toMatch(/^berth_secret_/)
+  })
+
+  it('binds a secret of the team to the machine of a coding agent, or says that there is none', async () => {
+    const refused = await create('codex')
+    expect(refused).toMatchObject({ status: 400 })
+    expect(JSON.stringify(refused.body)).toContain('the team has no secret \\"OPENAI_API_KEY\\"')
+    const secret = { value: 'sk-of-the-team', hosts: ['api.openai.com'] }
+    expect((await call('PUT', '/v1/secrets/OPENAI_API_KEY', secret)).status).toBeLessThan(300)
+    const { body } = await create('codex')
+    expect(body.units[0]?.env).toMatchObject({ OPENAI_API_KEY: { teamSecret: 'OPENAI_API_KEY' } })
   })
 
   it('passes arbitrary text of a parameter on unchanged', async () => {

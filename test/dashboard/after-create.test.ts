@@ -69,6 +69,45 @@ it('a recipe without a password leads to its unit, and one of two units to their
   await context.close()
 }, 120_000)
 
+it('a coding agent is made with a key that the person pastes, and opens in its terminal', async () => {
+  const { page, context, faults } = await openTeam('recipes')
+  await page.getByRole('link', { name: 'Claude Code' }).click()
+  const value = page.getByLabel('Value of key')
+  await value.waitFor()
+  await page.getByRole('button', { name: 'Create' }).click()
+  await page.getByText('Paste the value.').waitFor()
+  await value.fill('sk-ant-of-a-person')
+  expect(await page.getByRole('complementary', { name: 'What it makes' }).textContent()).not.toContain(
+    'sk-ant-of-a-person',
+  )
+  expect(await accessibilityFaults(page)).toEqual({})
+  const asked = page.waitForRequest(
+    (request) => request.method() === 'POST' && /v1.units$/.test(request.url()),
+  )
+  await page.getByRole('button', { name: 'Create' }).click()
+  expect((await asked).postDataJSON()).toMatchObject({ params: { key: { value: 'sk-ant-of-a-person' } } })
+  await page.waitForURL(/\/units\/unit_\w+\/terminal$/)
+  expect(faults).toEqual([])
+  await context.close()
+}, 120_000)
+
+it('three clicks make a coding agent with the key of the team', async () => {
+  const team = await makeTeam(dashboard.service)
+  const secret = { value: 'sk-of-the-team', hosts: ['api.openai.com'] }
+  const put = await dashboard.service.call('PUT', '/v1/secrets/OPENAI_API_KEY', {
+    key: team.key,
+    body: secret,
+  })
+  expect(put.status).toBeLessThan(300)
+  const { page, context, faults } = await dashboard.open(team, '/t')
+  await page.getByRole('link', { name: 'Recipes' }).click()
+  await page.getByRole('link', { name: 'Codex' }).click()
+  await page.getByRole('button', { name: 'Create' }).click()
+  await page.waitForURL(/\/units\/unit_\w+\/terminal$/)
+  expect(faults).toEqual([])
+  await context.close()
+}, 120_000)
+
 it('the page of a unit shows its generated passwords until the person has kept them, and can be left', async () => {
   const { page, context, faults } = await openTeam('recipes/postgres')
   await page.getByRole('button', { name: 'Create' }).click()

@@ -65,8 +65,10 @@ describe.concurrent.each(['runc', 'gvisor'] as const)('with %s', (isolation) => 
 
   it('every recipe is listed and has a test', async () => {
     const { body } = await berth.call<RecipeList>('GET', '/v1/recipes')
-    // nested.deep.test.ts uses docker, which class runc refuses, and browser.deep.test.ts the browser.
-    const tested = [...Object.keys(clients), ...elsewhere, 'browser', 'debian', 'docker']
+    // nested.deep.test.ts uses docker, which class runc refuses, browser.deep.test.ts the browser, and
+    // coding-agents.deep.test.ts the coding agents.
+    const others = ['browser', 'claude-code', 'codex', 'debian', 'docker']
+    const tested = [...Object.keys(clients), ...elsewhere, ...others]
     expect(body.recipes.map(({ name }) => name).toSorted()).toEqual(tested.toSorted())
   })
 

@@ -1163,7 +1163,7 @@ export type RecipeList = {
 
 export type RecipeParameter = {
   name: string
-  type: 'string' | 'integer' | 'enum' | 'record'
+  type: 'string' | 'integer' | 'enum' | 'record' | 'secret'
   /** The allowed values of an enum. */
   options: string[] | null
   /** The default, encoded as JSON. */
@@ -1827,6 +1827,28 @@ export type Recipes = {
     outputs: {
       CDP_URL: string
     }
+  }
+  'claude-code': {
+    params: {
+      key?: { teamSecret: string } | { value: string } | null | undefined
+      repository?: string | null | undefined
+      repositoryToken?: { teamSecret: string } | { value: string } | null | undefined
+      version?: string | null | undefined
+      env?: { [name: string]: unknown } | null | undefined
+      size?: 'nano' | 'small' | 'medium' | 'large' | null | undefined
+    }
+    outputs: Record<never, string>
+  }
+  codex: {
+    params: {
+      key?: { teamSecret: string } | { value: string } | null | undefined
+      repository?: string | null | undefined
+      repositoryToken?: { teamSecret: string } | { value: string } | null | undefined
+      version?: string | null | undefined
+      env?: { [name: string]: unknown } | null | undefined
+      size?: 'nano' | 'small' | 'medium' | 'large' | null | undefined
+    }
+    outputs: Record<never, string>
   }
   'web-with-postgres': {
     params: {

@@ -51,6 +51,9 @@ const readAsMore = ({ env, files, ...spec }: UnitSpec) =>
 
 const textParams = (recipe: Recipe) =>
   Object.entries(recipe.params).filter(([, { shown }]) => shown.type === 'string')
+/** Some values of a stricter form are drawn by chance too rarely. */
+const usualOf = (param: Recipe['params'][string]) =>
+  fc.constant(String('fallback' in param ? param.fallback : param.example))
 const asked = recipes.map((recipe) => [recipe.name, recipe] as const)
 
 describe.each(asked)('the recipe %s', (_name, recipe) => {
@@ -64,7 +67,9 @@ describe.each(asked)('the recipe %s', (_name, recipe) => {
 
   it('uses every text parameter as a value and nowhere else', () => {
     const given = fc.record(
-      Object.fromEntries(textParams(recipe).map(([name]) => [name, fc.oneof(nasty, plain)])),
+      Object.fromEntries(
+        textParams(recipe).map(([name, param]) => [name, fc.oneof(nasty, plain, usualOf(param))]),
+      ),
     )
     let accepted = 0
     fc.assert(

@@ -1,6 +1,8 @@
 // Every recipe, in the order in which they are listed.
 
 import { browser } from './catalog/browser.ts'
+import { claudeCode } from './catalog/claude-code.ts'
+import { codex } from './catalog/codex.ts'
 import { debian } from './catalog/debian.ts'
 import { docker } from './catalog/docker.ts'
 import { etcd } from './catalog/etcd.ts'
@@ -31,6 +33,8 @@ export const recipes: readonly Recipe[] = [
   debian,
   docker,
   browser,
+  claudeCode,
+  codex,
   webWithPostgres,
 ]
 

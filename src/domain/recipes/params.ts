@@ -2,12 +2,14 @@
 
 import { z } from 'zod'
 import { type EnvInput, envInputSchema } from '../../contract/env.ts'
-import { text } from '../../contract/fields.ts'
+import { strict, text } from '../../contract/fields.ts'
 import { type BootFiles, bootFilesSchema } from '../../contract/files.ts'
 import { isPlainPath } from '../../contract/file-paths.ts'
 import { limits } from '../../contract/limits.ts'
 import { type Size, sizes } from '../../contract/policy.ts'
 import type { RecipeParameter } from '../../contract/recipe.ts'
+import { brokeredValueSchema, secretNameSchema } from '../../contract/secret.ts'
+import type { requestMethods } from '../../lib/egress/secret-requests.ts'
 
 export type Param<T> = {
   schema: z.ZodType<T>
@@ -91,4 +93,30 @@ export function env({ taken = [] }: { taken?: readonly string[] } = {}): Param<E
     shown: { type: 'record', options: null, description, format },
     fallback: {},
   }
+}
+
+/** Of the team by its name, or a value for this unit alone. */
+export type GivenSecret = { teamSecret: string } | { value: string }
+
+/**
+ * A brokered secret: the recipe says to which requests a value of its own goes (`brokered`), and one of the team has its rules.
+ * Null, where that is the default, means that there is none.
+ */
+export function secret<T extends GivenSecret | null>(
+  description: string,
+  fallback: T,
+): Param<GivenSecret | T> {
+  const format =
+    'an object: { "teamSecret": NAME } for a secret of the team, or { "value": TEXT } for this unit alone'
+  const schema = z.union([strict({ teamSecret: secretNameSchema }), strict({ value: brokeredValueSchema })], {
+    error: `must be ${format}`,
+  })
+  return { schema, shown: { type: 'secret', options: null, description, format }, fallback }
+}
+
+export type Requests = { hosts: string[]; methods: (typeof requestMethods)[number][]; paths: string[] }
+
+/** Returns the variable's entry for the environment of a unit: a placeholder there, the value in these requests alone. */
+export function brokered(name: string, given: GivenSecret, requests: Requests): EnvInput[string] {
+  return 'teamSecret' in given ? given : { secret: name, value: given.value, ...requests }
 }

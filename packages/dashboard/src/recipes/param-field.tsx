@@ -3,7 +3,8 @@
 import type { Contract } from '@berth/sdk'
 import { Field, inputClass, Select } from '../ui/field.tsx'
 import { PairsEditor } from './pairs-editor.tsx'
-import { type FieldValue, recordKind } from './params.ts'
+import { type FieldValue, newPair, recordKind } from './params.ts'
+import { SecretField } from './secret-field.tsx'
 
 export function ParamField({
   parameter,
@@ -21,6 +22,17 @@ export function ParamField({
   const note =
     [description, type === 'record' || format === null ? null : `(${format})`].filter(Boolean).join(' ') ||
     undefined
+  if (typeof value !== 'string' && type === 'secret')
+    return (
+      <SecretField
+        label={label}
+        note={description ?? ''}
+        isOptional={parameter.defaultValue === 'null'}
+        pair={value[0] ?? newPair}
+        error={error}
+        onChange={(pair) => onChange([pair])}
+      />
+    )
   if (typeof value !== 'string')
     return (
       <PairsEditor

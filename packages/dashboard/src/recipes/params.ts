@@ -30,6 +30,10 @@ export function recordKind({ format }: Pick<Parameter, 'format'>): 'files' | 'en
 
 export function startOf(parameter: Parameter): FieldValue {
   const value: unknown = parameter.defaultValue === null ? undefined : JSON.parse(parameter.defaultValue)
+  if (parameter.type === 'secret') {
+    const { teamSecret = '' } = (value ?? {}) as { teamSecret?: string }
+    return [{ name: '', value: teamSecret, is: 'team' }]
+  }
   if (parameter.type !== 'record')
     return typeof value === 'string'
       ? value
@@ -49,12 +53,18 @@ export const newPair: Pair = { name: '', value: '', is: 'plain' }
 
 /** Returns the value for the API; undefined where the default is meant. Throws for JSON that is none. */
 export function valueOf(parameter: Parameter, field: FieldValue): unknown {
-  if (typeof field !== 'string') return recordOf(parameter, field)
+  if (typeof field !== 'string')
+    return parameter.type === 'secret' ? secretOf(field[0]) : recordOf(parameter, field)
   const text = field.trim()
   if (text === '') return undefined
   if (parameter.type === 'integer') return /^-?\d+$/.test(text) ? Number(text) : text
   if (parameter.type === 'record') return JSON.parse(text)
   return field
+}
+
+function secretOf({ value, is }: Pair = newPair): unknown {
+  if (is === 'team') return value === '' ? undefined : { teamSecret: value }
+  return { value: value.trim() }
 }
 
 function recordOf(parameter: Parameter, pairs: readonly Pair[]): unknown {
@@ -78,6 +88,23 @@ export function envFault(pairs: readonly Pair[]): string | undefined {
     : undefined
 }
 
+function secretFault({ type }: Parameter, [pair]: readonly Pair[]): string | undefined {
+  return type === 'secret' && pair?.is === 'secret' && pair.value.trim() === ''
+    ? 'Paste the value.'
+    : undefined
+}
+
+/** The same call for a page that others may see. */
+export function withoutValues(parameters: readonly Parameter[], params: Record<string, unknown>) {
+  const isSecret = (name: string) => parameters.some((each) => each.name === name && each.type === 'secret')
+  return Object.fromEntries(
+    Object.entries(params).map(([name, value]) => {
+      const isOwn = isSecret(name) && typeof value === 'object' && value !== null && 'value' in value
+      return [name, isOwn ? { value: '…' } : value]
+    }),
+  )
+}
+
 export type Params = { params: Record<string, unknown>; faults: Record<string, string> }
 
 /** Only what differs from the defaults, so that the call says what was chosen. */
@@ -88,7 +115,7 @@ export function paramsOf(parameters: readonly Parameter[], values: Values): Para
     const { name, required, defaultValue, type } = parameter
     try {
       const field = values[name] ?? ''
-      const fault = typeof field === 'string' ? undefined : envFault(field)
+      const fault = typeof field === 'string' ? undefined : (secretFault(parameter, field) ?? envFault(field))
       if (fault !== undefined) faults[name] = fault
       const value = valueOf(parameter, field)
       if (value === undefined) {

@@ -11,7 +11,7 @@ import { amount, rate } from '../ui/format.tsx'
 import { Card, Failure, PageHead } from '../ui/page-parts.tsx'
 import { SameAsCode } from '../ui/same-as-code.tsx'
 import { ParamField } from './param-field.tsx'
-import { codeOf, languages, paramsOf, startOf, type Values } from './params.ts'
+import { codeOf, languages, paramsOf, startOf, type Values, withoutValues } from './params.ts'
 import styles from './recipes.module.css'
 
 export function RecipeForm({
@@ -40,8 +40,10 @@ export function RecipeForm({
     ...(stack.trim() !== '' && { stack: stack.trim() }),
     ...(expose !== 'no' && { expose }),
   }
+  const shown = { ...body, ...(body.params && { params: withoutValues(recipe.params, body.params) }) }
   const faultOf = (path: string) =>
     refused?.fields.find((field) => field.path === path || field.path.startsWith(`${path}.`))?.message
+  const isField = (path: string) => /^(?:params|name|stack|expose)\b/.test(path)
   return (
     <>
       <PageHead title={recipe.title} />
@@ -56,7 +58,7 @@ export function RecipeForm({
             if (Object.keys(faults).length === 0) onRun(body)
           }}
         >
-          {refused && refused.fields.length === 0 && <Failure {...refused} />}
+          {refused && !refused.fields.some(({ path }) => isField(path)) && <Failure {...refused} />}
           {recipe.params.map((parameter) => (
             <ParamField
               key={parameter.name}
@@ -114,7 +116,7 @@ export function RecipeForm({
         </form>
         <aside className={styles.beside} aria-label="What it makes">
           <Makes recipe={recipe} />
-          <SameAsCode languages={languages} codeIn={(language) => codeOf(language, location.origin, body)} />
+          <SameAsCode languages={languages} codeIn={(language) => codeOf(language, location.origin, shown)} />
         </aside>
       </div>
     </>

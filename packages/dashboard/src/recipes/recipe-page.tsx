@@ -16,7 +16,9 @@ export function RecipePage() {
   const { name = '' } = useParams({ strict: false })
   const { data: recipe, error, refetch } = useQuery(recipeQuery(team.id, name))
   const open = recipe?.outputs.filter(({ secret }) => !secret).map((output) => output.name)
-  const run = useCreate<Contract.CreateFromRecipe>({ open: new Set(open) })
+  // What waits for commands is used by its terminal.
+  const isShell = recipe?.tags.includes('shell') ?? false
+  const run = useCreate<Contract.CreateFromRecipe>({ open: new Set(open), tab: isShell ? '/terminal' : '' })
   if (isBerthError(error, 'not_found')) return <NotHere />
   if (recipe === undefined)
     return (

@@ -27,7 +27,7 @@ export function RecipesPage() {
     })
   return (
     <>
-      <PageHead title="Recipes" note="Databases and runtimes, ready to run." />
+      <PageHead title="Recipes" note="Databases, runtimes and coding agents, ready to run." />
       {error !== null ? (
         <Failure {...explain(error)} onRetry={() => void refetch()} />
       ) : data === undefined ? (

@@ -16,6 +16,8 @@ const letters: Readonly<Record<string, string>> = {
   etcd: 'Et',
   neo4j: 'Ne',
   rabbitmq: 'Ra',
+  'claude-code': 'Cc',
+  codex: 'Cx',
   'web-with-postgres': 'Wp',
 }
 const hues = 6

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, Literal, TypedDict
 
 ErrorCode = Literal["validation", "unauthorized", "forbidden", "policy_violation", "quota_exceeded", "payment_required", "not_found", "invalid_state", "conflict", "method_not_allowed", "request_timeout", "payload_too_large", "unsupported_media_type", "misdirected_request", "upgrade_required", "headers_too_large", "provider_error", "unavailable", "internal"]
-RecipeName = Literal["postgres", "mariadb", "redis", "mongodb", "neo4j", "rabbitmq", "etcd", "node", "python", "static", "debian", "docker", "browser", "web-with-postgres"]
+RecipeName = Literal["postgres", "mariadb", "redis", "mongodb", "neo4j", "rabbitmq", "etcd", "node", "python", "static", "debian", "docker", "browser", "claude-code", "codex", "web-with-postgres"]
 Size = Literal["nano", "small", "medium", "large"]
 Mode = Literal["public", "private"]
 Protocol = Literal["http", "postgres", "mysql", "redis", "mongodb", "amqp", "bolt", "grpc"]
@@ -1317,7 +1317,7 @@ class RecipeList(TypedDict):
 
 class RecipeParameter(TypedDict):
     name: str
-    type: Literal["string", "integer", "enum", "record"]
+    type: Literal["string", "integer", "enum", "record", "secret"]
     #: The allowed values of an enum.
     options: List[str] | None
     #: The default, encoded as JSON.

@@ -149,6 +149,7 @@ export const builtIns: BuiltIn[] = [
       'zip',
     ],
     npmPackages: node,
+    files: { '/usr/local/bin/coding-agent': 'agent/coding-agent' },
     prepare: `${makeUser} && ln -s ${entrypointPath} /usr/local/bin/sudo`,
     env: ownPackages,
     cmd: idle,

@@ -1,0 +1,251 @@
+// The recipes for coding agents in real units of both classes, with the agents' real programs from npm: each takes a turn with a
+// model of the test's own and runs a command. The machine is what the recipe says; the egress process is this one. What holds a
+// real key is looked for in the middle of the turn, when the agent has just used it.
+
+import { createSocket, type Socket } from 'node:dgram'
+import { lookup } from 'node:dns/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { createServer, type Server } from 'node:https'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { rootCertificates } from 'node:tls'
+import { decode, encode } from 'dns-packet'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { makeKey, toPem } from '../../src/certificates/signed.ts'
+import { authorityCertificate, hostCertificate } from '../../src/certificates/team-authority.ts'
+import { startResolver } from '../../src/dns/resolver.ts'
+import { findRecipe } from '../../src/domain/recipes/catalog.ts'
+import { startEgress } from '../../src/egress/egress.ts'
+import type { BrokeredSecret } from '../../src/engine/egress.ts'
+import { type IsolationClass, isolationClasses, type MachineRef } from '../../src/engine/engine.ts'
+import { namesOf } from '../../src/engine/oci/network/names.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { followEgressLink } from '../../src/lib/egress/link-client.ts'
+import { silentLog } from '../../src/lib/log.ts'
+import { run } from '../../src/lib/process.ts'
+import { EGRESS_PORTS } from '../../src/processes/channel.ts'
+import { createFakeModels, createFakeRepository, LAST_WORDS } from '../support/fake-models.ts'
+import { processesHolding } from '../support/unit-memory.ts'
+import { openHostEngine } from './host-engine.ts'
+
+const ADDRESS = '127.66.0.2'
+const REGISTRY = 'registry.npmjs.org'
+const GIT_HOST = 'git.example.com'
+const TOKEN = 'ghp-the-real-token-of-this-test'
+const KEY = 'sk-the-real-key-of-this-test'
+const REPOSITORY_PATH = '/some/thing.git'
+const SIZE = { cpus: 2, memoryMb: 2048, pids: 1024, diskGb: 4 }
+const WITH_INSTALLATION_MS = 600_000
+
+const agents = [
+  {
+    recipe: 'claude-code',
+    variable: 'ANTHROPIC_API_KEY',
+    host: 'api.anthropic.com',
+    turn: 'claude -p "Try it." --dangerously-skip-permissions',
+    sent: KEY,
+  },
+  {
+    recipe: 'codex',
+    variable: 'OPENAI_API_KEY',
+    host: 'api.openai.com',
+    turn: 'codex exec --skip-git-repo-check "Try it."',
+    sent: `Bearer ${KEY}`,
+  },
+]
+
+const models = createFakeModels()
+let host: Awaited<ReturnType<typeof openHostEngine>>
+let directory: string
+let server: Server
+let names: Socket
+let imageDigest: string
+const closing: { close: () => Promise<unknown> }[] = []
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'coding-agents-'))
+  const repository = await createFakeRepository(directory, { path: REPOSITORY_PATH, token: TOKEN })
+  const root = { name: 'Test root', key: await makeKey() }
+  const key = await makeKey()
+  const now = new Date()
+  server = createServer((request, response) =>
+    request.headers.host === GIT_HOST ? repository(request, response) : models.answer(request, response),
+  ).listen(443, ADDRESS)
+  for (const name of [GIT_HOST, ...agents.map((agent) => agent.host)])
+    server.addContext(name, { key: toPem(key), cert: hostCertificate(name, key, root, now) })
+  // Codex asks for a WebSocket first.
+  server.on('upgrade', (_, socket) =>
+    socket.end('HTTP/1.1 426 Upgrade Required\r\ncontent-length: 0\r\n\r\n'),
+  )
+  names = await serveNames()
+  const sockets = {
+    rules: { path: join(directory, 'rules'), gid: 0 },
+    names: { path: join(directory, 'names'), gid: 0 },
+  }
+  host = await openHostEngine({ egress: { ports: EGRESS_PORTS, gid: null, sockets, onNeeded: () => {} } })
+  const shared = { address: namesOf(host.instance).gateway, log: silentLog, clock: systemClock }
+  const rules = followEgressLink(sockets.names.path)
+  closing.push(
+    rules,
+    await startResolver({
+      ...shared,
+      port: EGRESS_PORTS.dns,
+      lookup: async () => null,
+      upstreams: [{ host: ADDRESS, port: 53 }],
+      egress: { ...rules, note: () => {} },
+    }),
+    await startEgress({
+      ...shared,
+      ports: EGRESS_PORTS,
+      socketPath: sockets.rules.path,
+      resolve: async (name) => {
+        const addresses = [name === REGISTRY ? (await lookup(name, { family: 4 })).address : ADDRESS]
+        return { kind: 'addresses', addresses }
+      },
+      stateDir: join(directory, 'authorities'),
+      roots: async () =>
+        [
+          authorityCertificate(root.name, { key: root.key, now }),
+          ...rootCertificates,
+          await readFile('/etc/ssl/certs/ca-certificates.crt', 'utf8'),
+        ].join('\n'),
+    }),
+  )
+  imageDigest = (await host.engine().pull('berth.local/agent:1')).digest
+}, 1_200_000)
+afterAll(async () => {
+  for (const each of closing.toReversed()) await each.close()
+  server?.closeAllConnections()
+  server?.close()
+  names?.close()
+  await host?.close()
+  await rm(directory, { recursive: true })
+}, 120_000)
+
+/** Every name is at one address that units may use: where a connection goes is decided by its name. */
+async function serveNames(): Promise<Socket> {
+  const socket = createSocket('udp4')
+  socket.on('message', (bytes, from) => {
+    const { id = 0, questions = [] } = decode(bytes)
+    const answers = questions.flatMap(({ type, name }) =>
+      type === 'A' ? [{ type: 'A' as const, name, ttl: 60, data: '203.0.113.10' }] : [],
+    )
+    socket.send(encode({ type: 'response', id, flags: 0x180, questions, answers }), from.port, from.address)
+  })
+  await new Promise<void>((resolve) => socket.bind(53, ADDRESS, resolve))
+  return socket
+}
+
+/** The machine that a recipe's create makes, with placeholders as the service makes them. */
+async function started(recipe: string, isolation: IsolationClass): Promise<MachineRef> {
+  const { make, parse } = findRecipe(recipe)
+  const params = parse({
+    key: { value: KEY },
+    repository: `https://${GIT_HOST}${REPOSITORY_PATH}`,
+    repositoryToken: { value: TOKEN },
+  })
+  const [unit] = make({ name: recipe, stackName: recipe, params, secrets: {} }).units
+  // With a secret its connections are verified by this process, which knows the authorities of this host.
+  const registry = {
+    name: 'NPM',
+    placeholder: 'berth_secret_of_the_registry',
+    value: 'unused',
+    hosts: [REGISTRY],
+  }
+  const secrets: BrokeredSecret[] = [registry]
+  const env: Record<string, string> = {}
+  for (const [name, entry] of Object.entries(unit?.spec.env ?? {})) {
+    if (typeof entry === 'string') {
+      env[name] = entry
+      continue
+    }
+    if (!('value' in entry) || entry.value === undefined) throw new Error(`${name} has no value`)
+    const { value, hosts = [], methods = [], paths = [] } = entry
+    env[name] = `berth_secret_for_${name}`
+    secrets.push({ name, placeholder: env[name], value, hosts, methods, paths })
+  }
+  const id = `unit_${recipe.replace('-', '')}${isolation}`
+  await host.engine().create({ id, imageDigest, isolation, size: SIZE, volume: null, networkGroup: 1 })
+  const ref = { id, generation: 1 }
+  await host.engine().start(ref, {
+    hostname: 'unit',
+    entrypoint: null,
+    cmd: unit?.spec.cmd ?? [],
+    env,
+    files: [],
+    searchDomain: 'stack.internal',
+    egress: {
+      mode: 'listed',
+      allow: [...new Set(secrets.flatMap(({ hosts }) => hosts))],
+      siblings: 'none',
+      stack: null,
+      secrets,
+    },
+  })
+  return ref
+}
+
+async function said(ref: MachineRef, script: string): Promise<string> {
+  let text = ''
+  const request = { argv: ['bash', '-c', script], stdin: null, timeoutMs: 180_000 }
+  await host.engine().exec(ref, request, ({ data }) => void (text += data.toString()))
+  return text
+}
+
+/** Who has a text of this machine: processes of its own and of its sandbox, and files of the installation. */
+async function holding(ref: MachineRef, text: string): Promise<string[]> {
+  const files = await run('grep', ['-rlaF', '--', text, host.options.dataDir], { timeoutMs: 120_000 })
+  const processes = await processesHolding(ref.id, text)
+  return [...processes.map((pid) => `process ${pid}`), ...files.stdout.split('\n').filter(Boolean)]
+}
+
+describe.each(isolationClasses)('in a unit of class %s', (isolation) => {
+  describe.each(agents)('$recipe', ({ recipe, variable, host: modelHost, turn, sent }) => {
+    let ref: MachineRef
+    beforeAll(async () => {
+      ref = await started(recipe, isolation)
+      const isReady = async () => await said(ref, 'test -e /run/coding-agent-is-ready && echo ready')
+      await expect.poll(isReady, { timeout: WITH_INSTALLATION_MS, interval: 2000 }).toBe('ready\n')
+    }, WITH_INSTALLATION_MS)
+    afterAll(async () => await host.engine().destroy(ref.id))
+
+    it('clones the repository with the token', async () => {
+      expect(await said(ref, 'git -C /workspace/thing log --format=%s')).toBe('The first commit\n')
+    })
+
+    it('runs a command for its model, and neither key is anywhere in its unit meanwhile', async () => {
+      models.command = 'echo "made in $(hostname)" | tee /workspace/made'
+      const found: Record<string, string[]> = {}
+      models.calls.length = 0
+      models.beforeLast = async () => {
+        models.beforeLast = async () => {}
+        for (const text of [KEY, TOKEN, `berth_secret_for_${variable}`])
+          found[text] = await holding(ref, text)
+      }
+      const told = await said(ref, `cd /workspace/thing && ${turn} </dev/null`)
+      expect(told).toContain(LAST_WORDS)
+      expect(await said(ref, 'cat /workspace/made')).toBe('made in unit\n')
+      const asked = models.calls.filter(({ body }) => body !== '')
+      expect(asked.length).toBeGreaterThanOrEqual(2)
+      for (const call of asked) expect(call).toMatchObject({ host: modelHost, key: sent })
+      expect(asked.at(-1)?.body).toContain('made in unit')
+      expect(found[`berth_secret_for_${variable}`]).not.toEqual([])
+      expect([found[KEY], found[TOKEN]]).toEqual([[], []])
+    }, 240_000)
+
+    it('has its key refused for any other call', async () => {
+      models.calls.length = 0
+      const url = `https://${modelHost}/v1/organizations/api_keys`
+      expect(await said(ref, `curl -s -H "x-api-key: $${variable}" ${url}`)).toContain('secret_refused')
+      expect(models.calls).toEqual([])
+    })
+
+    it('has neither key in what its processes are given, nor in its files', async () => {
+      const script =
+        "cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n'; cat /root/.claude.json /root/.codex/auth.json 2>/dev/null"
+      const text = await said(ref, script)
+      expect(text).toContain(`berth_secret_for_${variable}`)
+      for (const value of [KEY, TOKEN]) expect(text).not.toContain(value)
+    })
+  })
+})
