@@ -250,7 +250,8 @@ export function refusalOf(error: unknown): QueueRefused | null {
 /** The limits that another unit's end lifts. */
 const LIFTED = new Set(['concurrency', 'dailySpend', 'disk', 'volume'])
 
-function isFullTeam(error: unknown): boolean {
+/** Whether the same create may succeed once another unit has gone. */
+export function isFullTeam(error: unknown): boolean {
   if (!(error instanceof BerthError)) return false
   const { field } = (error.details ?? {}) as { field?: unknown }
   if (error.code === 'policy_violation') return typeof field === 'string' && LIFTED.has(field)

@@ -25,7 +25,8 @@ export type SessionUnits = {
   destroy: (unit: Unit) => Promise<void>
 }
 
-type Asked = { metadata: Record<string, string>; key: string }
+/** `key`: of the create. `env`: of a unit that is made. */
+type Asked = { metadata: Record<string, string>; key: string; env?: Contract.UnitSpec['env'] }
 
 export type SessionUnitsOptions = {
   /** A client whose calls have the session in their User-Agent, and so in the audit log. */
@@ -60,7 +61,7 @@ export function sessionUnits({
   return {
     find: async (session) => await find(berthFor(session), session),
 
-    async standing(session, { metadata, key }, found) {
+    async standing(session, { metadata, key, env }, found) {
       const berth = berthFor(session)
       const known = found === undefined ? await find(berth, session) : found
       if (known) return await known.ready()
@@ -72,6 +73,7 @@ export function sessionUnits({
           stack: plan.stack,
           metadata: labelsOf(session),
           idempotencyKey: `agents-${key}`,
+          env,
           ...asked,
         })
         say(session, `unit ${unit.id} was made in ${Math.round(performance.now() - begun)} ms`)

@@ -8,8 +8,10 @@ export const exitCodes = {
   failed: 1,
   usage: 2,
   notSignedIn: 4,
+  /** Try again later: EX_TEMPFAIL of sysexits.h. */
+  noRoom: 75,
   timedOut: 124,
-  /** Of exec, run and db, whose own codes are those of the command. */
+  /** Of exec, run, db and agents spawn, whose own codes are those of the command. */
   ownFailure: 125,
   interrupted: 130,
 } as const
@@ -47,7 +49,7 @@ export function tell(error: unknown, command: string, isJson: boolean): number {
     note(`${paint('error:', 'red', process.stderr)} ${clean(told.message)}`)
     if (told.hint !== null) note(`${paint('try:', 'dim', process.stderr)} ${clean(told.hint)}`)
   }
-  const ownsCodes = ['exec', 'shell', 'run', 'db'].includes(command)
+  const ownsCodes = ['exec', 'shell', 'run', 'db', 'agents spawn'].includes(command)
   return ownsCodes && exitCode === exitCodes.failed ? exitCodes.ownFailure : exitCode
 }
 

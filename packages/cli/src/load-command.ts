@@ -43,6 +43,7 @@ const loads: Record<string, () => Promise<Handler>> = {
   'agents ls': async () => (await import('./commands/hosted-agents.ts')).ls,
   'agents sessions': async () => (await import('./commands/hosted-agents.ts')).sessions,
   'agents serve': async () => (await import('./commands/agents.ts')).serve,
+  'agents spawn': async () => (await import('./commands/agents-spawn.ts')).spawn,
   usage: async () => (await import('./commands/records.ts')).usage,
   quota: async () => (await import('./commands/records.ts')).quota,
   audit: async () => (await import('./commands/records.ts')).audit,

@@ -38,6 +38,7 @@ const sections = {
     ['guides/frameworks', 'Agent frameworks'],
     ['guides/e2b', 'Programs for E2B'],
     ['guides/hosted-agents', 'Hosted agents'],
+    ['guides/claim-and-spawn', 'A program for each claim'],
     ['guides/coding-agents', 'Claude Code and Codex in a unit'],
     ['guides/previews', 'Previews by fork'],
     ['guides/team-with-caps', 'A team with caps'],

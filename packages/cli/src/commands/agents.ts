@@ -3,8 +3,8 @@
 import { readFile } from 'node:fs/promises'
 import { atOnceLimits, defaultPlan, serveEnvironment } from '../../../agents/src/environment.ts'
 import { type News, QueueRefused } from '../../../agents/src/queue.ts'
-import { egressOf } from '../../../agents/src/session-units.ts'
-import { UsageError } from '../args.ts'
+import { egressOf, type UnitPlan } from '../../../agents/src/session-units.ts'
+import { type Args, UsageError } from '../args.ts'
 import { connect, type Context, version } from '../context.ts'
 import { Failure } from '../failure.ts'
 import { clean, note } from '../output.ts'
@@ -26,14 +26,7 @@ export async function serve({ args, signal }: Context): Promise<void> {
     ...(idle !== undefined && { idleMs: secondsOf('turn-idle', idle) }),
     connect: (userAgent: string) => connect(args, userAgent),
     version,
-    plan: {
-      image: args.text('image') ?? defaultPlan.image,
-      size: args.text('size'),
-      egress: egressOf(args.text('egress') ?? 'none'),
-      sleep: args.text('sleep') ?? defaultPlan.sleep,
-      timeToLive: args.text('time-to-live') ?? defaultPlan.timeToLive,
-      stack: args.text('stack') ?? defaultPlan.stack,
-    },
+    plan: planOf(args),
     atOnce: atOnceOf(args.text('at-once')),
     tell: ({ session, sentence }: News) =>
       note(
@@ -49,14 +42,33 @@ export async function serve({ args, signal }: Context): Promise<void> {
   }
 }
 
-async function readKey(path: string | undefined): Promise<string> {
-  const text =
-    path === undefined
-      ? process.env['ANTHROPIC_ENVIRONMENT_KEY']
-      : await readFile(path, 'utf8').catch(() => null)
+export function planOf(args: Args): UnitPlan {
+  return {
+    image: args.text('image') ?? defaultPlan.image,
+    size: args.text('size'),
+    egress: egressOf(args.text('egress') ?? 'none'),
+    sleep: args.text('sleep') ?? defaultPlan.sleep,
+    timeToLive: args.text('time-to-live') ?? defaultPlan.timeToLive,
+    stack: args.text('stack') ?? defaultPlan.stack,
+  }
+}
+
+/** Returns the one line of a file; null if it has another form. */
+export async function readSecretLine(path: string): Promise<string | null> {
+  const text = await readFile(path, 'utf8').catch(() => null)
   if (text === null) throw new Failure(`The key could not be read from ${path}.`)
-  const key = (text ?? '').trim()
-  if (key === '' || key.length > MAX_KEY_BYTES || !/^[!-~]+$/.test(key)) {
+  return lineIn(text)
+}
+
+function lineIn(text: string): string | null {
+  const key = text.trim()
+  return key === '' || key.length > MAX_KEY_BYTES || !/^[!-~]+$/.test(key) ? null : key
+}
+
+async function readKey(path: string | undefined): Promise<string> {
+  const key =
+    path === undefined ? lineIn(process.env['ANTHROPIC_ENVIRONMENT_KEY'] ?? '') : await readSecretLine(path)
+  if (key === null) {
     throw new Failure('An environment key is one line, from --key-file or ANTHROPIC_ENVIRONMENT_KEY.', {
       hint: 'berth agents serve --environment env_01AbC --key-file KEY_FILE',
       code: 'not_configured',

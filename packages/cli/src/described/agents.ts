@@ -1,7 +1,17 @@
 // The commands about hosted agents, as data.
 
 import type { Command } from '../args.ts'
-import { text } from './options.ts'
+import { environment, flag, text } from './options.ts'
+
+/** Of the units of sessions. */
+const unitOptions = {
+  image: text('IMAGE', 'Of the units (berth.local/agent:1)'),
+  size: text('SIZE', 'Of the units'),
+  egress: text('RULES', 'What they may reach: none (the default), open, or hosts with commas'),
+  sleep: text('WINDOW', 'How long they may go unused before they sleep (1m)'),
+  'time-to-live': text('DURATION', 'How long one lives at most (24h)'),
+  stack: text('STACK', 'Where they are (agents)'),
+}
 
 export const agentCommands: Command[] = [
   {
@@ -28,12 +38,7 @@ export const agentCommands: Command[] = [
       vendor: text('NAME', 'Whose agents: claude (the default)'),
       environment: text('ID', 'The self-hosted environment, such as env_01AbC'),
       'key-file': text('FILE', "The environment's key, in place of ANTHROPIC_ENVIRONMENT_KEY"),
-      image: text('IMAGE', 'Of the units (berth.local/agent:1)'),
-      size: text('SIZE', 'Of the units'),
-      egress: text('RULES', 'What they may reach: none (the default), open, or hosts with commas'),
-      sleep: text('WINDOW', 'How long they may go unused before they sleep (1m)'),
-      'time-to-live': text('DURATION', 'How long one lives at most (24h)'),
-      stack: text('STACK', 'Where they are (agents)'),
+      ...unitOptions,
       'at-once': text('NUMBER', 'How many sessions work at one time (8); others stay queued'),
       'turn-idle': text('SECONDS', 'How long a session is waited for after a turn (60)'),
       'vendor-url': text('URL', "In place of the vendor's own"),
@@ -43,6 +48,30 @@ export const agentCommands: Command[] = [
       [
         'agents serve --environment env_01AbC --key-file key.txt',
         'A unit for each session, which reaches nothing',
+      ],
+    ],
+  },
+  {
+    name: 'agents spawn',
+    about:
+      "Run the worker of one claim in its session's unit, for a controller that starts a program for each",
+    usage: '--session ID [OPTIONS] [--] CMD…',
+    options: {
+      session: text('ID', 'Of the session: the same has the same unit, with its disk'),
+      pool: text('NAME', 'Sessions of one pool have units apart from those of another (default)'),
+      'token-file': text('FILE', "The claim's token; the worker reads it from $BERTH_SESSION_TOKEN_FILE"),
+      'token-env': text('NAME', 'The worker has a placeholder in this variable instead, with --token-host'),
+      'token-host': text('HOST', 'Where the token goes in place of the placeholder', { multiple: true }),
+      env: environment,
+      rm: flag('Destroys the unit when the worker has ended; else it sleeps'),
+      ...unitOptions,
+    },
+    args: [0, 0],
+    restAfter: 0,
+    examples: [
+      [
+        'agents spawn --session "$ID" --token-file "$FILE" --egress api.example.com -- worker run',
+        'In a hook; ends with the exit code of the worker, or 75 when there is no room',
       ],
     ],
   },

@@ -13,3 +13,8 @@ export const flag = (about: string, more: Partial<Option> = {}): Option => ({
   about,
   ...more,
 })
+
+export const environment = text('NAME=VALUE', 'For its environment; again for more', {
+  short: 'e',
+  multiple: true,
+})

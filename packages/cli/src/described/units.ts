@@ -1,7 +1,7 @@
 // Commands about units.
 
 import type { Command } from '../args.ts'
-import { flag, text } from './options.ts'
+import { environment, flag, text } from './options.ts'
 
 const user = text('USER', "Who runs it: a name or number of the unit's /etc/passwd", { short: 'u' })
 const timeout = text('TIME', 'How long it may run, as 90s, 2m or 1h (2m)')
@@ -14,7 +14,6 @@ const rules = (mode: 'mode' | 'egress') => ({
   siblings: text('WHICH', 'Which units of the team: team, stack or none'),
 })
 const metadata = text('NAME=VALUE', 'A label; again for more', { multiple: true })
-const environment = text('NAME=VALUE', 'For its environment; again for more', { short: 'e', multiple: true })
 
 export const unitCommands: Command[] = [
   {
