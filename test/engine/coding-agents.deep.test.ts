@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { rootCertificates } from 'node:tls'
 import { decode, encode } from 'dns-packet'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { makeKey, toPem } from '../../src/certificates/signed.ts'
 import { authorityCertificate, hostCertificate } from '../../src/certificates/team-authority.ts'
 import { startResolver } from '../../src/dns/resolver.ts'
@@ -25,6 +25,8 @@ import { silentLog } from '../../src/lib/log.ts'
 import { run } from '../../src/lib/process.ts'
 import { EGRESS_PORTS } from '../../src/processes/channel.ts'
 import { createFakeModels, createFakeRepository, LAST_WORDS } from '../support/fake-models.ts'
+import { installCodex, startCodex, takeTurn } from '../support/codex.ts'
+import { startCodexRelay } from '../support/codex-relay.ts'
 import { processesHolding } from '../support/unit-memory.ts'
 import { openHostEngine } from './host-engine.ts'
 
@@ -136,11 +138,15 @@ async function serveNames(): Promise<Socket> {
   return socket
 }
 
-/** The machine that a recipe's create makes, with placeholders as the service makes them. */
-async function started(recipe: string, isolation: IsolationClass): Promise<MachineRef> {
+/** The machine that a recipe's create makes, with placeholders as the service makes them, once it is ready. */
+async function started(
+  recipe: string,
+  isolation: IsolationClass,
+  given: Record<string, unknown>,
+): Promise<MachineRef> {
   const { make, parse } = findRecipe(recipe)
   const params = parse({
-    key: { value: KEY },
+    ...given,
     repository: `https://${GIT_HOST}${REPOSITORY_PATH}`,
     repositoryToken: { value: TOKEN },
   })
@@ -182,6 +188,12 @@ async function started(recipe: string, isolation: IsolationClass): Promise<Machi
       secrets,
     },
   })
+  const probe = { argv: unit?.spec.healthcheck?.cmd ?? [], stdin: null, timeoutMs: 10_000 }
+  const isReady = async () => {
+    const { exitCode } = await host.engine().exec(ref, probe, () => {})
+    expect(exitCode).toBe(0)
+  }
+  await vi.waitFor(isReady, { timeout: WITH_INSTALLATION_MS, interval: 2000 })
   return ref
 }
 
@@ -203,9 +215,7 @@ describe.each(isolationClasses)('in a unit of class %s', (isolation) => {
   describe.each(agents)('$recipe', ({ recipe, variable, host: modelHost, turn, sent }) => {
     let ref: MachineRef
     beforeAll(async () => {
-      ref = await started(recipe, isolation)
-      const isReady = async () => await said(ref, 'test -e /run/coding-agent-is-ready && echo ready')
-      await expect.poll(isReady, { timeout: WITH_INSTALLATION_MS, interval: 2000 }).toBe('ready\n')
+      ref = await started(recipe, isolation, { key: { value: KEY } })
     }, WITH_INSTALLATION_MS)
     afterAll(async () => await host.engine().destroy(ref.id))
 
@@ -246,6 +256,61 @@ describe.each(isolationClasses)('in a unit of class %s', (isolation) => {
       const text = await said(ref, script)
       expect(text).toContain(`berth_secret_for_${variable}`)
       for (const value of [KEY, TOKEN]) expect(text).not.toContain(value)
+    })
+  })
+
+  describe('the executor for a Codex elsewhere', () => {
+    let ref: MachineRef
+    let codex: string
+    let url: string
+    beforeAll(async () => {
+      ;[ref, codex] = await Promise.all([
+        started('codex-executor', isolation, {}),
+        installCodex(join(directory, 'installed')),
+      ])
+      const machine = (await host.engine().list()).find(({ id }) => id === ref.id)
+      url = `ws://${machine?.address}:4512`
+    }, WITH_INSTALLATION_MS)
+    afterAll(async () => await host.engine().destroy(ref.id))
+
+    it('runs the commands of one on a laptop, whose key is not in the unit', async () => {
+      models.command = 'echo "made in $(hostname)" | tee /workspace/made'
+      const environment = ['default = "berth"', 'include_local = false', '[[environments]]', 'id = "berth"']
+      const environments = [...environment, `url = "${url}"`, ''].join('\n')
+      const told = await takeTurn(codex, { directory, models, key: KEY, environments })
+      expect(told).toContain(LAST_WORDS)
+      expect(await said(ref, 'cat /workspace/made')).toBe('made in unit\n')
+      expect(await holding(ref, KEY)).toEqual([])
+    }, 120_000)
+
+    it('runs the commands of one behind a relay, by a process outside that alone has the environment’s key', async () => {
+      const relay = await startCodexRelay()
+      const forward = startCodex(codex, {
+        args: [
+          ...['exec-server', 'forward', '--remote', relay.url, '--environment-id', 'env_1'],
+          ...['--connect', url, '--registration-bearer-stdin'],
+        ],
+        home: join(directory, 'forward'),
+        stdin: `${relay.keys.executor}\n`,
+      })
+      try {
+        await expect.poll(relay.connected, { timeout: 30_000 }).toEqual(['env_1'])
+        models.command = 'echo "relayed to $(hostname)" | tee /workspace/relayed'
+        const told = await takeTurn(codex, { directory, models, key: KEY, relay: { relay, id: 'env_1' } })
+        expect(told).toContain(LAST_WORDS)
+        expect(await said(ref, 'cat /workspace/relayed')).toBe('relayed to unit\n')
+        expect(relay.copied().includes('relayed to unit')).toBe(false)
+        for (const key of [KEY, relay.keys.executor, relay.keys.harness])
+          expect(await holding(ref, key)).toEqual([])
+      } finally {
+        forward.kill('SIGKILL')
+        await relay.close()
+      }
+    }, 120_000)
+
+    it('has no way to the vendor', async () => {
+      for (const name of ['api.openai.com', 'codex-cloud-environments.chatgpt.com'])
+        expect(await said(ref, `curl -sS -m 5 https://${name}/ 2>&1 || true`)).not.toContain('{}')
     })
   })
 })

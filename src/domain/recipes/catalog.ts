@@ -2,6 +2,7 @@
 
 import { browser } from './catalog/browser.ts'
 import { claudeCode } from './catalog/claude-code.ts'
+import { codexExecutor } from './catalog/codex-executor.ts'
 import { codex } from './catalog/codex.ts'
 import { debian } from './catalog/debian.ts'
 import { docker } from './catalog/docker.ts'
@@ -35,6 +36,7 @@ export const recipes: readonly Recipe[] = [
   browser,
   claudeCode,
   codex,
+  codexExecutor,
   webWithPostgres,
 ]
 

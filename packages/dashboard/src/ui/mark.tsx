@@ -18,6 +18,7 @@ const letters: Readonly<Record<string, string>> = {
   rabbitmq: 'Ra',
   'claude-code': 'Cc',
   codex: 'Cx',
+  'codex-executor': 'Ce',
   'web-with-postgres': 'Wp',
 }
 const hues = 6
