@@ -44,6 +44,7 @@ const loads: Record<string, () => Promise<Handler>> = {
   'agents sessions': async () => (await import('./commands/hosted-agents.ts')).sessions,
   'agents serve': async () => (await import('./commands/agents.ts')).serve,
   'agents spawn': async () => (await import('./commands/agents-spawn.ts')).spawn,
+  'agents forward': async () => (await import('./commands/agents-forward.ts')).forward,
   usage: async () => (await import('./commands/records.ts')).usage,
   quota: async () => (await import('./commands/records.ts')).quota,
   audit: async () => (await import('./commands/records.ts')).audit,

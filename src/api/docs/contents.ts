@@ -40,6 +40,7 @@ const sections = {
     ['guides/hosted-agents', 'Hosted agents'],
     ['guides/claim-and-spawn', 'A program for each claim'],
     ['guides/coding-agents', 'Claude Code and Codex in a unit'],
+    ['guides/codex-elsewhere', 'Codex elsewhere'],
     ['guides/previews', 'Previews by fork'],
     ['guides/team-with-caps', 'A team with caps'],
     ['guides/security', 'Running untrusted code'],

@@ -59,7 +59,7 @@ export async function run(context: Context): Promise<void> {
 }
 
 /** JSON where it is some: numbers and objects. Everything else is text. */
-function valueOf(text: string): unknown {
+export function valueOf(text: string): unknown {
   if (!/^(?:-?\d+|true|false|null|[[{"][^]*)$/.test(text)) return text
   try {
     return JSON.parse(text)

@@ -4,13 +4,20 @@ import type { Command } from '../args.ts'
 import { environment, flag, text } from './options.ts'
 
 /** Of the units of sessions. */
+const anyUnitOptions = {
+  sleep: text('WINDOW', 'How long they may go unused before they sleep (1m)'),
+  'time-to-live': text('DURATION', 'How long one lives at most (24h)'),
+  stack: text('STACK', 'Where they are (agents)'),
+}
 const unitOptions = {
   image: text('IMAGE', 'Of the units (berth.local/agent:1)'),
   size: text('SIZE', 'Of the units'),
   egress: text('RULES', 'What they may reach: none (the default), open, or hosts with commas'),
-  sleep: text('WINDOW', 'How long they may go unused before they sleep (1m)'),
-  'time-to-live': text('DURATION', 'How long one lives at most (24h)'),
-  stack: text('STACK', 'Where they are (agents)'),
+  ...anyUnitOptions,
+}
+const recipeUnitOptions = {
+  egress: text('RULES', 'What it may reach: preset:npm (the default), open, none, or hosts with commas'),
+  ...anyUnitOptions,
 }
 
 export const agentCommands: Command[] = [
@@ -72,6 +79,27 @@ export const agentCommands: Command[] = [
       [
         'agents spawn --session "$ID" --token-file "$FILE" --egress api.example.com -- worker run',
         'In a hook; ends with the exit code of the worker, or 75 when there is no room',
+      ],
+    ],
+  },
+  {
+    name: 'agents forward',
+    about: "Let an environment of OpenAI's Agents API work in a unit, until Ctrl-C",
+    usage: '--environment ID --remote URL --key-file FILE [OPTIONS]',
+    options: {
+      environment: text('ID', 'Of a self-hosted environment, such as env_01AbC'),
+      remote: text('URL', 'Where it is registered, as the vendor answers when the session is made'),
+      'key-file': text('FILE', "The environment's key, which stays here"),
+      codex: text('PROGRAM', 'The Codex of this machine, which holds the relay (codex)'),
+      set: text('NAME=VALUE', 'A parameter of the recipe codex-executor; again for more', { multiple: true }),
+      rm: flag('Destroys the unit at the end; else it sleeps'),
+      ...recipeUnitOptions,
+    },
+    args: [0, 0],
+    examples: [
+      [
+        'agents forward --environment env_01AbC --remote https://api.example.com/v1 --key-file key.txt',
+        'The unit has no key, and no way to the vendor',
       ],
     ],
   },

@@ -1,0 +1,104 @@
+// `berth agents forward`: one environment of OpenAI's Agents API, or of another Codex, works in a unit of its own. Codex's own
+// forwarder runs here, holds the relay with the environment's key, and connects to the unit when there is work
+// (docs/guides/codex-elsewhere.md).
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import type { Berth, Unit } from '@berth/sdk'
+import { egressOf } from '../../../agents/src/session-units.ts'
+import { pairs, UsageError } from '../args.ts'
+import { connect, type Context, version } from '../context.ts'
+import { Failure } from '../failure.ts'
+import { clean, note } from '../output.ts'
+import { planOf, readSecretLine } from './agents.ts'
+import { valueOf } from './recipe.ts'
+
+const RECIPE = 'codex-executor'
+/** How long a first start may install Codex. */
+const READY_MS = 300_000
+/** How long the forwarder may take to end. */
+const GRACE_MS = 5000
+
+export async function forward(context: Context): Promise<number> {
+  const { args, signal } = context
+  const [id, remote, file] = [args.text('environment'), args.text('remote'), args.text('key-file')]
+  if (id === undefined || !/^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/.test(id))
+    throw new UsageError('--environment is the id of the environment: --environment env_01AbC')
+  if (remote === undefined || file === undefined)
+    throw new UsageError('--remote is the address to register at, and --key-file has the key for it')
+  const key = await readSecretLine(file)
+  if (key === null) throw new Failure(`The key in ${file} is not one line.`)
+  const berth = connect(args, `berth-agents/${version} codex/${id}`)
+  const unit = await standing(berth, context, id)
+  note(clean(`environment ${id} works in unit ${unit.id}, of which codex holds the relay`))
+  try {
+    return await runForwarder(args.text('codex') ?? 'codex', {
+      id,
+      remote,
+      key,
+      url: addressOf(unit),
+      signal,
+    })
+  } finally {
+    if (args.flag('rm')) await unit.destroy()
+  }
+}
+
+/** The unit of the environment, which is made if there is none. */
+async function standing(berth: Berth, { args, signal }: Context, id: string): Promise<Unit> {
+  const metadata = { 'berth.agents': 'codex', 'berth.environment': id }
+  for await (const unit of berth.units.list({ metadata, signal })) if (unit.state !== 'error') return unit
+  const { stack, sleep, timeToLive, egress } = planOf(args)
+  const params = Object.entries(pairs(args.list('set'))).map(([name, value]) => [name, valueOf(value)])
+  const { unit } = await berth.recipes.run<string>(RECIPE, {
+    name: `codex-${createHash('sha256').update(id).digest('hex').slice(0, 16)}`,
+    params: Object.fromEntries(params) as Record<string, unknown>,
+    ...{ stack, sleep, timeToLive, metadata, signal },
+    // It is installed from there.
+    egress: egressOf(args.text('egress') === undefined ? 'preset:npm' : egress),
+    atEnd: 'destroy',
+    expose: 'private',
+    waitTimeoutMs: READY_MS,
+  })
+  return unit
+}
+
+/** The private address of its port. Throws `Failure` where somebody has taken that back. */
+function addressOf({ id, info: { endpoints } }: Unit): string {
+  const url = endpoints.find(({ mode, protocol }) => mode === 'private' && protocol === 'http')?.url
+  if (!url) throw new Failure(`Unit ${id} has no private link.`, { hint: `berth url ${id} 4512` })
+  return url.replace(/^http/, 'ws')
+}
+
+type Forwarding = { id: string; remote: string; key: string; url: string; signal: AbortSignal }
+
+/** Until it ends, or the signal ends it. Resolves with its exit code. */
+async function runForwarder(program: string, { id, remote, key, url, signal }: Forwarding): Promise<number> {
+  const words = ['exec-server', 'forward', '--remote', remote, '--environment-id', id, '--connect', url]
+  const child = spawn(program, [...words, '--registration-bearer-stdin', '--exit-on-stdin-close'], {
+    stdio: ['pipe', 'inherit', 'inherit'],
+  })
+  // Its input stays open: where this process is killed, it ends too.
+  child.stdin.on('error', () => {})
+  child.stdin.write(`${key}\n`)
+  const end = () => endChild(child)
+  signal.addEventListener('abort', end)
+  try {
+    return await new Promise((resolve, reject) => {
+      child.once('error', () =>
+        reject(
+          new Failure(`There is no program "${program}".`, { hint: 'npm install --global @openai/codex' }),
+        ),
+      )
+      child.once('exit', (code) => resolve(code ?? 1))
+      if (signal.aborted) end()
+    })
+  } finally {
+    signal.removeEventListener('abort', end)
+  }
+}
+
+function endChild(child: ChildProcess): void {
+  child.kill('SIGTERM')
+  setTimeout(() => child.kill('SIGKILL'), GRACE_MS).unref()
+}
