@@ -15,12 +15,10 @@ beforeEach(async () => {
 })
 
 const env = () => ({ BERTH_URL: setup.service.baseUrl, BERTH_API_KEY: team.key, HOME: setup.directory })
-const argsOf = (options: string[], cmd: string[], session = 'ses_1') => [
-  ...['agents', 'spawn', '--session', session, '--image', 'node:22', '--sleep', '10m'],
-  ...options,
-  '--',
-  ...cmd,
-]
+const argsOf = (options: string[], cmd: string[], session = 'ses_1') => {
+  const fixed = ['--session', session, '--image', 'node:22', '--sleep', '10m']
+  return ['agents', 'spawn', ...fixed, ...options, '--', ...cmd]
+}
 const hook = async (options: string[], ...cmd: string[]) =>
   await runCli(setup.program, argsOf(options, cmd), env())
 const startHook = (...cmd: string[]): Cli => startCli(setup.program, argsOf([], cmd), env())
@@ -57,9 +55,12 @@ it('a claim runs its worker in a unit that then sleeps, and the next claim of th
   expect((await units()).map(({ id, state }) => [id, state])).toEqual([[unit?.id, 'sleeping']])
 })
 
-it('with --rm the unit goes when its worker has ended', async () => {
-  expect(await hook(['--rm'], 'true')).toMatchObject({ code: 0 })
-  expect(await units()).toEqual([])
+it('with --rm the unit goes when its worker has ended, and the same claim has another one', async () => {
+  for (let count = 0; count < 2; count += 1) {
+    const { code } = await hook(['--rm'], 'sh', '-c', 'test -f /kept && exit 3; echo x > /kept')
+    expect(code).toBe(0)
+    expect(await units()).toEqual([])
+  }
 })
 
 it('the session and the variables of the claim are in the worker’s environment', async () => {

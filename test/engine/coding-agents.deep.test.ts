@@ -144,13 +144,13 @@ async function started(
   isolation: IsolationClass,
   given: Record<string, unknown>,
 ): Promise<MachineRef> {
-  const { make, parse } = findRecipe(recipe)
-  const params = parse({
+  const found = findRecipe(recipe)
+  const params = found.parse({
     ...given,
     repository: `https://${GIT_HOST}${REPOSITORY_PATH}`,
     repositoryToken: { value: TOKEN },
   })
-  const [unit] = make({ name: recipe, stackName: recipe, params, secrets: {} }).units
+  const [unit] = found.make({ name: recipe, stackName: recipe, params, secrets: {} }).units
   // With a secret its connections are verified by this process, which knows the authorities of this host.
   const registry = {
     name: 'NPM',
@@ -206,7 +206,8 @@ async function said(ref: MachineRef, script: string): Promise<string> {
 
 /** Who has a text of this machine: processes of its own and of its sandbox, and files of the installation. */
 async function holding(ref: MachineRef, text: string): Promise<string[]> {
-  const files = await run('grep', ['-rlaF', '--', text, host.options.dataDir], { timeoutMs: 120_000 })
+  const places = ['pool', 'machines'].map((name) => join(host.options.dataDir, name))
+  const files = await run('grep', ['-rlaF', '--', text, ...places], { timeoutMs: 120_000 })
   const processes = await processesHolding(ref.id, text)
   return [...processes.map((pid) => `process ${pid}`), ...files.stdout.split('\n').filter(Boolean)]
 }
@@ -286,10 +287,9 @@ describe.each(isolationClasses)('in a unit of class %s', (isolation) => {
     it('runs the commands of one behind a relay, by a process outside that alone has the environment’s key', async () => {
       const relay = await startCodexRelay()
       const forward = startCodex(codex, {
-        args: [
-          ...['exec-server', 'forward', '--remote', relay.url, '--environment-id', 'env_1'],
-          ...['--connect', url, '--registration-bearer-stdin'],
-        ],
+        args: `exec-server forward --remote ${relay.url} --environment-id env_1 --connect ${url} --registration-bearer-stdin`.split(
+          ' ',
+        ),
         home: join(directory, 'forward'),
         stdin: `${relay.keys.executor}\n`,
       })

@@ -1,6 +1,7 @@
 // `berth agents spawn` beside the whole product, with real units of both classes. The controller is a program of the test's own that
 // starts the hook for each claim, as those of vendors do, and tells it by its environment.
 
+import { createHash } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -12,6 +13,7 @@ import { useBerth } from '../support/use-berth.ts'
 
 const berth = useBerth(null)
 const TOKEN = 'tok-of-one-claim-0123456789'
+const digest = createHash('sha256').update(TOKEN).digest('hex')
 let directory: string
 let program: string
 
@@ -23,7 +25,8 @@ beforeAll(async () => {
 afterAll(async () => await rm(directory, { recursive: true }))
 
 /** A worker as a vendor's: it takes its token from a file, works on its disk, and goes on when it is woken. */
-const worker = 'cat "$BERTH_SESSION_TOKEN_FILE"; echo worked >>/work; cat /work; echo "wake=$WAKE"; exit 9'
+const worker =
+  'sha256sum <"$BERTH_SESSION_TOKEN_FILE"; echo worked >>/work; cat /work; echo "wake=$WAKE"; exit 9'
 
 async function claim({ wake }: { wake: boolean }) {
   const { baseUrl, apiKey } = berth.credentials
@@ -45,11 +48,11 @@ describe.each(['gvisor', 'runc'])('with %s, a session', (isolation) => {
 
   it('works with the token of its claim, sleeps, and is woken with its disk by the next claim', async () => {
     const first = await claim({ wake: false })
-    expect(first, first.stderr).toMatchObject({ code: 9, stdout: `${TOKEN}worked\nwake=\n` })
+    expect(first, first.stderr).toMatchObject({ code: 9, stdout: `${digest}  -\nworked\nwake=\n` })
     const [unit] = await listUnits(berth)
     expect(unit?.state).toBe('sleeping')
     const second = await claim({ wake: true })
-    expect(second, second.stderr).toMatchObject({ code: 9, stdout: `${TOKEN}worked\nworked\nwake=1\n` })
+    expect(second, second.stderr).toMatchObject({ code: 9, stdout: `${digest}  -\nworked\nworked\nwake=1\n` })
     expect((await listUnits(berth)).map(({ id }) => id)).toEqual([unit?.id])
   })
 

@@ -1,5 +1,5 @@
 // The models of two vendors as their coding agents ask for them: the first answer of a turn is a call of the agent's shell, and
-// the second, once that was answered, is text. And a repository of git for whoever has its token.
+// the second, once that was answered, is text. And a repository of git for those who have its token.
 
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { execFile } from 'node:child_process'
@@ -151,7 +151,7 @@ async function readBody(request: IncomingMessage): Promise<string> {
 }
 
 /**
- * Serves a repository with one commit at `path`, by the simple protocol of plain files, to whoever has the token as the password.
+ * Serves a repository with one commit at `path`, by the simple protocol of plain files, to those who have the token as the password.
  *
  * @param directory Of the test's own, in which the repository is made.
  */

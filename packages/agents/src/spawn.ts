@@ -39,7 +39,7 @@ const AWAKE_MS = { for: 3_600_000, each: 1_500_000 }
 
 /** Resolves with the worker's exit code; null if it was lost with its unit. */
 export async function spawnWorker(options: SpawnOptions): Promise<number | null> {
-  const { units, claim, after, tell, signal } = options
+  const { units, claim, tell, signal } = options
   const { session, token, brokered } = claim
   signal.throwIfAborted()
   const isBrokered = token !== null && brokered !== null
@@ -55,7 +55,7 @@ export async function spawnWorker(options: SpawnOptions): Promise<number | null>
       tell({
         kind: 'said',
         session,
-        sentence: `unit ${unit.id} was left ${String(after)}: ${String(error)}`,
+        sentence: `unit ${unit.id} was left as it is: ${String(error)}`,
       }),
     )
   }
@@ -94,7 +94,7 @@ async function workerOf(
   { session, cmd, env, token, brokered }: Claim,
   say: (sentence: string) => void,
 ): Promise<{ process: Process; isNew: boolean }> {
-  // Of a token, only whoever has it can tell whether it is the same.
+  // It tells whether a token is the same, and nothing of it.
   const tag = `worker-${createHash('sha256')
     .update(`${session}\0${token ?? ''}`)
     .digest('hex')
@@ -115,7 +115,7 @@ async function workerOf(
     env: { BERTH_SESSION: session, ...(hasFile && { BERTH_SESSION_TOKEN_FILE: TOKEN_FILE }), ...env },
     ...(hasFile && { stdin: token }),
     // Of two calls at the same time one begins it.
-    idempotencyKey: `${tag}-${known.at(-1)?.id ?? 'first'}`,
+    idempotencyKey: `${tag}-${unit.id}-${known.at(-1)?.id ?? 'first'}`,
   })
   return { process, isNew: true }
 }

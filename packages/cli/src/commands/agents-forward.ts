@@ -53,9 +53,13 @@ async function standing(berth: Berth, { args, signal }: Context, id: string): Pr
   const { unit } = await berth.recipes.run<string>(RECIPE, {
     name: `codex-${createHash('sha256').update(id).digest('hex').slice(0, 16)}`,
     params: Object.fromEntries(params) as Record<string, unknown>,
-    ...{ stack, sleep, timeToLive, metadata, signal },
+    stack,
+    sleep,
+    timeToLive,
+    metadata,
+    signal,
     // It is installed from there.
-    egress: egressOf(args.text('egress') === undefined ? 'preset:npm' : egress),
+    egress: args.text('egress') === undefined ? egressOf('preset:npm') : egress,
     atEnd: 'destroy',
     expose: 'private',
     waitTimeoutMs: READY_MS,
