@@ -67,7 +67,7 @@ const jobs = [
 /** For one run. Statements and engine calls have shorter timeouts, and no run makes many in a row. */
 const JOB_TIMEOUT_MS = 2 * MINUTE
 
-/** Call it after `recover` (domain/units/lifecycle/reconcile.ts). `stop` resolves when the runs in progress have ended. */
+/** Call it after `recover` (domain/units/reconcile.ts). `stop` resolves when the runs in progress have ended. */
 export function startJobs(app: App): { stop(): Promise<void> } {
   const stopped = new AbortController()
   const { clock, log } = app

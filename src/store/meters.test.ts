@@ -83,7 +83,7 @@ class History {
         await this.#open(event.meter, event.price)
         break
       case 'close':
-        // A run that has ended was seen alive at every earlier heartbeat (domain/units/lifecycle/reconcile.ts).
+        // A run that has ended was seen alive at every earlier heartbeat (domain/units/reconcile.ts).
         await this.#close(event.meter, Math.max(this.#beatAt, this.#now - event.lateMs))
         break
       case 'beat':

@@ -77,7 +77,7 @@ export function headersForPort(request: IncomingMessage, { params }: PortTarget)
   return headers
 }
 
-/** Browsers can send a key in no other way (http/upgrades.ts). */
+/** Browsers can send a key in no other way (upgrades.ts). */
 function withoutBearer(protocols: string): string {
   const offered = protocols.split(',').map((each) => each.trim())
   return offered.filter((each) => !each.startsWith(BEARER_PROTOCOL)).join(', ')

@@ -84,7 +84,7 @@ export function lostRun({ id, generation }: Run): MachineStatus {
 export async function watchExits(app: App, signal: AbortSignal): Promise<void> {
   const onExit = (status: MachineStatus) => {
     recordExit(app, status).catch((error: unknown) => {
-      // The reconciler (reconcile.ts) finds what is missed here.
+      // The reconciler (units/reconcile.ts) finds what is missed here.
       app.log.error({ err: error, unitId: status.id }, 'exit could not be recorded')
     })
   }

@@ -1,5 +1,5 @@
 // CRIU, which checkpoints the memory of runc machines. Only an attempt shows which version works on this kernel
-// (probe.ts); runc finds it under that name in a directory of ours, with options that runc's command line lacks.
+// (probes/memory.ts); runc finds it under that name in a directory of ours, with options that runc's command line lacks.
 
 import { access, constants, mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

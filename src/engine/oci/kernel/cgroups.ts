@@ -100,7 +100,7 @@ export function thawGroup(cgroups: Cgroups, container: string): void {
 }
 
 /**
- * Sets the CPU time in each period; the period is the runtime's (bundle.ts). What a group has not used of a period it may
+ * Sets the CPU time in each period; the period is the runtime's (runtime/bundle.ts). What a group has not used of a period it may
  * use in a later one, as much again at most (decisions/processor.md).
  */
 export function setCpuQuota(cgroups: Cgroups, container: string, quotaUs: number): void {

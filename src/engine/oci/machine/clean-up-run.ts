@@ -1,5 +1,5 @@
 // Removes what one run leaves on the host, after its end or a failed start. What a crash left over is found by
-// recover.ts (`sweepRuns`).
+// lifecycle/recover.ts (`sweepRuns`).
 
 import { reapOrphans } from '../kernel/children.ts'
 import { killAll, removeCgroup } from '../kernel/cgroups.ts'

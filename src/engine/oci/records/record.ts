@@ -52,7 +52,7 @@ const RECORD = 'machine.json'
 
 /**
  * Called before a machine's disk is made: a disk without such a directory has lost its record, and is kept
- * (aside.ts).
+ * (lifecycle/aside.ts).
  */
 export async function beginMachine(paths: Paths, id: string): Promise<void> {
   await mkdir(paths.machine(id).logs, { recursive: true, mode: 0o700 })

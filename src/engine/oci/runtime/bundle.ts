@@ -210,7 +210,7 @@ function buildMounts(input: BundleInput, native: boolean): object[] {
   ]
 }
 
-/** Containers may run in it: only where its kernel is its own. Anything else is refused before (context.ts). */
+/** Containers may run in it: only where its kernel is its own. Anything else is refused before (machine/context.ts). */
 function isNested(spec: MachineSpec): boolean {
   return spec.nested === true && !traitsOf(spec).sharesKernel
 }

@@ -1,6 +1,6 @@
 // The client of the control socket of a gVisor sandbox. The engine sends what `runsc exec` would send, without a
 // process for each command (decisions/commands.md). The socket is in a directory that only root can open. Its format is
-// internal to runsc: only sandboxes that run exactly the probed file (control-probe.ts) are called.
+// internal to runsc: only sandboxes that run exactly the probed file (probes/control.ts) are called.
 //
 // A compromised sandbox controls its answers: they are bounded, and used only for its own commands.
 

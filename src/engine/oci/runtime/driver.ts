@@ -127,7 +127,7 @@ export type DriverOptions = {
   logFileBytes: number
   /** Whether programs are kept for runs that outlive this process. Default: yes. */
   keepsPrograms?: boolean
-  /** Programs to try; the first that works is used. Default: those of criu.ts. */
+  /** Programs to try; the first that works is used. Default: those of checkpoint/criu.ts. */
   criu?: string[]
   /** How commands get into gVisor: `direct` and `runsc` leave no choice. Default: `auto`, as the probe decides. */
   gvisorCommands?: GvisorCommands

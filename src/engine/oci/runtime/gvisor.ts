@@ -34,7 +34,7 @@ const NESTED_FLAGS = ['--net-raw=true', '--allow-packet-socket-write=true']
 
 /**
  * `launcher`: runsc itself, or the wrapper that masks the host from it. `knowsGofers`: whether it takes GOFERS_APART. `nests`:
- * for machines in which containers may run. `platform`: see probe-platform.ts.
+ * for machines in which containers may run. `platform`: see probes/platform.ts.
  */
 export function gvisorDriver(
   root: string,

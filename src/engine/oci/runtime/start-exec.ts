@@ -1,4 +1,4 @@
-// Has a runtime start one command, with real pipes for its inputs and outputs (pipes.ts). What becomes of it is for
+// Has a runtime start one command, with real pipes for its inputs and outputs (kernel/pipes.ts). What becomes of it is for
 // launch.ts. runc passes our pipes on and exits, so that the command becomes our child; runsc stays until the command
 // ends, and has its own pipe for its messages: output of a command is never taken for the runtime's, nor the reverse.
 

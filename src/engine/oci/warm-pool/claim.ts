@@ -65,7 +65,7 @@ async function takeFiles(
   { name, paths }: Ready,
 ): Promise<void> {
   const [from, to] = [host.paths.machine(name), host.paths.machine(id)]
-  // First: a disk without such a directory would be kept. One that is still under the other name is not (recover.ts).
+  // First: a disk without such a directory would be kept. One that is still under the other name is not (lifecycle/recover.ts).
   await move(from.dir, to.dir)
   await Promise.all([move(from.disk, to.disk), volume && move(from.volume, to.volume)])
   // conmon opens its log by this path again when it is rotated. In memory: to have another thread do it takes longer.

@@ -1,5 +1,5 @@
 // A machine made ahead: its first run, created, started up to a program that waits for the command to become, and
-// frozen. On the host it is a machine whose creation was interrupted (record.ts): the next engine removes it. Once a
+// frozen. On the host it is a machine whose creation was interrupted (records/record.ts): the next engine removes it. Once a
 // create has taken it, its disk and its network are the new machine's, and its run is the machine's first one.
 
 import { closeSync } from 'node:fs'
