@@ -1,6 +1,7 @@
 // /v1/units/{id}/code: what the API makes of the answers of a unit's interpreter, which may say anything.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { MINUTE, SECOND } from '../../src/lib/clock.ts'
 import type { Unit } from '../../src/contract/unit.ts'
 import { readEvents } from '../support/events.ts'
 import { makeTeam, makeUnit, type TestTeam } from '../support/make.ts'
@@ -10,7 +11,7 @@ let service: Service
 let team: TestTeam
 let unit: Unit
 /** What the interpreter of the unit says, and what it was asked. */
-let answer: { exitCode: number; stdout: string }
+let answer: { exitCode: number; stdout: string; endsAfterMs?: number }
 let asked: unknown[] = []
 let hasProgram = false
 
@@ -65,6 +66,21 @@ it('an answer has the output, the values and the error of the code', async () =>
     error: { name: 'ValueError', value: 'bad', traceback: ['line 1'] },
   })
   expect(asked).toEqual([{ op: 'run', code: '1+1', timeoutMs: 5000 }])
+})
+
+it('an answer comes with its last line, and a command that goes on is killed 5 s later', async () => {
+  says(begin, value, end)
+  const killed = Promise.withResolvers<void>()
+  answer = { ...answer, endsAfterMs: 10 * MINUTE }
+  const sleep = service.clock.sleep.bind(service.clock)
+  service.clock.sleep = async (ms, signal) => {
+    if (ms === 10 * MINUTE) signal?.addEventListener('abort', () => killed.resolve())
+    await sleep(ms, signal)
+  }
+  expect((await run({ code: '1+1' })).status).toBe(200)
+  service.clock.advance(6 * SECOND)
+  await killed.promise
+  service.clock.sleep = sleep
 })
 
 it('a stream has the same as events', async () => {

@@ -127,6 +127,7 @@ describe('the documentation over HTTP', () => {
     ['/docs/concepts/sleep.md', 'text/markdown', '# Sleep'],
     ['/docs/api/unit.md', 'text/markdown', 'POST /v1/units'],
     ['/llms.txt', 'text/plain', 'https://berth.example.org/docs/concepts/sleep.md'],
+    ['/llms.txt', 'text/plain', 'begin with [run_code](https://berth.example.org/docs/guides/code.md)'],
     ['/llms-full.txt', 'text/plain', '# Quick start'],
   ])('serves %s as %s', async (path, type, text) => {
     const answer = await service.fetch('GET', path)

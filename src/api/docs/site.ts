@@ -116,6 +116,8 @@ function llmsIndex(publicUrl: string, sources: ReadonlyMap<string, Source>): str
     '',
     `The API is at ${publicUrl}/v1, MCP at ${publicUrl}/mcp. Every page is Markdown at its address with .md; all of them are in [llms-full.txt](${publicUrl}/llms-full.txt).`,
     '',
+    `To run code and see its values, tables and plots, begin with [run_code](${publicUrl}${markdownAddressOf('guides/code')}), which keeps variables between calls; a shell, files and ports are beside it.`,
+    '',
     ...contents.flatMap(({ title, pages }) => [
       `## ${title}`,
       '',

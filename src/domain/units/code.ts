@@ -25,6 +25,7 @@ import {
   validation,
 } from '../../contract/errors.ts'
 import { limits } from '../../contract/limits.ts'
+import { completesWithin } from '../../lib/concurrency/completes-within.ts'
 import { createLineSplitter } from '../../lib/line-splitter.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { execInUnit } from './exec.ts'
@@ -37,6 +38,8 @@ const NO_PROGRAM = [126, 127]
 /** For a context that has to start, and for one that does not stop at once. */
 const GRACE_MS = 90_000
 const LOOK_MS = 10_000
+/** How long the command may take to end after its last line. */
+const ENDS_MS = 5000
 const FAILED = 'The code interpreter of the unit could not be asked; the unit may lack memory. Try again.'
 const LINE_BYTES = limits.codeResultBytes + 64 * 1024
 
@@ -213,28 +216,42 @@ async function askBy(
   let ended: Ended | null = null
   let isSilent = true
   const request = { cmd, stdin: `${JSON.stringify(asked)}\n`, timeoutMs: timeoutMs + GRACE_MS }
+  const told = Promise.withResolvers<null>()
   const onOutput = async ({ stream, data }: { stream: 'stdout' | 'stderr'; data: Buffer }) => {
     if (stream === 'stderr') return
     isSilent = false
     for (const line of lines.add(data)) {
+      if ((refused ?? ended) !== null) return
       const event = read(line)
       if (event.type === 'refused') refused = event
       else if (event.type === 'end') ended = event
       else await receive?.(event)
+      if ((refused ?? ended) !== null) told.resolve(null)
     }
   }
-  const { exitCode, timedOut } = await execInUnit(app, caller, id, request, {
-    onOutput,
-    ...(signal && { signal }),
-  })
+  const late = new AbortController()
+  const ends = signal ? AbortSignal.any([signal, late.signal]) : late.signal
+  const asking = execInUnit(app, caller, id, request, { onOutput, signal: ends })
+  // The answer is whole with its last line. How the command ends says nothing more, and takes a while.
+  const exit = await Promise.race([asking, told.promise])
+  if (exit === null) void endSoon(app, asking, late)
   if (refused !== null) throw refusalOf(refused, asked)
   if (ended !== null) return ended
+  if (exit === null) throw nonsense()
+  const { exitCode, timedOut } = exit
   if (NO_PROGRAM.includes(exitCode) && cmd[0] === WAITING) {
     if (await isThere(app, caller, id)) throw providerError(FAILED)
     throw hasNone()
   }
   if (isSilent && !timedOut) return null
   throw providerError('The code interpreter of the unit ended while it answered; its contexts are lost.')
+}
+
+/** A command that goes on after its answer is killed. */
+async function endSoon(app: App, asking: Promise<unknown>, late: AbortController): Promise<void> {
+  const hasEnded = await completesWithin(app.clock, ENDS_MS, asking).catch(() => true)
+  if (!hasEnded) late.abort()
+  await asking.catch(() => {})
 }
 
 /** A machine that dies or has no memory left may end any command so. */

@@ -55,7 +55,13 @@ import { createWatchers } from './watchers.ts'
 
 /** Answers a command instead of the built-in programs; null leaves it to them. */
 export type ExecHandler = (command: { id: string; argv: string[]; stdin: Buffer | null }) => ExecAnswer | null
-export type ExecAnswer = { exitCode?: number; stdout?: string; stderr?: string; afterMs?: number }
+export type ExecAnswer = {
+  exitCode?: number
+  stdout?: string
+  stderr?: string
+  afterMs?: number
+  endsAfterMs?: number
+}
 
 export type FakeControls = {
   /** Every call so far, oldest first. */
@@ -439,13 +445,14 @@ export function createFakeEngine({ clock, subnet = 99, instance = null }: FakeHo
   }
 
   async function play(
-    { exitCode = 0, stdout = '', stderr = '', afterMs = 0 }: ExecAnswer,
+    { exitCode = 0, stdout = '', stderr = '', afterMs = 0, endsAfterMs = 0 }: ExecAnswer,
     onOutput: (output: ExecOutput) => void | Promise<void>,
     gone: AbortSignal,
   ) {
     if (afterMs > 0) await clock.sleep(afterMs, gone)
     if (stdout) await onOutput({ stream: 'stdout', data: Buffer.from(stdout) })
     if (stderr) await onOutput({ stream: 'stderr', data: Buffer.from(stderr) })
+    if (endsAfterMs > 0) await clock.sleep(endsAfterMs, gone)
     return { exitCode, timedOut: false }
   }
 
