@@ -101,7 +101,7 @@ it('three clicks make a coding agent with the key of the team', async () => {
   expect(put.status).toBeLessThan(300)
   const { page, context, faults } = await dashboard.open(team, '/t')
   await page.getByRole('link', { name: 'Recipes' }).click()
-  await page.getByRole('link', { name: 'Codex' }).click()
+  await page.getByRole('link', { name: 'Codex', exact: true }).click()
   await page.getByRole('button', { name: 'Create' }).click()
   await page.waitForURL(/\/units\/unit_\w+\/terminal$/)
   expect(faults).toEqual([])
