@@ -17,6 +17,7 @@ import { type App, createApp } from '../app.ts'
 import { issueIdentity } from '../certificates/fleet-ca.ts'
 import { loadConfig } from '../config.ts'
 import { recallGateways } from '../domain/endpoints/gateways.ts'
+import { parseEndpointLabel } from '../contract/endpoint-label.ts'
 import { exposeUnit } from '../domain/units/expose.ts'
 import { getUnit } from '../domain/units/get.ts'
 import { sleepUnit } from '../domain/units/sleep.ts'
@@ -32,6 +33,7 @@ import { createEndpointPorts } from './listen/endpoint-ports.ts'
 import { createEndpointRoutes } from './routing/endpoint-routes.ts'
 import { type RoutingSource, routesOfServer } from './routing/routing-source.ts'
 import { createGateway } from './server.ts'
+import { isAuthorized } from './routing/private-link.ts'
 import { connectToServer, type ServerClient } from './server-link/client.ts'
 import { type FarGateways, MAX_CONNECTIONS_OF_HOST, serveFarGateways } from './server-link/far-server.ts'
 import { serveWakes } from './server-link/server.ts'
@@ -196,6 +198,26 @@ describe('the gateway of another host', () => {
     expect(app.activity.uses.ids()).toEqual([far.unit.id])
     expect(app.activity.sessions.endpointsOf(near.unit.id)).toEqual([])
     expect((await getUnit(app, near.caller, near.unit.id)).state).toBe('sleeping')
+  })
+
+  it('learns where private names of other hosts lead, and neither their secrets nor their addresses', async () => {
+    const routeOf = async ({ caller, unit }: OwnedUnit) => {
+      const spec = { port: origin.port, mode: 'private', rotate: true } as const
+      const { hostname } = new URL((await exposeUnit(app, caller, unit.id, spec)).url)
+      const label = parseEndpointLabel(hostname.split('.')[0] ?? '')
+      const asked = { names: [label?.name ?? ''], everywhere: true as const }
+      const [route] = (await gateway.server.ask('routes', asked)).routes
+      const secretHash = route?.secretHash ? Buffer.from(route.secretHash, 'base64') : Buffer.alloc(0)
+      return { route, opens: isAuthorized({ secretHash }, label?.secret ?? null) }
+    }
+    expect(await routeOf(far)).toMatchObject({
+      route: { hostId: far.unit.host.id, address: HOST },
+      opens: true,
+    })
+    expect(await routeOf(near)).toMatchObject({
+      route: { hostId: near.unit.host.id, address: null, secretHash: '' },
+      opens: false,
+    })
   })
 
   it('resolves names of its own units, and has ports of their endpoints', async () => {

@@ -58,6 +58,9 @@ export function mayAsk({ isOwn }: Peer, name: string): name is GatewayOperation 
   return Object.hasOwn(gatewayOperations, name) && !(isOwn && ofOtherHosts.has(name as GatewayOperation))
 }
 
+/** Of a private route of another host, whose gateway decides who may use it: no secret is this one's. */
+const NO_SECRET = ''
+
 type Handlers = {
   [K in GatewayOperation]: (app: App, from: Peer, request: GatewayRequest[K]) => Promise<GatewayAnswer[K]>
 }
@@ -85,9 +88,9 @@ export const handlers: Handlers = {
   routes: async ({ db }, { hostId, questions }, { names, everywhere = false }) => {
     const found = await questions(() => findEndpointRoutes(db, names, everywhere ? {} : { hostId }))
     const routes = found.map(({ secretHash, hostId: there, ...route }) => ({
-      ...route,
+      ...(there === hostId ? route : { ...route, address: null }),
       ...(everywhere && { hostId: there }),
-      secretHash: secretHash?.toString('base64') ?? null,
+      secretHash: secretHash && (there === hostId ? secretHash.toString('base64') : NO_SECRET),
     }))
     return { routes }
   },
