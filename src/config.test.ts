@@ -83,6 +83,7 @@ describe('settings', () => {
     [{ BERTH_ROLE: 'server' }, 'needs BERTH_HOSTS_ADDRESS'],
     [{ BERTH_ROLE: 'server', BERTH_GATEWAY_HANDOVER: '10.0.0.1:7077' }, 'unset BERTH_GATEWAY_HANDOVER'],
     [{ BERTH_ROLE: 'server', BERTH_JOIN: 'token' }, 'BERTH_JOIN is for a machine with BERTH_ROLE=host'],
+    [{ BERTH_SERVER_ADDRESS: '10.0.0.1:7077' }, 'needs BERTH_ROLE=server and DATABASE_URL'],
     [{ BERTH_ROLE: 'engine' }, 'BERTH_ROLE'],
   ])('of a host and of a server do not mix: %j is refused with what to set', (env, words) => {
     expect(() => loadConfig(env)).toThrow(words)

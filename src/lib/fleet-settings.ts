@@ -20,6 +20,8 @@ export type FleetSettings = {
   engineTls: (Address & { certificateFile: string }) | null
   /** Where the server answers the gateways of other hosts; null: there are no other hosts. */
   hostsAddress: Address | null
+  /** Where other servers of this Berth reach this one, of which one leads; null: it is the only one. */
+  serverAddress: Address | null
   /** Where the gateway takes visits that came to the gateways of other hosts; null: each host's gateway has its own alone. */
   gatewayHandover: Address | null
   /** Where pods of Kubernetes join as hosts, and where the API server is; null: membership is the operator's. */
@@ -28,7 +30,12 @@ export type FleetSettings = {
 
 const forHosts = ['BERTH_JOIN', 'BERTH_ENGINE_ADDRESS'] as const
 const ofEngines = ['BERTH_ENGINE_TLS', 'BERTH_ENGINE_CERTIFICATE', 'BERTH_GATEWAY_HANDOVER'] as const
-const forServers = ['DATABASE_URL', 'BERTH_HOSTS_ADDRESS', 'BERTH_KUBERNETES_DOOR'] as const
+const forServers = [
+  'DATABASE_URL',
+  'BERTH_HOSTS_ADDRESS',
+  'BERTH_KUBERNETES_DOOR',
+  'BERTH_SERVER_ADDRESS',
+] as const
 
 /** Throws a sentence that names the setting that is wrong. */
 export function fleetSettings(env: Env, { role, dataDir }: { role: Role; dataDir: string }): FleetSettings {
@@ -50,9 +57,19 @@ export function fleetSettings(env: Env, { role, dataDir }: { role: Role; dataDir
     engineAddress: env['BERTH_ENGINE_ADDRESS'] ? address(env, 'BERTH_ENGINE_ADDRESS', '') : null,
     engineTls: role === 'host' ? hostEngine(env, dataDir) : engineTls(env),
     hostsAddress,
+    serverAddress: serverAddress(env, role),
     gatewayHandover: gatewayHandover(env, role === 'host' || hostsAddress !== null),
     kubernetes: kubernetes(env, hostsAddress),
   }
+}
+
+function serverAddress(env: Env, role: Role): FleetSettings['serverAddress'] {
+  if (!env['BERTH_SERVER_ADDRESS']) return null
+  if (role !== 'server' || !env['DATABASE_URL'])
+    throw new Error(
+      'BERTH_SERVER_ADDRESS needs BERTH_ROLE=server and DATABASE_URL: several servers have one database.',
+    )
+  return address(env, 'BERTH_SERVER_ADDRESS', '')
 }
 
 function gatewayHandover(env: Env, hasOthers: boolean): FleetSettings['gatewayHandover'] {

@@ -21,7 +21,8 @@ type Inside = {
 export async function runBesideBerth<T>(config: Config, work: (inside: Inside) => Promise<T>): Promise<T> {
   const instance = await findInstance(config.dataDir)
   const credentials = await readCredentials(config.dataDir)
-  if (!instance || !credentials) {
+  // Of several servers none keeps a key of its own.
+  if (!instance || !(credentials || config.serverAddress)) {
     throw new Error(`Berth has not been started on ${config.dataDir} yet: run "npm start" first, as root.`)
   }
   const embedded = postgresUrl(postgresSocketDir(runDirOf(instance)), 'berth')
@@ -33,7 +34,7 @@ export async function runBesideBerth<T>(config: Config, work: (inside: Inside) =
       throw new Error(message, { cause })
     })
     const log = createLog('operator', config.logLevel, logFile.descriptor)
-    return await work({ db, log, baseUrl: credentials.baseUrl })
+    return await work({ db, log, baseUrl: credentials?.baseUrl ?? config.publicUrl })
   } finally {
     await logFile.close()
     await db.destroy()

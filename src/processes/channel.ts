@@ -38,6 +38,8 @@ export type ProcessReport =
   | { kind: 'alive' }
   /** Another process is needed, which only starts when it is. */
   | { kind: 'needs'; process: 'egress' }
+  /** Of the server: it has the lead until it ends. */
+  | { kind: 'leads' }
 
 /** The data of the engine's `ready`: the default isolation class. */
 export type EngineReady = { isolation: string; reason: string }

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Kysely, sql } from 'kysely'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { createTestClock } from '../../test/support/clock.ts'
 import { createTestDomain, makeUnit, type TestDomain } from '../../test/support/domain.ts'
 import { findUnsettled } from '../../test/support/invariants.ts'
 import { type App, createApp } from '../app.ts'
@@ -19,9 +20,9 @@ import { SECOND, systemClock } from '../lib/clock.ts'
 import { silentLog } from '../lib/log.ts'
 import { startJobs } from '../jobs.ts'
 import { type Database, openDatabase } from '../store/db.ts'
-import { findLeader } from '../store/leaders.ts'
+import { findLeader, takeLeadership } from '../store/leaders.ts'
 import { isOutage } from '../store/outage.ts'
-import { holdLeadership, acquireLeadership } from './leadership.ts'
+import { acquireLeadership, awaitLeadership, holderOf, holdLeadership } from './leadership.ts'
 
 let domain: TestDomain
 let socketPath: string
@@ -211,5 +212,80 @@ describe('leadership', () => {
     const epochs = await Promise.all(Array.from({ length: 8 }, () => take('abcd boot')))
     expect(epochs.toSorted((a, b) => a - b)).toEqual([1, 2, 3, 4, 5, 6, 7, 8])
     expect((await findLeader(domain.app.db))?.epoch).toBe(8)
+  })
+})
+
+describe('of several servers, one', () => {
+  const at = (port: number) => ({ host: '10.0.0.1', port })
+  const holder = (instance: string, port: number) => holderOf({ instance, boot: 'boot', at: at(port) })
+  const lead = async (who: string) => {
+    const found = await findLeader(domain.app.db)
+    return await takeLeadership(domain.app.db, { found, above: 0, holder: who })
+  }
+  const renew = async () =>
+    await sql`update leaders set renewed_at = clock_timestamp()`.execute(domain.app.db)
+
+  /** Waits for the lead, and says after which looks it has it. `atLook`: what happens before each, which is a quarter of a second. */
+  async function waitAs(instance: string, atLook: (look: number) => Promise<unknown>, looks = 80) {
+    const stop = new AbortController()
+    let look = 0
+    const leaders = new Set<string>()
+    const clock = createTestClock()
+    const waiting = awaitLeadership(domain.app.db, {
+      holder: holder(instance, 2),
+      clock: {
+        ...clock,
+        monotonicMs: () => clock.monotonicMs(),
+        sleep: async (ms) => {
+          clock.advance(ms)
+          await atLook(++look)
+          if (look >= looks) stop.abort(new Error('waited'))
+        },
+      },
+      log: silentLog,
+      signal: stop.signal,
+      onLeader: (leader) => void leaders.add(JSON.stringify(leader)),
+    })
+    const epoch = await waiting.catch(() => null)
+    return { epoch, look, leaders: [...leaders].map((each) => JSON.parse(each) as unknown) }
+  }
+
+  it('waits while another one renews, and says where that is', async () => {
+    await lead(holder('abcd', 1))
+    expect(await waitAs('efgh', renew)).toEqual({ epoch: null, look: 80, leaders: [at(1)] })
+  })
+
+  it('takes over three seconds after the last renewal, by its own clock alone', async () => {
+    await lead(holder('abcd', 1))
+    await sql`update leaders set renewed_at = now() + interval '1 hour'`.execute(domain.app.db)
+    expect(await waitAs('efgh', async () => {})).toMatchObject({ epoch: 2, look: 12 })
+  })
+
+  it('takes over at once what was released, and what it has led itself', async () => {
+    await lead(holder('abcd', 1))
+    await sql`update leaders set holder = null`.execute(domain.app.db)
+    expect(await waitAs('efgh', async () => {})).toMatchObject({ epoch: 2, look: 0 })
+    expect(await waitAs('efgh', async () => {})).toMatchObject({ epoch: 3, look: 0 })
+  })
+
+  it('gives one that thinks it is the only server its fifteen seconds', async () => {
+    await lead('abcd boot')
+    const waited = await waitAs('efgh', async () => {})
+    expect(waited).toMatchObject({ epoch: 2, leaders: [null] })
+    expect(waited.look).toBeGreaterThanOrEqual(60)
+  })
+
+  it('counts no time in which the database could not be read', async () => {
+    await lead(holder('abcd', 1))
+    const away = async (look: number) => {
+      if (look === 8) await sql`alter table leaders rename to gone`.execute(domain.app.db)
+      if (look === 9) await sql`alter table gone rename to leaders`.execute(domain.app.db)
+    }
+    expect(await waitAs('efgh', away)).toMatchObject({ epoch: 2, look: 21 })
+  })
+
+  it('does not lead a database that a newer release has used', async () => {
+    await sql`insert into kysely_migration (name, timestamp) values ('9999-later', '')`.execute(domain.app.db)
+    expect(await waitAs('efgh', async () => {}, 4)).toMatchObject({ epoch: null, look: 4 })
   })
 })

@@ -6,6 +6,7 @@ import type { Kysely } from 'kysely'
 import { type Clock, SECOND } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { runLoop } from '../lib/loop.ts'
+import { addressText, type Address, parseAddress } from '../lib/setting-values.ts'
 import type { Database } from '../store/db.ts'
 import {
   endEarlierLeaders,
@@ -15,6 +16,7 @@ import {
   renewLeadership,
   takeLeadership,
 } from '../store/leaders.ts'
+import { isOfNewerRelease, migrate } from '../store/migrate.ts'
 
 const RENEW_EVERY_MS = 5 * SECOND
 /** A leader that has not renewed for this long counts as gone. */
@@ -76,16 +78,109 @@ async function endEarlier(db: Kysely<Database>, epoch: number, clock: Clock): Pr
   }
 }
 
+/** Where the other servers reach the one that leads is a part of `holder`; null: it is the only one. */
+export function holderOf({
+  instance,
+  boot,
+  at,
+}: {
+  instance: string
+  boot: string
+  at: Address | null
+}): string {
+  return `${instance} ${boot}${at ? ` ${addressText(at)}` : ''}`
+}
+
+const addressIn = (holder: string): Address | null => {
+  const text = holder.split(' ')[2]
+  return text === undefined ? null : parseAddress(text)
+}
+
+/** Of several servers, which see by themselves that the one that leads is gone. */
+const SEVERAL = { renewEveryMs: SECOND, silentForMs: 3 * SECOND, lookEveryMs: SECOND / 4 }
+
+type Waiting = {
+  holder: string
+  clock: Clock
+  log: Log
+  signal: AbortSignal
+  /** Called with the other server that leads, or null, each time that it was looked up. */
+  onLeader: (at: Address | null) => void
+}
+
+/**
+ * Of several servers: returns a new epoch once no other one leads, and none can write any more. What counts is how long the
+ * row did not change while it could be read: neither the database's clock nor a time without it makes a server lead. Rejects
+ * when the signal aborts.
+ */
+export async function awaitLeadership(
+  db: Kysely<Database>,
+  { holder, clock, log, signal, onLeader }: Waiting,
+): Promise<number> {
+  let seen: { renewal: string; sinceMs: number } | null = null
+
+  const isFree = (found: Leadership | null): boolean => {
+    if (!found?.holder || found.holder === holder) return true
+    const renewal = `${found.epoch} ${found.renewedAt.getTime()}`
+    const nowMs = clock.monotonicMs()
+    if (seen?.renewal !== renewal) seen = { renewal, sinceMs: nowMs }
+    // One that is the only server renews less often.
+    return nowMs - seen.sinceMs >= (addressIn(found.holder) ? SEVERAL.silentForMs : SILENT_FOR_MS)
+  }
+
+  const look = async (): Promise<number | null> => {
+    const found = await findLeaderOrMigrate(db)
+    if (!isFree(found)) {
+      onLeader(addressIn(found?.holder ?? ''))
+      return null
+    }
+    onLeader(null)
+    if (await isOfNewerRelease(db)) {
+      log.warn('the database is of a newer release of Berth, of which no server leads: this one waits')
+      return null
+    }
+    const epoch = await takeLeadership(db, { found, above: 0, holder })
+    if (epoch !== null) await endEarlier(db, epoch, clock)
+    return epoch
+  }
+
+  for (;;) {
+    signal.throwIfAborted()
+    try {
+      const epoch = await look()
+      if (epoch !== null) return epoch
+    } catch (error) {
+      seen = null
+      log.warn({ err: error }, 'cannot be seen which server leads; will be retried')
+    }
+    await clock.sleep(SEVERAL.lookEveryMs, signal)
+  }
+}
+
+const UNDEFINED_TABLE = '42P01'
+
+/** A database that is new has no tables, and nobody leads. */
+async function findLeaderOrMigrate(db: Kysely<Database>): Promise<Leadership | null> {
+  return await findLeader(db).catch(async (error: unknown) => {
+    if (!(error instanceof Error && 'code' in error && error.code === UNDEFINED_TABLE)) throw error
+    await migrate(db)
+    return null
+  })
+}
+
+type Holding = { epoch: number; onLost: () => void; clock: Clock; log: Log; isOneOfSeveral?: boolean }
+
 /** Renews the lead until it is stopped, and then releases it. Calls `onLost` if another server has taken it. */
 export function holdLeadership(
   db: Kysely<Database>,
-  { epoch, onLost, clock, log }: { epoch: number; onLost: () => void; clock: Clock; log: Log },
+  { epoch, onLost, clock, log, isOneOfSeveral = false }: Holding,
 ): { stop(): Promise<void> } {
   const stopped = new AbortController()
   const renew = async () => {
     if (!(await renewLeadership(db, { epoch }))) onLost()
   }
-  const loop = { name: 'hold the lead', everyMs: RENEW_EVERY_MS, timeoutMs: 60 * SECOND, run: renew }
+  const everyMs = isOneOfSeveral ? SEVERAL.renewEveryMs : RENEW_EVERY_MS
+  const loop = { name: 'hold the lead', everyMs, timeoutMs: 60 * SECOND, run: renew }
   const holding = runLoop(loop, { clock, log, signal: stopped.signal })
   return {
     stop: async () => {

@@ -46,7 +46,7 @@ export const migrateProcess: ProcessMain = async ({
 }
 
 /** Explains the most common mistakes with DATABASE_URL: a wrong address, a wrong password, an old server. */
-async function refuseUnusable(db: Kysely<Database>): Promise<void> {
+export async function refuseUnusable(db: Kysely<Database>): Promise<void> {
   const query = sql<{ version: string }>`select current_setting('server_version_num') as version`
   const { rows } = await query.execute(db).catch((cause: unknown) => {
     throw new Error(`The database cannot be used (${reasonOf(cause)}): check DATABASE_URL if it is yours.`, {

@@ -11,6 +11,8 @@ export type ProcessContext = ProcessInput & {
   progress: (text: string) => void
   /** Tells the supervisor that another process is needed. */
   needs: (process: 'egress') => void
+  /** Tells the supervisor that this server leads, until it ends. */
+  leads: () => void
   /** Ends the process at once, because its work must not go on. */
   end: (why: string) => never
 }
@@ -40,6 +42,7 @@ export async function runProcess(name: ProcessName, start: ProcessMain): Promise
       log,
       progress: (text) => report({ kind: 'progress', text }),
       needs: (needed) => report({ kind: 'needs', process: needed }),
+      leads: () => report({ kind: 'leads' }),
       end,
     })
     report({ kind: 'ready', result: started.result ?? null })

@@ -90,6 +90,14 @@ export async function migrate(db: Kysely<Database>, onLocked: () => void = () =>
   }
 }
 
+/** Whether a newer release has used the database, whose schema this one does not know. */
+export async function isOfNewerRelease(db: Kysely<Database>): Promise<boolean> {
+  const known = Object.keys(migrations)
+  const { rows } = await sql<{ name: string }>`
+    select name from kysely_migration where name > ${known.at(-1) ?? ''} limit 1`.execute(db)
+  return rows.length > 0
+}
+
 async function migrateOnce(db: Kysely<Database>): Promise<void> {
   await db.transaction().execute(async (transaction) => {
     await sql`select ${LOCK}`.execute(transaction)

@@ -56,6 +56,18 @@ export function unitUrls(config: Config): string[] {
   ]
 }
 
+export function announceServer({ publicUrl, dataDir, serverAddress }: Config): void {
+  print(`
+Berth is ready, as one of several servers, of which one leads.
+
+  API          ${publicUrl}, at any of them ("npm run sign-in" makes a link to sign in)
+  This one     ${serverAddress ? addressText(serverAddress) : '-'}, for the others
+  Log          ${logPathOf(dataDir)}
+
+Ctrl-C stops this one. Units keep running, and another server takes the lead.
+`)
+}
+
 export function announceHost(config: Config, { name, door }: Membership, engine: EngineReady): void {
   print(`
 Berth is ready, as the host ${name}.

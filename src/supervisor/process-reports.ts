@@ -10,6 +10,7 @@ const reportSchema: z.ZodType<ProcessReport> = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('failed'), message: z.string().max(10_000) }),
   z.object({ kind: z.literal('alive') }),
   z.object({ kind: z.literal('needs'), process: z.literal('egress') }),
+  z.object({ kind: z.literal('leads') }),
 ])
 
 export const engineReadySchema: z.ZodType<EngineReady> = z.object({

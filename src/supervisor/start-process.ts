@@ -32,9 +32,10 @@ export async function startProcess(options: {
   logFile: number
   onProgress: (text: string) => void
   onNeeds: (needed: 'egress') => void
+  onLeads: () => void
   signal: AbortSignal
 }): Promise<ServiceProcess> {
-  const { name, input, logFile, onProgress, onNeeds, signal } = options
+  const { name, input, logFile, onProgress, onNeeds, onLeads, signal } = options
   signal.throwIfAborted()
   const child = spawnRole(name, input, logFile)
   const ready = Promise.withResolvers<unknown>()
@@ -45,6 +46,7 @@ export async function startProcess(options: {
   readReports(child, (report) => {
     if (report.kind === 'progress') onProgress(report.text)
     if (report.kind === 'needs') onNeeds(report.process)
+    if (report.kind === 'leads') onLeads()
     if (report.kind === 'failed') ready.reject(new Error(report.message))
     if (report.kind === 'ready') {
       watchdog.limit(SILENT_FOR_MS)

@@ -22,7 +22,7 @@ import {
 } from '../processes/channel.ts'
 import { signInUrl } from '../domain/credentials/sign-in-url.ts'
 import { refuseBrokenHost } from '../doctor/preflight.ts'
-import { announce, announceHost } from './announce.ts'
+import { announce, announceHost, announceServer } from './announce.ts'
 import { prepareIdentityOf, renewalsPart } from './fleet-identities.ts'
 import { type Credentials, readCredentials, writeCredentials } from './credentials-file.ts'
 import { lockDataDirectory } from './data-directory-lock.ts'
@@ -46,6 +46,7 @@ import { type ServiceProcess, startProcess, warmUpProcess } from './start-proces
 import { engineReadySchema, migrateReadySchema } from './process-reports.ts'
 import { lockRunDirectory, removeRunDirectory } from './run-directory.ts'
 import { listenForStop } from './stop-signals.ts'
+import { whileLeading } from './while-leading.ts'
 import { printError, print } from '../lib/terminal.ts'
 
 const processesOf: Record<Role, readonly ProcessName[]> = {
@@ -77,8 +78,10 @@ export async function supervise(settings: Config): Promise<number> {
   })
   const { context, close } = await prepare(settings, stop)
   try {
-    if (context.membership) announceHost(context.input.config, context.membership, await startHost(context))
-    else announce(context.input.config, await startAll(context))
+    const { config } = context.input
+    if (context.membership) announceHost(config, context.membership, await startHost(context))
+    else if (config.serverAddress) await startBesideOthers(context).then(() => announceServer(config))
+    else announce(config, await startAll(context))
     const gaveUp = await firstToGiveUp(context.kept, stop)
     if (gaveUp === null) return 0
     throw new Error(gaveUp)
@@ -171,6 +174,23 @@ async function startAll(context: Context): Promise<{ engine: EngineReady | null;
   print('Starting the gateway')
   await keepGateway(context)
   return { engine, credentials }
+}
+
+/** One of several servers: which one leads they settle in the database, which that one prepares. */
+async function startBesideOthers(context: Context): Promise<void> {
+  const { config, instance, runDir } = context.input
+  const databaseUrl = context.databaseUrls.berth
+  await warmUp(context)
+  print('Starting the server')
+  renewing(context, await prepareIdentityOf('server', config, instance.id))
+  await keep(context, renewalsPart({ config, runDir, databaseUrl, log: context.log }))
+  const start = async (signal: AbortSignal): Promise<Running> => {
+    const beside = whileLeading(kubernetesPart({ config, databaseUrl, log: context.log }), context)
+    const server = await startOnce(context, 'server', signal, {}, beside.begin)
+    const ended = server.ended.then(async (how) => await beside.end().then(() => how))
+    return { ended, stop: async () => await beside.end().then(async () => await server.stop()) }
+  }
+  await keep(context, { name: 'server', start })
 }
 
 async function keepEngine(context: Context): Promise<EngineReady> {
@@ -271,6 +291,7 @@ function startOnce(
   name: ProcessName,
   signal: AbortSignal,
   more: Partial<Pick<ProcessInput, 'machines' | 'worker'>> = {},
+  onLeads = () => {},
 ): Promise<ServiceProcess> {
   const input = { ...inputOf(context, name), ...more }
   return startProcess({
@@ -280,6 +301,7 @@ function startOnce(
     signal,
     onProgress: (text) => print(`  ${text}`),
     onNeeds: (needed) => void startNeeded(context, needed),
+    onLeads,
   })
 }
 

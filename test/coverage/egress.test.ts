@@ -40,6 +40,7 @@ const doors: Record<string, string> = {
   'src/gateway/http/proxy-request.ts': 'the same, over unit-connections.ts',
   'src/gateway/handover/hand-over.ts': 'the same connections as links.ts, kept between requests',
   'src/gateway/handover/links.ts': 'the gateways of other hosts, as the server lists them',
+  'src/lib/ipc/forwarding.ts': 'the server that leads, as the database says, by its certificate',
   'src/gateway/server-link/client.ts': 'a socket of this instance',
   'src/processes/renewals.ts': 'the same',
   'src/gateway/workers/peers.ts': 'sockets of other gateways of this instance',

@@ -74,6 +74,7 @@ beforeAll(async () => {
     log: silentLog,
     progress: () => {},
     needs: () => {},
+    leads: () => {},
     end: (why) => {
       throw new Error(why)
     },

@@ -41,6 +41,23 @@ export async function watchHosts(app: App): Promise<void> {
   if (others.length > 0) await storeFacts(app)
 }
 
+const MEET_MS = 2 * SECOND
+const MEET_LOOK_MS = 20
+
+/**
+ * Call it once before the first call, of a server without an engine: its hosts that answered the last server do so again, or
+ * soon will be away.
+ */
+export async function meetHosts(app: App): Promise<void> {
+  await watchHosts(app)
+  const known = (await listHosts(app.db)).filter(
+    ({ awaySince, address, state }) => awaySince === null && address !== null && state !== 'joining',
+  )
+  const giveUpMs = app.clock.monotonicMs() + MEET_MS
+  const isMissing = ({ id }: HostRecord) => (app.fleet.find(id)?.awaySince ?? null) !== null
+  while (known.some(isMissing) && app.clock.monotonicMs() < giveUpMs) await app.clock.sleep(MEET_LOOK_MS)
+}
+
 async function storeFacts(app: App): Promise<void> {
   const local = app.fleet.findLocal()
   if (local) local.capacity = (await app.capacityOf(local.id)()) ?? local.capacity

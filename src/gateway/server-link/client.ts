@@ -2,12 +2,11 @@
 // means that it could not be asked.
 
 import { connect as connectSocket, type Socket } from 'node:net'
-import { connect as connectTls, type PeerCertificate } from 'node:tls'
-import { X509Certificate } from 'node:crypto'
+import { connect as connectTls } from 'node:tls'
 import { gatewayFactsOf, type GatewaySettings } from '../../contract/gateway-facts.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { FLEET_DOMAIN, type FleetIdentity, memberOf } from '../../lib/fleet-identity.ts'
-import { fleetTls, PROBE_AFTER_MS } from '../../lib/ipc/fleet-tls.ts'
+import type { FleetIdentity } from '../../lib/fleet-identity.ts'
+import { anyServer, fleetTls, PROBE_AFTER_MS } from '../../lib/ipc/fleet-tls.ts'
 import { openJsonLinesClient } from '../../lib/ipc/json-lines-rpc.ts'
 import { createReconnecting } from '../../lib/ipc/reconnecting.ts'
 import type { Address } from '../../lib/setting-values.ts'
@@ -129,24 +128,14 @@ function openConnection(address: ServerAddress): Connection {
   }
 }
 
-/** Any server of the fleet will do: which one leads is not for the gateway to say. */
-const SERVER_NAME = `server.${FLEET_DOMAIN}`
-
 function connectByTls({ host, port, identity }: Exclude<ServerAddress, { socketPath: string }>): Socket {
   const socket = connectTls({
     host,
     port,
     ...fleetTls(identity()),
     ALPNProtocols: [LINK_PROTOCOL],
-    servername: SERVER_NAME,
-    checkServerIdentity: (_name, certificate) => refusalOf(certificate),
+    // Which one leads is not for the gateway to say.
+    ...anyServer,
   })
   return socket.setNoDelay(true).setKeepAlive(true, PROBE_AFTER_MS)
-}
-
-/** TLS has checked that the authority has signed it for servers and that it is valid now. */
-function refusalOf({ raw }: PeerCertificate): Error | undefined {
-  return memberOf(new X509Certificate(raw))?.role === 'server'
-    ? undefined
-    : new Error('another member of the fleet answers in place of its server')
 }

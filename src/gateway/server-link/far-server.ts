@@ -12,10 +12,11 @@ import { runLoop } from '../../lib/loop.ts'
 import { findGoneHosts, findHostOfGateway } from '../../store/host-gateways.ts'
 import { farGateway } from './answers.ts'
 import { converse } from './conversation.ts'
+import { CALLS_PROTOCOL } from '../../lib/ipc/forwarding.ts'
 import { LINK_PROTOCOL } from './protocol.ts'
 
-/** Engines and servers ask for nothing here. */
-const mayCall = { server: false, engine: false, gateway: true }
+/** Engines ask for nothing here, and servers only hand over calls of the API. */
+const mayCall = { server: true, engine: false, gateway: true }
 
 /** The gateways of a host, and earlier ones whose end has not been noticed. The oldest gives way. */
 export const MAX_CONNECTIONS_OF_HOST = MAX_GATEWAY_WORKERS + 3
@@ -32,8 +33,16 @@ export type FarGateways = {
   close: () => Promise<void>
 }
 
-/** Serves until closed. */
-export async function serveFarGateways(app: App, options: FleetListenerOptions): Promise<FarGateways> {
+/**
+ * Serves until closed.
+ *
+ * @param takeCalls Takes a connection of another server, with calls that came there. It ends it itself.
+ */
+export async function serveFarGateways(
+  app: App,
+  options: FleetListenerOptions,
+  takeCalls: (socket: TLSSocket) => void = (socket) => socket.destroy(),
+): Promise<FarGateways> {
   const { log, clock } = app
   const gatewayOf = keptByKey(farGateway)
   const connected = new Set<TLSSocket>()
@@ -80,8 +89,11 @@ export async function serveFarGateways(app: App, options: FleetListenerOptions):
 
   const listener = await listenForFleet(options, {
     mayCall,
-    protocols: [LINK_PROTOCOL],
+    protocols: [LINK_PROTOCOL, CALLS_PROTOCOL],
     onMember: (socket, member) => {
+      const areCalls = socket.alpnProtocol === CALLS_PROTOCOL
+      if (areCalls !== (member.role === 'server')) return void socket.destroy()
+      if (areCalls) return takeCalls(socket)
       connected.add(socket)
       socket.once('close', () => connected.delete(socket))
       admit(socket, member).catch((error: unknown) => {

@@ -2,9 +2,16 @@
 // Nothing that a client sends is read before its certificate was verified.
 
 import { once } from 'node:events'
-import { createServer, type TLSSocket } from 'node:tls'
+import { X509Certificate } from 'node:crypto'
+import { createServer, type PeerCertificate, type TLSSocket } from 'node:tls'
 import { SECOND } from '../clock.ts'
-import { type FleetIdentity, type FleetMember, type FleetRole, memberOf } from '../fleet-identity.ts'
+import {
+  FLEET_DOMAIN,
+  type FleetIdentity,
+  type FleetMember,
+  type FleetRole,
+  memberOf,
+} from '../fleet-identity.ts'
 import type { Log } from '../log.ts'
 import type { Address } from '../setting-values.ts'
 import type { Listening } from './unix-socket.ts'
@@ -40,6 +47,15 @@ const MAX_CONNECTIONS = 4096
 /** The options of either side. */
 export function fleetTls({ key, certificate, authority }: FleetIdentity) {
   return { minVersion: 'TLSv1.3', key, cert: certificate, ca: authority } as const
+}
+
+/** For a client to which any server of the fleet will do. TLS checks that the authority has signed it and that it is valid. */
+export const anyServer = {
+  servername: `server.${FLEET_DOMAIN}`,
+  checkServerIdentity: (_name: string, { raw }: PeerCertificate) =>
+    memberOf(new X509Certificate(raw))?.role === 'server'
+      ? undefined
+      : new Error('another member of the fleet answers in place of its server'),
 }
 
 export async function listenForFleet(

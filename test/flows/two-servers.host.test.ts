@@ -1,0 +1,230 @@
+// Two servers, one of which leads: calls reach it by either, and the other takes over when it dies, hangs, is cut off from the
+// database or is stopped in order. They are real processes on a real Postgres; their host's engine is in memory.
+
+import { chmod } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { Berth as Client } from '../../packages/sdk/src/index.ts'
+import type { RunResult } from '../../src/contract/run-result.ts'
+import { eventually, processIds } from '../support/berth.ts'
+import { killSupervisor } from '../support/kill.ts'
+import { useOwnPostgres } from '../support/own-postgres.ts'
+import { openPostgresProxy, type PostgresProxy } from '../support/postgres-proxy.ts'
+import { type OneServer, useServerPair } from '../support/server-pair.ts'
+
+/** What is promised is five seconds. */
+const TAKEOVER_MS = 5000
+
+const postgres = useOwnPostgres()
+const proxies: PostgresProxy[] = []
+beforeAll(async () => {
+  for (let index = 0; index < 2; index++) {
+    const proxy = await openPostgresProxy(postgres.url())
+    proxies.push(proxy)
+    await openToAll(proxy.url)
+  }
+  return async () => {
+    for (const proxy of proxies) await proxy.close()
+  }
+})
+
+/** Servers have users of their own. */
+async function openToAll(url: string): Promise<void> {
+  const directory = new URLSearchParams(url.split('?')[1]).get('host') ?? ''
+  await chmod(directory, 0o711)
+  await chmod(join(directory, '.s.PGSQL.5432'), 0o777)
+}
+
+const pair = useServerPair(postgres, (index) => proxies[index]?.url ?? '')
+
+const nano = { image: 'berth.local/debian:12', size: 'nano', sleep: 'never' }
+
+async function call<T>(server: OneServer, method: string, path: string, body?: unknown) {
+  const response = await fetch(`${server.url}${path}`, {
+    method,
+    headers: {
+      authorization: `Bearer ${pair.key()}`,
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    signal: AbortSignal.timeout(30_000),
+  })
+  return { status: response.status, body: (await response.json()) as T }
+}
+
+async function create(server: OneServer, name: string): Promise<string> {
+  const { status, body } = await call<RunResult>(server, 'POST', '/v1/units', { spec: { ...nano, name } })
+  if (status !== 201 || !body.units[0]) throw new Error(`${status} ${JSON.stringify(body)}`)
+  return body.units[0].id
+}
+
+const otherThan = (leader: OneServer) => pair.servers.find((each) => each !== leader) ?? leader
+const stands = async (server: OneServer) =>
+  await eventually(
+    async () => expect(await server.health()).toMatchObject({ leads: false, status: 'ok' }),
+    30_000,
+  )
+const epoch = async () => (await postgres.ask<{ epoch: number }>('select epoch from leaders'))[0]?.epoch ?? 0
+
+/** Callers that make units and destroy every second one at a server, and know what they were told. */
+function startCallers(server: OneServer, count: number) {
+  const told = new Map<string, 'there' | 'gone'>()
+  let isEnding = false
+  const work = async (caller: number) => {
+    for (let round = 0; !isEnding; round++) {
+      try {
+        const id = await create(server, `call-${caller}-${round}-${Date.now()}`)
+        told.set(id, 'there')
+        if (round % 4 === 0) continue
+        // Until it is answered, the unit may be there or not.
+        told.delete(id)
+        const { status } = await call(server, 'DELETE', `/v1/units/${id}`)
+        if (status === 200) told.set(id, 'gone')
+      } catch {
+        // It was told nothing. The unit may be there or not.
+      }
+      await delay(100)
+    }
+  }
+  const working = Array.from({ length: count }, (_, caller) => work(caller))
+  return {
+    end: async () => {
+      isEnding = true
+      await Promise.all(working)
+      return told
+    },
+  }
+}
+
+async function expectTold(told: Map<string, 'there' | 'gone'>): Promise<void> {
+  const rows = await postgres.ask<{ id: string; state: string }>('select id, state from units')
+  const states = new Map(rows.map(({ id, state }) => [id, state]))
+  expect(told.size).toBeGreaterThan(0)
+  for (const [id, what] of told)
+    expect([id, states.get(id)]).toEqual([id, what === 'there' ? 'running' : 'destroyed'])
+}
+
+/** How long after `work` began until a call that came after it is answered at the other server. */
+async function takeoverAfter(leader: OneServer, work: () => Promise<unknown>): Promise<number> {
+  const next = otherThan(leader)
+  const before = await epoch()
+  const beganMs = performance.now()
+  await work()
+  await eventually(async () => await create(next, `after-${Date.now()}`), 20_000)
+  const tookMs = performance.now() - beganMs
+  expect(await epoch()).toBeGreaterThan(before)
+  expect(await pair.leader()).toBe(next)
+  return tookMs
+}
+
+it('the second of two servers stands by, and calls, streams and sockets reach the first by it', async () => {
+  const leader = await pair.leader()
+  const other = otherThan(leader)
+  await stands(other)
+  const id = await eventually(async () => await create(other, 'first'))
+  expect((await call<{ state: string }>(leader, 'GET', `/v1/units/${id}`)).body.state).toBe('running')
+  const ran = await call<{ stdout: string }>(other, 'POST', `/v1/units/${id}/exec`, {
+    cmd: ['echo', 'by the other'],
+  })
+  expect(ran.body.stdout).toBe('by the other\n')
+  const events = await fetch(`${other.url}/v1/events`, { headers: { authorization: `Bearer ${pair.key()}` } })
+  expect(events.status).toBe(200)
+  await call(leader, 'DELETE', `/v1/units/${id}`)
+  const reader = events.body?.getReader()
+  let seen = ''
+  while (!seen.includes(id)) seen += new TextDecoder().decode((await reader?.read())?.value)
+  await reader?.cancel()
+  expect(pair.engine.calls.some(({ operation }) => operation === 'exec')).toBe(true)
+})
+
+it('nothing but a server of the fleet hands calls over', async () => {
+  const leader = await pair.leader()
+  await expect(fetch(`https://${leader.settings['BERTH_HOSTS_ADDRESS']}/v1/me`)).rejects.toThrow()
+})
+
+describe('the other server takes over within five seconds', () => {
+  it('from one that was killed under calls, of which none that was answered is lost', async () => {
+    const leader = await pair.leader()
+    const other = otherThan(leader)
+    await stands(other)
+    const callers = startCallers(other, 4)
+    await delay(2000)
+    const tookMs = await takeoverAfter(leader, async () => await killSupervisor(leader.berth))
+    await delay(1000)
+    const told = await callers.end()
+    await leader.berth.start(leader.settings)
+    await stands(leader)
+    await expectTold(told)
+    expect(tookMs).toBeLessThan(TAKEOVER_MS)
+  })
+
+  it('from one that stands still, which changes nothing when it goes on, and stands by', async () => {
+    const leader = await pair.leader()
+    await stands(otherThan(leader))
+    const pids = [await leader.berth.supervisorPid(), await leader.berth.pidOf('server')].filter(
+      (pid) => pid !== null,
+    )
+    const server = pids[1]
+    for (const pid of pids) process.kill(pid, 'SIGSTOP')
+    const tookMs = await takeoverAfter(leader, async () => {})
+    const read = async () =>
+      await postgres.ask('select id, state, generation, revision from units order by id')
+    const [units, now] = [await read(), await epoch()]
+    for (const pid of pids) process.kill(pid, 'SIGCONT')
+    await eventually(async () => expect(await processIds()).not.toContain(server), 20_000)
+    await stands(leader)
+    expect([await read(), await epoch()]).toEqual([units, now])
+    expect(tookMs).toBeLessThan(TAKEOVER_MS)
+  })
+
+  it('from one that is cut off from the database, which stands by once it is not', async () => {
+    const leader = await pair.leader()
+    await stands(otherThan(leader))
+    const proxy = proxies[pair.servers.indexOf(leader)]
+    const tookMs = await takeoverAfter(leader, async () => proxy?.shut())
+    await proxy?.open()
+    await openToAll(proxy?.url ?? '')
+    await stands(leader)
+    expect(tookMs).toBeLessThan(TAKEOVER_MS)
+  })
+
+  it('from one that is stopped in order, without a call that fails', async () => {
+    const leader = await pair.leader()
+    const other = otherThan(leader)
+    await stands(other)
+    const client = new Client({ url: other.url, apiKey: pair.key() })
+    const failed: unknown[] = []
+    let [isEnding, count] = [false, 0]
+    const callers = Array.from({ length: 4 }, async () => {
+      while (!isEnding) {
+        await client.units.list().then(
+          () => (count += 1),
+          (error: unknown) => failed.push(error),
+        )
+        await delay(20)
+      }
+    })
+    await delay(1000)
+    const tookMs = await takeoverAfter(leader, async () => expect(await leader.berth.pressCtrlC()).toBe(0))
+    isEnding = true
+    await Promise.all(callers)
+    expect(failed).toEqual([])
+    expect(count).toBeGreaterThan(50)
+    expect(tookMs).toBeLessThan(TAKEOVER_MS)
+    await leader.berth.start(leader.settings)
+    await stands(leader)
+  })
+})
+
+it('a database that is away for longer than a server may be silent makes no other server lead', async () => {
+  const leader = await pair.leader()
+  await stands(otherThan(leader))
+  const before = await epoch()
+  await postgres.stop()
+  await delay(8000)
+  await postgres.start()
+  await eventually(async () => await create(otherThan(leader), `back-${Date.now()}`), 30_000)
+  await delay(4000)
+  expect([await epoch(), await pair.leader()]).toEqual([before, leader])
+})
