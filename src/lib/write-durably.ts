@@ -5,7 +5,7 @@ import { open, rename, rm } from 'node:fs/promises'
 /** Writes the file completely or not at all, even if the power fails. It is this process's user's unless `owner` is given. */
 export async function writeDurably(
   path: string,
-  content: string,
+  content: string | Buffer,
   mode = 0o644,
   owner?: { uid: number; gid: number },
 ): Promise<void> {

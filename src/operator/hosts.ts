@@ -6,8 +6,12 @@ import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { issueIdentity, readAuthorityTimes } from '../certificates/fleet-ca.ts'
 import type { Config } from '../config.ts'
+import type { Kysely } from 'kysely'
+import { addressIn } from '../processes/leadership.ts'
+import type { Database } from '../store/db.ts'
+import { findLeader } from '../store/leaders.ts'
 import { isHostName, parseIdentity } from '../lib/fleet-identity.ts'
-import { address, type Address } from '../lib/setting-values.ts'
+import { address, type Address, addressText } from '../lib/setting-values.ts'
 import { print } from '../lib/terminal.ts'
 import { listHosts } from '../store/hosts.ts'
 import { findInstance } from '../supervisor/instance.ts'
@@ -59,12 +63,21 @@ async function decide(
   const { dataDir } = config
   const here = (await findInstance(dataDir))?.id ?? null
   return await runBesideBerth(config, async (inside) => {
+    if (verb === 'remove') await refuseAtStandby(config, inside.db)
     const known = (await listHosts(inside.db)).find((host) => host.name === name || host.id === name)
     if (!known && verb === 'remove' && (await takeBlockBack(dataDir, name))) return [`${name} is removed.`]
     const lines = await decideAboutHost(inside, { verb, name, here, now: new Date(), destroysUnits })
     if (known && verb === 'remove') await takeBlockBack(dataDir, known.name)
     return lines
   })
+}
+
+/** The one that leads gives addresses to hosts. */
+async function refuseAtStandby({ serverAddress }: Config, db: Kysely<Database>): Promise<void> {
+  const holder = serverAddress && (await findLeader(db))?.holder
+  const at = holder ? addressIn(holder) : null
+  if (serverAddress && at && addressText(at) !== addressText(serverAddress))
+    throw new Error(`Run this where the server is that leads, at ${addressText(at)}.`)
 }
 
 async function listEverything(config: Config): Promise<string[]> {

@@ -18,6 +18,8 @@ export async function rotateKey(config: Config, args: string[]): Promise<number>
     return 0
   }
   if (argument !== undefined) throw new Error(`rotate-key takes no argument, but got "${argument}".`)
+  if (config.kubernetes && config.serverAddress)
+    throw new Error('Several servers in a cluster have the key in a Secret, where it cannot be replaced yet.')
   const keyFile = keyFileIn(keptStateOf(config.dataDir, 'server'))
   return await runBesideBerth(config, async ({ db, log }) => {
     const { from, to } = await rotateKeyFile({ db, keyFile })

@@ -91,7 +91,8 @@ export function holderOf({
   return `${instance} ${boot}${at ? ` ${addressText(at)}` : ''}`
 }
 
-const addressIn = (holder: string): Address | null => {
+/** Null: of the only server. */
+export function addressIn(holder: string): Address | null {
   const text = holder.split(' ')[2]
   return text === undefined ? null : parseAddress(text)
 }

@@ -27,7 +27,7 @@ import { prepareIdentityOf, renewalsPart } from './fleet-identities.ts'
 import { type Credentials, readCredentials, writeCredentials } from './credentials-file.ts'
 import { lockDataDirectory } from './data-directory-lock.ts'
 import { listMachinesAndDisks, loadInstance, postgresSocketDir, runDirOf } from './instance.ts'
-import { kubernetesPart } from './kubernetes/part.ts'
+import { kubernetesPart, shareKeysFromPod } from './kubernetes/part.ts'
 import { joinAtStart, refuseOtherRole } from './join/join-at-start.ts'
 import { type Membership, showGatewayIdentity } from './join/membership.ts'
 import { superviseService, type SupervisedService, type Service, type Running } from './restart-policy.ts'
@@ -182,7 +182,9 @@ async function startBesideOthers(context: Context): Promise<void> {
   const databaseUrl = context.databaseUrls.berth
   await warmUp(context)
   print('Starting the server')
-  renewing(context, await prepareIdentityOf('server', config, instance.id))
+  const prepareIdentity = async () => await prepareIdentityOf('server', config, instance.id)
+  await shareKeysFromPod(config, async () => void (await prepareIdentity()))
+  renewing(context, await prepareIdentity())
   await keep(context, renewalsPart({ config, runDir, databaseUrl, log: context.log }))
   const start = async (signal: AbortSignal): Promise<Running> => {
     const beside = whileLeading(kubernetesPart({ config, databaseUrl, log: context.log }), context)

@@ -33,6 +33,8 @@ type Membership = {
   db: Kysely<Database>
   clock: Clock
   log: Log
+  /** Of one of several servers: the others learn which host has which addresses. */
+  keepHosts?: () => Promise<void>
 }
 
 export type RunningMembership = {
@@ -47,7 +49,17 @@ const ROUND_WITHIN_MS = 60 * SECOND
 const SHOW_EVERY_MS = 30 * SECOND
 
 export async function startMembership(membership: Membership): Promise<RunningMembership> {
-  const { dataDir, api, namespace, anchorImage: image, db, clock, log, link } = membership
+  const {
+    dataDir,
+    api,
+    namespace,
+    anchorImage: image,
+    db,
+    clock,
+    log,
+    link,
+    keepHosts = async () => {},
+  } = membership
   const stop = new AbortController()
   const around = { clock, log, signal: stop.signal }
   const admission = admitPods(api, { namespace, log })
@@ -56,7 +68,7 @@ export async function startMembership(membership: Membership): Promise<RunningMe
     at: membership.door,
     link,
     admission,
-    enter: async (host) => await enterHost(db, host),
+    enter: async (host) => await keepHosts().then(async () => await enterHost(db, host)),
     log,
   })
   const nodes = followObjects<Node>(api, { path: NODES }, around)
@@ -74,7 +86,10 @@ export async function startMembership(membership: Membership): Promise<RunningMe
     const uidOf = (host: string) => objects.uidOf(host)
     await setAnchors({ api, namespace, image, clock, uidOf }, { hosts, nodes: known, anchors: held })
   }
-  const show = async () => await showAuthority(dataDir, { api, namespace, clock })
+  const show = async () => {
+    await showAuthority(dataDir, { api, namespace, clock })
+    await keepHosts()
+  }
   const loops = [
     { name: 'nodes of Kubernetes', everyMs: ROUND_MS, timeoutMs: ROUND_WITHIN_MS, run: round },
     { name: 'authority in Kubernetes', everyMs: SHOW_EVERY_MS, timeoutMs: ROUND_WITHIN_MS, run: show },

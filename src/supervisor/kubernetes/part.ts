@@ -5,9 +5,12 @@ import { join } from 'node:path'
 import type { Config } from '../../config.ts'
 import { systemClock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
-import { openApi } from '../../kubernetes/api.ts'
+import type { Address } from '../../lib/setting-values.ts'
+import { type Api, openApi } from '../../kubernetes/api.ts'
+import { getAccount } from '../../lib/system-users.ts'
 import { openDatabase } from '../../store/db.ts'
 import type { Running, Service } from '../restart-policy.ts'
+import { keepHosts, shareKeys, takeHosts } from './kept-keys.ts'
 
 /** Where Kubernetes puts what a pod needs for the API server. */
 const POD_DIRECTORY = '/var/run/secrets/kubernetes.io/serviceaccount'
@@ -15,7 +18,7 @@ const POD_DIRECTORY = '/var/run/secrets/kubernetes.io/serviceaccount'
 /** Null where membership is the operator's. */
 export function kubernetesPart(
   {
-    config: { kubernetes, hostsAddress: link, dataDir },
+    config: { kubernetes, hostsAddress: link, dataDir, serverAddress },
     databaseUrl,
     log,
   }: { config: Config; databaseUrl: string; log: Log },
@@ -24,13 +27,18 @@ export function kubernetesPart(
   if (!kubernetes || !link) return null
   const start = async (): Promise<Running> => {
     const { startMembership } = await import('./membership.ts')
-    const inPod = (name: string) => join(podDirectory, name)
-    const namespace = (await readFile(inPod('namespace'), 'utf8')).trim()
-    const api = openApi({ ...kubernetes.api, caFile: inPod('ca.crt'), tokenFile: inPod('token') })
+    const { api, namespace } = await openFromPod(kubernetes.api, podDirectory)
+    if (serverAddress) await takeHosts(dataDir, { api, namespace, owner: await getAccount('berth') })
     const db = openDatabase(databaseUrl, log)
     const { door, anchorImage } = kubernetes
     const around = { dataDir, api, namespace, db, clock: systemClock, log }
-    const membership = await startMembership({ ...around, door, link, anchorImage })
+    const membership = await startMembership({
+      ...around,
+      door,
+      link,
+      anchorImage,
+      ...(serverAddress && { keepHosts: async () => await keepHosts(dataDir, around) }),
+    })
     return {
       ended: membership.ended.then(
         () => 'ended',
@@ -44,4 +52,25 @@ export function kubernetesPart(
     }
   }
   return { name: 'membership by Kubernetes', start }
+}
+
+/** Of one of several servers in a cluster, before anything uses the keys: those that all of them have. */
+export async function shareKeysFromPod(
+  { kubernetes, dataDir }: Config,
+  makeAuthority: () => Promise<void>,
+  podDirectory = POD_DIRECTORY,
+): Promise<void> {
+  if (!kubernetes) return
+  const { api, namespace } = await openFromPod(kubernetes.api, podDirectory)
+  try {
+    await shareKeys(dataDir, { api, namespace, owner: await getAccount('berth') }, makeAuthority)
+  } finally {
+    api.close()
+  }
+}
+
+async function openFromPod(at: Address, podDirectory: string): Promise<{ api: Api; namespace: string }> {
+  const inPod = (name: string) => join(podDirectory, name)
+  const namespace = (await readFile(inPod('namespace'), 'utf8')).trim()
+  return { api: openApi({ ...at, caFile: inPod('ca.crt'), tokenFile: inPod('token') }), namespace }
 }
