@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { validation } from '../../../contract/errors.ts'
 import { limits } from '../../../contract/limits.ts'
 import { parse } from '../../../contract/parse.ts'
-import type { ProcessList, ProcessTable } from '../../../contract/process.ts'
+import type { ProcessList } from '../../../contract/process.ts'
 import { completesWithin } from '../../../lib/concurrency/completes-within.ts'
 import { logError } from '../../http/errors.ts'
 import { templateOf } from '../control/templates.ts'
@@ -14,7 +14,7 @@ import { notSupported } from '../errors.ts'
 import { operate, checkRuns, type SandboxCall } from '../sandbox-call.ts'
 import { withKeepalive } from './keepalive.ts'
 import { ownRoute } from './own-route.ts'
-import type { Followed, SandboxProcesses, Selector } from './processes.ts'
+import type { SandboxProcesses, Selector } from './processes.ts'
 import type { Answer, Methods, RpcCall } from './rpc.ts'
 import type { Ending, Printed, SandboxProcess } from './sandbox-process.ts'
 
@@ -42,7 +42,7 @@ const base64 = z.string().transform((text) => Buffer.from(text, 'base64'))
 const inputSchema = z.object({ stdin: base64.optional(), pty: base64.optional() })
 
 export function processMethods(processes: SandboxProcesses): Methods {
-  const find = (call: SandboxCall, input: JsonValue) => processes.find(call, selectorOf(input))
+  const find = (call: SandboxCall, input: JsonValue) => processes.find(call.unitId, selectorOf(input))
   return {
     List: { kind: 'one', answer: async (_input, call) => await listProcesses(processes, call) },
     Start: {
@@ -127,7 +127,7 @@ async function killWhenLate(call: RpcCall, process: SandboxProcess, timeoutMs: n
 async function act(
   call: SandboxCall,
   action: 'process.input' | 'process.resize' | 'process.attach',
-  { pid }: Followed,
+  { pid }: SandboxProcess,
   work: () => Promise<void>,
 ): Promise<void> {
   const kind = action === 'process.attach' ? 'read' : 'change'
@@ -141,7 +141,7 @@ function selectorOf(input: JsonValue): Selector {
   throw validation([{ path: 'process', message: 'must have a pid or a tag' }])
 }
 
-function inputOf({ stdin, pty }: z.output<typeof inputSchema>, { options }: Followed): Buffer {
+function inputOf({ stdin, pty }: z.output<typeof inputSchema>, { options }: SandboxProcess): Buffer {
   const isTerminal = options.pty !== null
   // Empty bytes are left out of a message, so a message without any is one of none.
   const data = (isTerminal ? pty : stdin) ?? Buffer.alloc(0)
@@ -161,11 +161,11 @@ async function streamInput(
     start: chosenSchema.optional(),
     data: z.object({ input: inputSchema }).optional(),
   })
-  let process: Followed | null = null
+  let process: SandboxProcess | null = null
   for await (const input of inputs) {
     const { start, data } = parse(startSchemaOfStream, input)
     if (start) {
-      const found = processes.find(call, selectorOf(start as JsonValue))
+      const found = processes.find(call.unitId, selectorOf(start as JsonValue))
       await act(call, 'process.input', found, async () => {})
       process = found
     } else if (data) {
@@ -186,22 +186,11 @@ async function listProcesses(processes: SandboxProcesses, call: SandboxCall): Pr
   const background = known.processes.flatMap(({ state, pid, cmd: [cmd = '', ...args], cwd }) =>
     state === 'running' && pid !== null ? [{ pid, config: { cmd, args, cwd: cwd ?? '' } }] : [],
   )
-  return { processes: [...started, ...(await stillThere(processes, call)), ...background] }
-}
-
-/** Those that a pause cut off and that run again. */
-async function stillThere(processes: SandboxProcesses, call: SandboxCall): Promise<Answer[]> {
-  const left = processes.left(call.unitId)
-  if (left.length === 0) return []
-  const table = (await operate(call, 'GET /v1/units/{id}/process-table', {})) as ProcessTable
-  const pids = new Set(table.processes.flatMap(({ pid, state }) => (state === 'Z' ? [] : [pid])))
-  return left
-    .filter(({ pid }) => pids.has(pid))
-    .map(({ pid, options: { config, tag } }) => ({ pid, tag, config }))
+  return { processes: [...started, ...background] }
 }
 
 async function* events(
-  process: Followed,
+  process: SandboxProcess,
   output: AsyncIterable<Printed>,
   call: RpcCall,
 ): AsyncGenerator<Answer> {
@@ -214,14 +203,12 @@ async function* events(
   yield { event: { end: endOf(await process.ended) } }
 }
 
-function dataOf({ options }: Followed, { stream, data }: Printed): Answer {
+function dataOf({ options }: SandboxProcess, { stream, data }: Printed): Answer {
   return options.pty === null ? { [stream]: data } : { pty: data }
 }
 
 function endOf(ending: Ending): Answer {
   if (ending.kind === 'failed') throw failureOf(ending)
-  if (ending.kind === 'unknown')
-    return { exitCode: -1, exited: true, status: 'unknown', error: 'how it ended is not known' }
   const { exitCode } = ending
   const status = `exit status ${exitCode}`
   return { exitCode, exited: true, status, ...(exitCode === 0 ? {} : { error: status }) }

@@ -27,11 +27,8 @@ export type StartOptions = {
   takesInput: boolean
 }
 
-/** How a process ended: its exit, or why it could not go on; `unknown` where nothing of ours saw it. */
-export type Ending =
-  | { kind: 'exit'; exitCode: number }
-  | { kind: 'failed'; error: AppError }
-  | { kind: 'unknown' }
+/** How a process ended: its exit, or why it could not go on. */
+export type Ending = { kind: 'exit'; exitCode: number } | { kind: 'failed'; error: AppError }
 
 export type Printed = { stream: 'stdout' | 'stderr'; data: Buffer }
 
@@ -39,12 +36,6 @@ export type Printed = { stream: 'stdout' | 'stderr'; data: Buffer }
 const WAITING_BYTES = 256 * 1024
 const SIGNAL = 'kill -s "$1" -- "-$2" 2>/dev/null || kill -s "$1" "$2" 2>/dev/null'
 const SIGNAL_MS = 10 * SECOND
-
-/** A command that sends a signal to a process and its group. */
-export function signalling(name: 'TERM' | 'KILL', pid: number): { cmd: string[]; timeoutMs: number } {
-  return { cmd: ['/bin/sh', '-c', SIGNAL, 'signal', name, String(pid)], timeoutMs: SIGNAL_MS }
-}
-
 /** How long a killed process may take to be gone. */
 const KILLED_WITHIN_MS = 2 * SECOND
 const STDIN = Buffer.from([terminalStreams.stdin])
@@ -102,7 +93,8 @@ export class SandboxProcess {
 
   /** Its group, as root: the process may belong to another user than the one that commands of the API run as. */
   async signal(call: SandboxCall, name: 'TERM' | 'KILL'): Promise<void> {
-    await operate(call, 'POST /v1/units/{id}/exec', { body: signalling(name, this.pid) })
+    const cmd = ['/bin/sh', '-c', SIGNAL, 'signal', name, String(this.pid)]
+    await operate(call, 'POST /v1/units/{id}/exec', { body: { cmd, timeoutMs: SIGNAL_MS } })
     if (name === 'KILL') await completesWithin(call.app.clock, KILLED_WITHIN_MS, this.ended)
   }
 
