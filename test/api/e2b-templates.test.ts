@@ -84,6 +84,20 @@ it('steps that are not known, and files that were not sent, are refused', async 
   expect((await control('GET', '/templates/steps/files/abc')).status).toBe(400)
 })
 
+it('each sandbox of a template begins its start command', async () => {
+  service.engine.onExec(({ argv: [program] }) => (program === '/bin/sh' ? { exitCode: 0 } : null))
+  const build = await request('started')
+  const steps = [{ type: 'USER', args: ['root'] }]
+  const recipe = { fromImage: 'base', steps, startCmd: 'serve', readyCmd: 'true' }
+  expect((await control('POST', pathOf(build), recipe)).status).toBe(202)
+  await expect.poll(async () => (await statusOf(build)).body.status).toBe('ready')
+  const made = await control<{ sandboxID: string }>('POST', '/v2/sandboxes', { templateID: 'started' })
+  expect(made.status).toBe(201)
+  const path = `/v1/units/unit_${made.body.sandboxID}/processes`
+  const { body } = await service.call<{ processes: { cmd: string[] }[] }>('GET', path, { key: team.key })
+  expect(body.processes.map(({ cmd }) => cmd.at(-1))).toEqual(['eval "$(cat /var/lib/template-start)"'])
+})
+
 it('more builds than run at once wait for their turn', async () => {
   service.engine.onExec(({ argv: [program] }) => (program === '/bin/sh' ? { exitCode: 0 } : null))
   const builds: Requested[] = []

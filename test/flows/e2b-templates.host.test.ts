@@ -61,12 +61,14 @@ it('files are copied into a template, and its environment can be added to', asyn
     .copy('folder/file.txt', '/opt/owned.txt', { user: 'root', mode: 0o600, forceUpload: true })
     .setEnvs({ MORE: 'more' })
     .runCmd('cat here/link')
+    .setStartCmd('echo started >>started; exec sleep 1000', 'test -f started')
   await Template.build(template, 'copied', connection)
   const sandbox = await createSandbox(berth, { template: 'copied', envs: { OWN: 'own' } })
   const { stdout } = await sandbox.commands.run(
     'cat here/file.txt here/link; stat -c " %U %a" here/file.txt; sudo stat -c "%U %a" /opt/owned.txt; echo $GREETING $MORE $OWN',
   )
   expect(stdout).toBe('copiedcopied user 644\nroot 600\nhello more own\n')
+  await expect.poll(async () => await sandbox.files.read('started')).toBe('started\nstarted\n')
   await sandbox.kill()
   await Sandbox.deleteSnapshot('copied', connection)
 })

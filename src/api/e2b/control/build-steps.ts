@@ -9,6 +9,7 @@ import { MINUTE, SECOND } from '../../../lib/clock.ts'
 import { type Build, type Recipe, tell } from './build.ts'
 import { type ControlCall, perform } from './call.ts'
 import { copying } from './copy-files.ts'
+import { START, startingOf, STARTS_BY } from './start-command.ts'
 import { copyUnit, createUnit, discardUnit, newName, sleepNow, startUnit } from './make.ts'
 import { SNAPSHOT_OF } from './sandbox.ts'
 import { findSnapshot, labelsWith, SNAPSHOT_STACK } from './snapshots.ts'
@@ -46,7 +47,7 @@ export async function runBuild(call: ControlCall, build: Build, recipe: Recipe):
     }
     await startCommand(call, build, { unit, place, recipe })
     await sleepNow(call, unit.id)
-    const labels = { [SNAPSHOT_OF]: 'template', [BUILD]: build.id }
+    const labels = { [SNAPSHOT_OF]: 'template', [BUILD]: build.id, ...startLabel(recipe, place) }
     const metadata = { ...labels, ...labelsWith(build.name, build.tags) }
     await takeTags(call, build.name, build.tags, unit.id)
     await perform(call, {
@@ -132,17 +133,27 @@ async function enter(call: ControlCall, unit: Unit, place: Place, folder: string
   place.cwd = cwd
 }
 
-/** It goes on in sandboxes of the template where a copy keeps the memory. */
+/** The environment is that of the template. */
+function startLabel({ startCmd }: Recipe, { user, cwd }: Place): Record<string, string> {
+  if (!startCmd) return {}
+  return { [START]: startingOf({ user, cwd, cmd: cmdOf(`eval "$(cat ${STARTS_BY})"`) }) }
+}
+
+const cmdOf = (command: string) => ['/bin/sh', '-c', SHELL, 'run', command]
+
+/** Sandboxes of the template begin it again: what runs while a template is built ends when that falls asleep. */
 async function startCommand(
   call: ControlCall,
   build: Build,
   { unit, place, recipe: { startCmd, readyCmd } }: { unit: Unit; place: Place; recipe: Recipe },
 ): Promise<void> {
-  const cmdOf = (command: string) => ['/bin/sh', '-c', SHELL, 'run', command]
   if (startCmd) {
     tell(build, 'info', `START ${startCmd}`)
+    const params = { id: unit.id }
+    const file = { params, query: { path: STARTS_BY }, body: Buffer.from(startCmd) }
+    await perform(call, { route: 'PUT /v1/units/{id}/files', input: file })
     const body = { ...place, cmd: cmdOf(startCmd) }
-    await perform(call, { route: 'POST /v1/units/{id}/processes', input: { params: { id: unit.id }, body } })
+    await perform(call, { route: 'POST /v1/units/{id}/processes', input: { params, body } })
   }
   const ready = readyCmd ? readyCmd : startCmd ? UNTIL_READY : null
   if (ready === null) return

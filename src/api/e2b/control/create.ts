@@ -15,6 +15,7 @@ import { toAccess } from './sandbox.ts'
 import { findSnapshot } from './snapshots.ts'
 import { DEFAULT_TEMPLATE, imageOf } from './templates.ts'
 import { DEFAULT_TIMEOUT_S, secondsSchema, timeToLiveOf } from './time.ts'
+import { beginStart } from './start-command.ts'
 import { applyVisits, visitsOf } from './visits.ts'
 
 const texts = z.record(z.string(), z.string())
@@ -64,10 +65,10 @@ async function createOfImage(call: ControlCall, asked: Create): Promise<Unit> {
 }
 
 /** A copy of it wakes with the memory of the snapshot where that was kept, with the time and labels that are asked for. */
-async function createOfSnapshot(call: ControlCall, asked: Create, { id }: Unit): Promise<Unit> {
+async function createOfSnapshot(call: ControlCall, asked: Create, snapshot: Unit): Promise<Unit> {
   const { metadata, envVars, network, allow_internet_access } = asked
   const egress = egressOf(network ?? {}, allow_internet_access)
-  const copy = await copyUnit(call, id, {
+  const copy = await copyUnit(call, snapshot.id, {
     name: newName('sandbox'),
     stack: PORT_HOST_STACK,
     sleep: 'never',
@@ -77,7 +78,9 @@ async function createOfSnapshot(call: ControlCall, asked: Create, { id }: Unit):
   })
   const restrict = { params: { id: copy.id }, body: egress }
   if (egress !== null) await perform(call, { route: 'PUT /v1/units/{id}/egress', input: restrict })
-  return await startUnit(call, copy.id)
+  const unit = await startUnit(call, copy.id)
+  await beginStart(call, snapshot, unit)
+  return unit
 }
 
 function endOf({ timeout, autoPause, autoPauseMemory }: Create): { timeToLive: string; atEnd: string } {
