@@ -45,7 +45,7 @@ export async function serveEnvironment(options: EnvironmentOptions): Promise<voi
     .catch((error: unknown) => {
       throw refusalOf(error) ?? error
     })
-  const units = sessionUnits({ berthFor, vendor, environment: environmentId, plan, tell })
+  const units = sessionUnits({ berthFor, vendor, environment: environmentId, plan, tell, signal })
   tell({ kind: 'said', session: null, sentence: `waiting for sessions of ${environmentId}` })
   await serveQueue({ queue, units, atOnce, tell, signal, pauses })
 }

@@ -35,6 +35,8 @@ export type SessionUnitsOptions = {
   environment: string
   plan: UnitPlan
   tell: Tell
+  /** A controller that leaves waits for no unit. */
+  signal: AbortSignal
 }
 
 const CLONE_MS = 240_000
@@ -45,6 +47,7 @@ export function sessionUnits({
   environment,
   plan,
   tell,
+  signal,
 }: SessionUnitsOptions): SessionUnits {
   const labels = { 'berth.agents': vendor, 'berth.environment': environment }
   const say = (session: string, sentence: string) => tell({ kind: 'said', session, sentence })
@@ -64,7 +67,7 @@ export function sessionUnits({
     async standing(session, { metadata, key, env }, found) {
       const berth = berthFor(session)
       const known = found === undefined ? await find(berth, session) : found
-      if (known) return await known.ready()
+      if (known) return await known.ready({ signal })
       const asked = planOf(plan, metadata)
       const begun = performance.now()
       try {
@@ -74,16 +77,17 @@ export function sessionUnits({
           metadata: labelsOf(session),
           idempotencyKey: `agents-${key}`,
           env,
+          signal,
           ...asked,
         })
         say(session, `unit ${unit.id} was made in ${Math.round(performance.now() - begun)} ms`)
-        await stage(unit, metadata['berth.repo'], (sentence) => say(session, sentence))
+        await stage(unit, metadata['berth.repo'], (sentence) => say(session, sentence), signal)
         return unit
       } catch (error) {
         // Another controller was faster.
         const isMade = error instanceof BerthError && error.code === 'conflict'
         const made = isMade ? await find(berth, session) : null
-        if (made) return await made.ready()
+        if (made) return await made.ready({ signal })
         throw error
       }
     },
@@ -128,13 +132,18 @@ export function egressOf(text: string): Contract.EgressAsked {
 }
 
 /** A repository, cloned beside what the agent makes. That it could not be is told, and the session goes on. */
-async function stage(unit: Unit, repo: string | undefined, say: (sentence: string) => void): Promise<void> {
+async function stage(
+  unit: Unit,
+  repo: string | undefined,
+  say: (sentence: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
   if (repo === undefined) return
   if (!/^https:\/\/[A-Za-z0-9.-]+\/[A-Za-z0-9._~/-]+$/.test(repo))
     return say('berth.repo was left out: it must be an https address without a user')
   const name = (repo.split('/').at(-1) ?? '').replace(/\.git$/, '').replace(/^[.-]+/, '') || 'repo'
   const cmd = ['git', 'clone', '--quiet', '--', repo, `/workspace/${name}`]
-  const { exitCode, stderr } = await unit.exec(cmd, { timeoutMs: CLONE_MS })
+  const { exitCode, stderr } = await unit.exec(cmd, { timeoutMs: CLONE_MS, signal })
   say(
     exitCode === 0
       ? `the repository was cloned to /workspace/${name}`
