@@ -20,7 +20,7 @@ export async function spawn({ args, signal }: Context): Promise<number> {
   const berth = connect(args, `berth-agents/${version} ${vendor}/${claim.session}`)
   const plan = planOf(args)
   const tell = ({ session, sentence }: News) => note(clean(`berth ${session ?? pool}: ${sentence}`))
-  const units = sessionUnits({ berthFor: () => berth, vendor, environment: pool, plan, tell })
+  const units = sessionUnits({ berthFor: () => berth, vendor, environment: pool, plan, tell, signal })
   try {
     const code = await spawnWorker({
       units,
