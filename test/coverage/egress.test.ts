@@ -10,6 +10,7 @@ const project = fileURLToPath(new URL('../..', import.meta.url))
 /** Source → where it connects to. Only `dial.ts` connects to hosts that callers name, and it checks each address. */
 const doors: Record<string, string> = {
   'src/api/upgrades.ts': 'nothing: it accepts WebSockets',
+  'src/api/ports/pass-on.ts': 'the gateway of this host, over what handover/callers.ts has opened',
   'src/lib/dial.ts': 'public registries, by addresses that were looked at; mirrors of the operator',
   'src/engine/oci/runsc-build/go.ts': 'the module proxy of the operator, or Go’s own',
   'src/lib/public-fetch.ts': 'what strangers name, over dial.ts, which looks at each address',
@@ -39,6 +40,7 @@ const doors: Record<string, string> = {
   'src/gateway/sessions/plain-connections.ts': 'the same',
   'src/gateway/http/proxy-request.ts': 'the same, over unit-connections.ts',
   'src/gateway/handover/hand-over.ts': 'the same connections as links.ts, kept between requests',
+  'src/gateway/handover/callers.ts': 'the socket of the gateway of this host',
   'src/gateway/handover/links.ts': 'the gateways of other hosts, as the server lists them',
   'src/lib/ipc/forwarding.ts': 'the server that leads, as the database says, by its certificate',
   'src/gateway/server-link/client.ts': 'a socket of this instance',
