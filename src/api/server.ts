@@ -1,9 +1,7 @@
 // The HTTP server: request ids, routing, and every answer in the contract's shape. The only file that imports the
 // framework, which only listens and routes. operation.ts reads the body, once the caller is authenticated.
 
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isIP } from 'node:net'
-import { z } from 'zod'
 import Fastify, {
   type HTTPMethods,
   type FastifyInstance,
@@ -16,15 +14,12 @@ import { addressMatcher } from '../lib/address-ranges.ts'
 import { SECOND } from '../lib/clock.ts'
 import { logLimitReached } from '../lib/limit-reached.ts'
 import { completesWithin } from '../lib/concurrency/completes-within.ts'
-import { bodyBytesOf, bodyPieces, readBody } from './http/body.ts'
 import { boundArrival, longestArrivalMs } from './http/arrival.ts'
-import { isByteStream, openByteStream, sendByteStream } from './http/byte-stream.ts'
 import { createUpgrades } from './upgrades.ts'
-import { isWebSocketAnswer } from './http/web-socket-answer.ts'
 import { createHostCheck, misdirected } from './http/hosts.ts'
 import { boundConnections, connectionLimits } from './http/connections.ts'
-import { callerGone, logError, serverStopping, toAppError } from './http/errors.ts'
-import { refuseMalformed, sendError, sendJson } from './http/response.ts'
+import { callerGone, serverStopping } from './http/errors.ts'
+import { refuseMalformed, sendError } from './http/response.ts'
 import * as http from './http/request.ts'
 import { createDocsEndpoint, docsMethods, docsPaths } from './docs/endpoint.ts'
 import { createDownloads, downloadMethods, downloadPaths } from './downloads/endpoint.ts'
@@ -34,16 +29,15 @@ import { createMcpEndpoint, mcpMethods, mcpPaths } from './mcp/endpoint.ts'
 import { createPortsEndpoint, PORT_PATHS, portMethods } from './ports/endpoint.ts'
 import { openProtocol } from './mcp/protocol.ts'
 import type { Protocol } from './mcp/transport.ts'
-import { createOperations, type Operations } from './operation.ts'
-import type { Page, PageRequest } from './web/page.ts'
-import { acceptsHtml, answerPage, pages, sendErrorPage } from './web/pages.ts'
+import { createOperations } from './operation.ts'
+import { acceptsHtml, pages, sendErrorPage } from './web/pages.ts'
 import { type Dashboard, readDashboard, sendAsset, sendDashboardPage } from './web/dashboard.ts'
 import { createTokenGate } from '../domain/oauth/token-gate.ts'
 import { answerOauth, oauthEndpoints } from './oauth/endpoints.ts'
 import { methodsOfPath } from './http/paths.ts'
 import type { Route } from './route.ts'
 import { routes } from './routes.ts'
-import { openStream, sendEvents } from './http/sse.ts'
+import { type Exchange, servePage, serveRoute } from './serve.ts'
 
 /** Of routes whose bodies come for as long as they are worked on. */
 const longRoutes = new Set(
@@ -54,15 +48,6 @@ const longRoutes = new Set(
 
 /** How long calls in progress may go on after the server is told to close; then they are aborted. */
 const CLOSE_GRACE_MS = 3 * SECOND
-
-type Exchange = {
-  id: string
-  request: IncomingMessage
-  response: ServerResponse
-  params: unknown
-  /** The address of the client. */
-  peer: string
-}
 
 /**
  * Returns a server that is ready to listen; the caller chooses the address and closes it. `openMcp` loads what answers at
@@ -267,110 +252,6 @@ function methodsOf({ method }: Route): string[] {
 /** Writes parameters in the framework's syntax. */
 function framePath(path: string): string {
   return path.replace(/\{(\w+)\}/g, ':$1')
-}
-
-async function serveRoute(
-  app: App,
-  operations: Operations,
-  route: Route,
-  stopping: AbortSignal,
-  { id, request, response, params, peer }: Exchange,
-): Promise<void> {
-  const gone = goneWith(response)
-  const signal = AbortSignal.any([gone.signal, stopping])
-  try {
-    await operations.run(
-      {
-        ...http.senderOf(request, app.config.publicUrl),
-        peer,
-        requestId: id,
-        route,
-        params,
-        query: http.queryOf(request.url ?? ''),
-        readBody: () => readBody(request, route.body),
-        bodyBytes: bodyBytesOf(request, route.body),
-        bodyPieces: () => bodyPieces(request, route.body),
-        signal,
-        abort: (reason) => gone.abort(reason),
-        onceAnswered: (callback) => onceClosed(response, callback),
-        addHeader: (name, value) => void response.setHeader(name, value),
-      },
-      {
-        json: (status, body) => sendJson(response, status, body),
-        stream: async (stream) => {
-          if (isByteStream(stream)) {
-            if (request.method === 'HEAD') openByteStream(response, stream).end()
-            else await sendByteStream(response, stream, signal)
-          } else if (isWebSocketAnswer(stream)) throw new TypeError('this answer needs a WebSocket')
-          else if (request.method === 'HEAD') openStream(response).end()
-          else await sendEvents(response, stream, { clock: app.clock, signal, requestId: id })
-        },
-      },
-    )
-  } catch (error) {
-    logError(app.log, error, id)
-    sendError(response, toAppError(error), id)
-  }
-}
-
-async function servePage(
-  app: App,
-  operations: Operations,
-  page: Page,
-  stopping: AbortSignal,
-  hasDashboard: boolean,
-  { id, request, response, params, peer }: Exchange,
-): Promise<void> {
-  const gone = goneWith(response)
-  const perform: PageRequest['perform'] = async (route, routeParams, body) => {
-    let answered: unknown = null
-    await operations.run(
-      {
-        ...http.senderOf(request, app.config.publicUrl),
-        peer,
-        requestId: id,
-        route,
-        params: routeParams,
-        query: {},
-        // The page decides which fields of its form are the operation's input.
-        bodyBytes: 0,
-        readBody: async () => (body === undefined ? Buffer.alloc(0) : Buffer.from(JSON.stringify(body))),
-        signal: AbortSignal.any([gone.signal, stopping]),
-        abort: (reason) => gone.abort(reason),
-        onceAnswered: (callback) => onceClosed(response, callback),
-        addHeader: () => {},
-      },
-      {
-        json: (_status, body) => {
-          answered = body
-        },
-        stream: async () => {
-          throw new TypeError('a page cannot show a stream')
-        },
-      },
-    )
-    return answered
-  }
-  await answerPage(app, page, request, response, {
-    requestId: id,
-    peer,
-    params: z.record(z.string(), z.string()).parse(params),
-    hasDashboard,
-    perform,
-  })
-}
-
-function goneWith(response: ServerResponse): AbortController {
-  const gone = new AbortController()
-  response.once('close', () => {
-    if (!response.writableFinished) gone.abort(callerGone())
-  })
-  return gone
-}
-
-function onceClosed(response: ServerResponse, callback: () => void): void {
-  if (response.closed) callback()
-  else response.once('close', callback)
 }
 
 function sendUnknownPath({ id, request, response }: Exchange): void {

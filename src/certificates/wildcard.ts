@@ -4,7 +4,7 @@
 
 import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { AcmeSettings } from '../config.ts'
+import type { AcmeSettings } from '../lib/service-settings.ts'
 import { accountKeyIn, orderCertificate, type Proof } from './acme.ts'
 import { hasEnded, isDue, readCertificate } from './certificate.ts'
 import { type Clock, HOUR, MINUTE } from '../lib/clock.ts'

@@ -2,13 +2,11 @@
 // in reverse order; on a host only the engine and the gateway, with BERTH_ROLE=server neither of them. Units keep running
 // meanwhile, and the next start takes them over (design 2).
 
-import { existsSync } from 'node:fs'
 import { chmod, mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Config, withoutSecrets } from '../config.ts'
-import type { Role } from '../lib/fleet-settings.ts'
+import type { Config } from '../config.ts'
 import { systemClock } from '../lib/clock.ts'
-import { createLog, type Log, logPathOf } from '../lib/log.ts'
+import { createLog, logPathOf } from '../lib/log.ts'
 import { advanceTicketSecret, newTicketSecret } from '../lib/ticket-secret.ts'
 import {
   certificateFileIn,
@@ -16,9 +14,6 @@ import {
   type GatewayWorker,
   identityFileIn,
   type EngineReady,
-  type ProcessInput,
-  type ProcessName,
-  processNames,
 } from '../processes/channel.ts'
 import { signInUrl } from '../domain/credentials/sign-in-url.ts'
 import { refuseBrokenHost } from '../doctor/preflight.ts'
@@ -30,45 +25,23 @@ import { listMachinesAndDisks, loadInstance, postgresSocketDir, runDirOf } from 
 import { kubernetesPart, shareKeysFromPod } from './kubernetes/part.ts'
 import { joinAtStart, refuseOtherRole } from './join/join-at-start.ts'
 import { type Membership, showGatewayIdentity } from './join/membership.ts'
-import { superviseService, type SupervisedService, type Service, type Running } from './restart-policy.ts'
+import type { Running } from './restart-policy.ts'
 import { openLogFile } from './log-file.ts'
 import { caFileOf, type KeptCertificate, prepareCertificate } from '../certificates/default.ts'
 import { claimPorts } from '../doctor/ports.ts'
-import { postgresUrl, startPostgres } from './postgres.ts'
+import { postgresUrl } from './postgres.ts'
 import {
-  compiledDirOf,
   keptStateOf,
   prepareGatewayDirectory,
   prepareProcessDirectories,
   stateDirOf,
 } from './process-command.ts'
-import { type ServiceProcess, startProcess, warmUpProcess } from './start-process.ts'
 import { engineReadySchema, migrateReadySchema } from './process-reports.ts'
 import { lockRunDirectory, removeRunDirectory } from './run-directory.ts'
 import { listenForStop } from './stop-signals.ts'
 import { whileLeading } from './while-leading.ts'
 import { printError, print } from '../lib/terminal.ts'
-
-const processesOf: Record<Role, readonly ProcessName[]> = {
-  all: processNames,
-  host: ['engine', 'gateway', 'egress'],
-  server: ['migrate', 'server'],
-}
-
-type Context = {
-  input: Omit<ProcessInput, 'databaseUrl' | 'stateDir' | 'machines' | 'worker' | 'warmUp'>
-  /** The connection strings by role: the gateway may only read what routing needs. */
-  databaseUrls: { berth: string; berth_gateway: string }
-  logFile: number
-  log: Log
-  stop: AbortSignal
-  /** Of a host: where it has joined. */
-  membership: Membership | null
-  /** The running services, in the order in which they were started. */
-  kept: SupervisedService[]
-  /** Processes that have been asked for, and are started or being started. */
-  needed: Set<ProcessName>
-}
+import { type Context, keepRole, startOnce, warmUp, postgresPart, keep, firstToGiveUp } from './keep-parts.ts'
 
 /** Runs until it is asked to stop, or a service cannot be started. Returns the exit code. */
 export async function supervise(settings: Config): Promise<number> {
@@ -149,7 +122,7 @@ async function removeUnusedRunDir(dataDir: string, runDir: string): Promise<void
 }
 
 /** A database of the operator has a single role; the embedded one has one for each process. */
-function databaseUrls({ databaseUrl }: Config, runDir: string): Context['databaseUrls'] {
+export function databaseUrls({ databaseUrl }: Config, runDir: string): Context['databaseUrls'] {
   if (databaseUrl !== null) return { berth: databaseUrl, berth_gateway: databaseUrl }
   const socketDir = postgresSocketDir(runDir)
   return { berth: postgresUrl(socketDir, 'berth'), berth_gateway: postgresUrl(socketDir, 'berth_gateway') }
@@ -269,107 +242,4 @@ async function migrate(context: Context): Promise<Credentials> {
   }
   await writeCredentials(config.dataDir, credentials)
   return credentials
-}
-
-/** Returns the result of the first start; later restarts report to no one. */
-async function keepRole(
-  context: Context,
-  name: ProcessName,
-  makeWorker: () => GatewayWorker | null = () => null,
-): Promise<unknown> {
-  let result: unknown = null
-  const start = async (signal: AbortSignal) => {
-    const role = await startOnce(context, name, signal, { worker: makeWorker() })
-    result = role.result
-    return role
-  }
-  const number = makeWorker()?.number ?? 0
-  await keep(context, { name: number === 0 ? name : `${name} ${number}`, start })
-  return result
-}
-
-function startOnce(
-  context: Context,
-  name: ProcessName,
-  signal: AbortSignal,
-  more: Partial<Pick<ProcessInput, 'machines' | 'worker'>> = {},
-  onLeads = () => {},
-): Promise<ServiceProcess> {
-  const input = { ...inputOf(context, name), ...more }
-  return startProcess({
-    name,
-    input,
-    logFile: context.logFile,
-    signal,
-    onProgress: (text) => print(`  ${text}`),
-    onNeeds: (needed) => void startNeeded(context, needed),
-    onLeads,
-  })
-}
-
-/** Starts a process that another one asks for, which asks again for as long as it is not there. */
-async function startNeeded(context: Context, name: ProcessName): Promise<void> {
-  if (context.needed.has(name) || context.stop.aborted) return
-  context.needed.add(name)
-  try {
-    const start = (signal: AbortSignal) => startOnce(context, name, signal)
-    const service = await superviseService(
-      { name, start },
-      { clock: systemClock, log: context.log, signal: context.stop },
-    )
-    context.kept.push(service)
-    context.log.warn({ why: await service.failed }, 'on-demand process was given up')
-    context.kept.splice(context.kept.indexOf(service), 1)
-  } catch (error) {
-    context.log.error({ part: name, error: String(error) }, 'on-demand process could not be started')
-  }
-  context.needed.delete(name)
-}
-
-/**
- * The first start compiles the code of all processes beforehand, at the same time, so that they use less memory from
- * then on.
- */
-async function warmUp(context: Context): Promise<void> {
-  const { role, dataDir } = context.input.config
-  const cold = processesOf[role].filter((name) => !existsSync(compiledDirOf(name, dataDir)))
-  await Promise.all(cold.map((name) => warmUpProcess(name, inputOf(context, name), context.logFile)))
-}
-
-function inputOf({ input, databaseUrls }: Context, name: ProcessName): ProcessInput {
-  const { config, runDir } = input
-  return {
-    ...input,
-    config: name === 'server' ? config : withoutSecrets(config),
-    // What reads the connections of strangers gets no way to the database.
-    databaseUrl: name === 'egress' ? '' : databaseUrls[name === 'gateway' ? 'berth_gateway' : 'berth'],
-    stateDir: stateDirOf(name, config.dataDir, runDir),
-    machines: [],
-    worker: null,
-    warmUp: false,
-  }
-}
-
-function postgresPart({ input, log }: Context): Service {
-  const start = async (): Promise<Running> => {
-    const { dataDir } = input.config
-    const postgres = await startPostgres({ dataDir, socketDir: postgresSocketDir(input.runDir), log })
-    return { ended: postgres.exited.then(() => 'ended'), stop: () => postgres.stop() }
-  }
-  return { name: 'Postgres', start }
-}
-
-async function keep(context: Context, part: Service): Promise<void> {
-  context.kept.push(
-    await superviseService(part, { clock: systemClock, log: context.log, signal: context.stop }),
-  )
-}
-
-/** Returns the sentence of the first service that was given up; null when a stop is requested. */
-async function firstToGiveUp(kept: SupervisedService[], stop: AbortSignal): Promise<string | null> {
-  const asked = new Promise<null>((resolve) => {
-    if (stop.aborted) resolve(null)
-    stop.addEventListener('abort', () => resolve(null), { once: true })
-  })
-  return await Promise.race([asked, ...kept.map((part) => part.failed)])
 }

@@ -29,7 +29,7 @@ import {
 } from '../support/make.ts'
 import { answerCode } from '../support/code.ts'
 import { type CallOptions, type Service, startService } from '../support/service.ts'
-import { isDeep, partOf } from '../support/part-of.ts'
+import { partOf } from '../support/part-of.ts'
 import { makeVictim, rowsOfTeam, type Victim } from '../support/victim.ts'
 
 let service: Service
@@ -163,7 +163,7 @@ describe('a caller outside the team cannot reach anything of it', () => {
         `unit_${'0'.repeat(32)}`,
         `team_${'0'.repeat(32)}`,
       ]
-      const bodies = sampleBodies(named, isDeep ? 24 : 12)
+      const bodies = sampleBodies(named, 24)
       for (const [who, sent] of Object.entries(callers)) {
         // Who is not authenticated is refused before any name is read.
         const some = unauthenticated.has(who) ? partOf(names, 2) : names

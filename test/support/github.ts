@@ -4,7 +4,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
-import type { ProviderClient } from '../../src/config.ts'
+import type { ProviderClient } from '../../src/lib/service-settings.ts'
 
 export type GithubPerson = {
   login: string

@@ -4,7 +4,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Provider } from 'oidc-provider'
-import type { ProviderClient } from '../../src/config.ts'
+import type { ProviderClient } from '../../src/lib/service-settings.ts'
 
 export type OpenIdPerson = { email: string; email_verified: boolean; name?: string }
 

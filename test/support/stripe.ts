@@ -5,7 +5,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { Stripe } from 'stripe'
-import type { StripeSettings } from '../../src/config.ts'
+import type { StripeSettings } from '../../src/lib/service-settings.ts'
 
 type Session = {
   id: string

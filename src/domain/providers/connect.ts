@@ -2,7 +2,7 @@
 
 import type { Configuration } from 'openid-client'
 import type { App } from '../../app.ts'
-import type { ProviderClient } from '../../config.ts'
+import type { ProviderClient } from '../../lib/service-settings.ts'
 import { notFound, providerError } from '../../contract/errors.ts'
 import type { Provider } from '../../contract/me.ts'
 import { providerKinds } from './list.ts'

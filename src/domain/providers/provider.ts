@@ -1,7 +1,7 @@
 // The interface of an identity provider. Providers differ in their protocol, and in how they identify a person.
 
 import type { Configuration, TokenEndpointResponse, TokenEndpointResponseHelpers } from 'openid-client'
-import type { ProviderClient } from '../../config.ts'
+import type { ProviderClient } from '../../lib/service-settings.ts'
 
 export type Tokens = TokenEndpointResponse & TokenEndpointResponseHelpers
 
