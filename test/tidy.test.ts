@@ -115,7 +115,7 @@ describe('the house rules find', () => {
     ['a TODO comment', '// TODO: the rest\n'],
     ['a call of console.log', "console.log('here')\n"],
     ['a call of a shell', "execSync('rm -rf /')\n"],
-    ['a file that is too long', 'const a = 1\n'.repeat(401)],
+    ['a file that is too long', 'const a = 1\n'.repeat(301)],
   ])('%s', (_what, text) => {
     expect(faultsOf({ 'src/lib/a.ts': text })).toHaveLength(1)
   })

@@ -38,7 +38,7 @@ const doors: Record<string, string> = {
   'src/gateway/sessions/unit-connections.ts': 'the same',
   'src/gateway/http/door.ts': 'the socket of the server of this instance',
   'src/gateway/sessions/plain-connections.ts': 'the same',
-  'src/gateway/http/proxy-request.ts': 'the same, over unit-connections.ts',
+  'src/gateway/http/forwarding.ts': 'the same, over unit-connections.ts',
   'src/gateway/handover/hand-over.ts': 'the same connections as links.ts, kept between requests',
   'src/gateway/handover/callers.ts': 'the socket of the gateway of this host',
   'src/gateway/handover/links.ts': 'the gateways of other hosts, as the server lists them',

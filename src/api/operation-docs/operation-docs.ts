@@ -10,10 +10,12 @@ import { metricsDocs } from './metrics.ts'
 import { processDocs } from './processes.ts'
 import { secretDocs } from './secrets.ts'
 import { terminalDocs } from './terminal.ts'
+import { stackDocs } from './stacks.ts'
 import { unitDocs } from './units.ts'
 
 export const operationDocs: Record<string, OperationDoc> = {
   ...unitDocs,
+  ...stackDocs,
   ...metricsDocs,
   ...egressDocs,
   ...fileDocs,
