@@ -89,7 +89,7 @@ describe('a change of a unit', () => {
   it.each([
     [{ timeToLive: 300 }, 'timeToLive: must be a string'],
     [{ timeToLive: '0s' }, 'timeToLive: must be "never"'],
-    [{ atEnd: 'stop' }, 'atEnd'],
+    [{ atEnd: 'freeze' }, 'atEnd'],
     [{ metadata: { a: 1 } }, 'metadata.a'],
     [{ metadata: { '': 'x' } }, 'metadata'],
     [{ metadata: { a: 'x'.repeat(1025) } }, 'metadata.a: must be at most 1024 characters'],

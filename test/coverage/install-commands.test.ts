@@ -14,6 +14,7 @@ const thirdParty = new Set([
   '@computesdk/provider',
   '@mastra/core',
   '@openai/agents',
+  '@openai/codex',
   'ai',
   'computesdk',
   'deepagents',
