@@ -33,12 +33,17 @@ export async function findDocumentClient(
   { id, peer }: { id: string; peer: string },
 ): Promise<OauthClient> {
   const known = await findOauthClient(app.db, id)
-  const now = app.clock.now().getTime()
-  if (known?.freshUntil && known.freshUntil.getTime() > now) return known
+  const isFreshFor = (client: OauthClient | null, ms: number) =>
+    (client?.freshUntil?.getTime() ?? -Infinity) + ms > app.clock.now().getTime()
+  if (known && isFreshFor(known, 0)) return known
   try {
-    return await app.clientDocuments.run(id, 10 * SECOND, () => fetchClient(app, { id, peer }))
+    return await app.clientDocuments.run(id, 10 * SECOND, async () => {
+      // Another call may have fetched it since this one looked.
+      const fetched = await findOauthClient(app.db, id)
+      return fetched && isFreshFor(fetched, 0) ? fetched : await fetchClient(app, { id, peer })
+    })
   } catch (error) {
-    if (known?.freshUntil && known.freshUntil.getTime() + STALE_FOR_MS > now) return known
+    if (known && isFreshFor(known, STALE_FOR_MS)) return known
     throw error
   }
 }

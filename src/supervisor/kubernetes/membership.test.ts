@@ -172,6 +172,8 @@ describe('a host', () => {
   beforeEach(async () => {
     await become('ready')
     await setAway(null)
+    // What an earlier test has registered again is seen first.
+    await soon(async () => (await hostOn(node))?.nodeUid).toBe(await world.uidOf(node))
   })
 
   it('is drained while its node is cordoned, and takes units again afterwards', async () => {
