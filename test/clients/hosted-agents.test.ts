@@ -6,8 +6,11 @@ import { defaultPlan, serveEnvironment } from '../../packages/agents/src/environ
 import { QueueRefused } from '../../packages/agents/src/queue.ts'
 import { makeKey, makeTeam, type TestTeam } from '../support/make.ts'
 import { type ManagedAgents, startManagedAgents } from '../support/managed-agents.ts'
-import { partOf } from '../support/part-of.ts'
+import { isDeep, partOf } from '../support/part-of.ts'
 import { type Service, startService } from '../support/service.ts'
+
+/** Of one queue at once. */
+const SESSIONS = isDeep ? 50 : 12
 
 let service: Service
 let team: TestTeam
@@ -207,14 +210,14 @@ describe('controllers', () => {
     timeout: 120_000,
   }, async () => {
     for (const name of ['one', 'two']) startController({ name, atOnce: 30 })
-    const sessions = Array.from({ length: 50 }, () => agents.begin())
+    const sessions = Array.from({ length: SESSIONS }, () => agents.begin())
     await Promise.all(
       sessions.map(async (session, index) => {
         await agents.call(session, write(`${index}`))
         expect((await agents.call(session, read)).text).toBe(`${index}`)
       }),
     )
-    expect(await unitsNow()).toHaveLength(50)
+    expect(await unitsNow()).toHaveLength(SESSIONS)
     for (const session of sessions) agents.terminate(session)
     await expect.poll(unitsNow).toEqual([])
   })
@@ -262,7 +265,7 @@ const deaths = Array.from({ length: 24 }, (_, index) => index + 1).flatMap((last
 )
 
 describe('a controller that is killed', () => {
-  it.each(partOf(deaths, 8))(
+  it.each(partOf(deaths, 4))(
     'at its call %i, %s it is sent, leaves the session to the next one, and the command runs once',
     { timeout: 60_000 },
     async (last, when) => {
