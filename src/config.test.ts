@@ -4,7 +4,9 @@ import { loadConfig } from './config.ts'
 
 describe('settings', () => {
   it('are all described in docs/settings.md, which describes no others', async () => {
-    const sources = ['config.ts', 'lib/fleet-settings.ts'].map((file) => new URL(file, import.meta.url))
+    const sources = ['config.ts', 'lib/fleet-settings.ts', 'lib/service-settings.ts'].map(
+      (file) => new URL(file, import.meta.url),
+    )
     const source = (await Promise.all(sources.map(async (file) => await readFile(file, 'utf8')))).join('')
     const page = await readFile(new URL('../docs/settings.md', import.meta.url), 'utf8')
     const read = new Set([...source.matchAll(/'((?:BERTH|DATABASE)_[A-Z_]+)'/g)].map(([, name]) => name))
