@@ -222,3 +222,24 @@ describe.skipIf(!existsSync(DEBIANS))('a gVisor that cannot save a sandbox', () 
     expect(await suite.status(ref.id)).toMatchObject({ state: 'exited' })
   })
 })
+
+describe.skipIf(!keepsMemory.gvisor)('the checkpoint of a gVisor machine that was made ahead', () => {
+  const { suite, running, next, countsOn } = withEngine(undefined, {
+    readyMachines: { perKind: 1, memoryReserveMb: 0 },
+  })
+
+  it('is resumed, as is one in a fork of it', async () => {
+    const engine = suite.engine()
+    await running()
+    await eventually(async () => ((await engine.capacity()).readyMachines?.waiting === 1 ? true : null))
+    const ref = await running()
+    expect((await engine.capacity()).readyMachines?.hits).toBe(1)
+    expect(await engine.suspend(ref, 0)).toBe(true)
+    const again = await next(ref)
+    expect(again.resumed).toBe(true)
+    await countsOn(ref.id)
+    const fork = { id: suite.specOf({}).id, source: again.ref, networkGroup: 1, run: counting }
+    expect(await engine.fork([fork])).toMatchObject([{ copied: 'memory' }])
+    expect(await engine.start({ id: fork.id, generation: 1 }, counting)).toMatchObject({ resumed: true })
+  })
+})

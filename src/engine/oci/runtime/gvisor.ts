@@ -25,6 +25,12 @@ const RUNSC_FLAGS = [
  */
 const GOFERS_APART = '--gofer-network-namespace=new'
 
+/**
+ * A machine made ahead was begun with another command than its configuration has by the time it is restored. What must be the
+ * same is compared before (checkpoint/checkpoints.ts). A runsc that lacks one of the two runs without both.
+ */
+const RESTORES_ANY_SPEC = '--restore-spec-validation=ignore'
+
 /** How the sandbox catches the system calls of what runs in it: by seccomp, or by hardware virtualization. */
 export type Platform = 'systrap' | 'kvm'
 
@@ -52,7 +58,13 @@ export function gvisorDriver(
   const program = {
     binary: kept.path,
     launcher,
-    globalArgs: ['--root', root, ...RUNSC_FLAGS, ...own, ...(knowsGofers ? [GOFERS_APART] : [])],
+    globalArgs: [
+      '--root',
+      root,
+      ...RUNSC_FLAGS,
+      ...own,
+      ...(knowsGofers ? [GOFERS_APART, RESTORES_ANY_SPEC] : []),
+    ],
     deadlineMs,
   }
   const { globalArgs } = program
