@@ -6,7 +6,7 @@ import type { App } from '../app.ts'
 import { bodyBytesOf, bodyPieces, readBody } from './http/body.ts'
 import { isByteStream, openByteStream, sendByteStream } from './http/byte-stream.ts'
 import { isWebSocketAnswer } from './http/web-socket-answer.ts'
-import { callerGone, logError, toAppError } from './http/errors.ts'
+import { logError, toAppError } from './http/errors.ts'
 import { sendError, sendJson } from './http/response.ts'
 import * as http from './http/request.ts'
 import type { Operations } from './operation.ts'
@@ -14,6 +14,7 @@ import type { Page, PageRequest } from './web/page.ts'
 import { answerPage } from './web/pages.ts'
 import type { Route } from './route.ts'
 import { openStream, sendEvents } from './http/sse.ts'
+import { goneWith, onceClosed } from './http/gone.ts'
 
 export type Exchange = {
   id: string
@@ -113,17 +114,4 @@ export async function servePage(
     hasDashboard,
     perform,
   })
-}
-
-function goneWith(response: ServerResponse): AbortController {
-  const gone = new AbortController()
-  response.once('close', () => {
-    if (!response.writableFinished) gone.abort(callerGone())
-  })
-  return gone
-}
-
-function onceClosed(response: ServerResponse, callback: () => void): void {
-  if (response.closed) callback()
-  else response.once('close', callback)
 }

@@ -4,7 +4,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { notFound } from '../../contract/errors.ts'
 import type { App } from '../../app.ts'
-import { callerGone, logError } from '../http/errors.ts'
+import { logError } from '../http/errors.ts'
 import { sendJson } from '../http/response.ts'
 import type { Operations } from '../operation.ts'
 import { findControlRoute } from './control/routes.ts'
@@ -14,6 +14,7 @@ import type { Arrived } from './sandbox-call.ts'
 import { orRefused } from './refused.ts'
 import { newSender } from './run.ts'
 import { clientOf, presentedKey } from './sender.ts'
+import { goneWith } from '../http/gone.ts'
 
 export const e2bMethods = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE'] as const
 export const E2B_PATHS = '/e2b/*'
@@ -42,7 +43,7 @@ export function createE2bEndpoint(app: App, operations: Operations): E2bEndpoint
   let opened: Promise<SandboxDoor> | null = null
   return {
     serve: async ({ id, request, response, peer, stopping }) => {
-      const signal = AbortSignal.any([goneWith(response), stopping])
+      const signal = AbortSignal.any([goneWith(response).signal, stopping])
       const arrived = { app, operations, requestId: id, request, response, peer, stopping, signal }
       try {
         const { pathname, searchParams } = new URL(request.url ?? '/', 'http://door')
@@ -76,12 +77,4 @@ async function serveControl(arrived: Arrived, path: string, query: URLSearchPara
 async function openDoor(): Promise<SandboxDoor> {
   const { createSandboxDoor } = await import('./sandbox-door.ts')
   return createSandboxDoor()
-}
-
-function goneWith(response: ServerResponse): AbortSignal {
-  const gone = new AbortController()
-  response.once('close', () => {
-    if (!response.writableFinished) gone.abort(callerGone())
-  })
-  return gone.signal
 }

@@ -28,6 +28,7 @@ import {
   readHealth,
   type SandboxCall,
 } from './sandbox-call.ts'
+import { onceClosed } from '../http/gone.ts'
 
 export type SandboxDoor = {
   serve: (arrived: Arrived, path: string, query: URLSearchParams) => Promise<void>
@@ -62,7 +63,7 @@ export function createSandboxDoor(): SandboxDoor {
         await operations.admitBody(call.sender.caller, {
           bodyBytes: bodyBytesOf(request, { kind: 'json', maxBytes: MESSAGE_BYTES }),
           signal: arrived.signal,
-          onceAnswered: (callback) => void arrived.response.once('close', callback),
+          onceAnswered: (callback) => onceClosed(arrived.response, callback),
         })
         return await rpc.serve(path, call)
       }

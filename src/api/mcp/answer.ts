@@ -20,6 +20,7 @@ import { runTool, type Sender } from './run-tool.ts'
 import { isEventStream, streamedIfSlow } from './streamed-if-slow.ts'
 import { tools } from './tools/tools.ts'
 import type { Exchange, Protocol } from './transport.ts'
+import { onceClosed } from '../http/gone.ts'
 
 type World = {
   app: App
@@ -205,9 +206,6 @@ function senderOf({ id, response, presented, peer, caller, info }: Call): Sender
     peer,
     caller,
     client: { via: 'mcp', ...(info === null ? {} : agentBehind(info)) },
-    onceAnswered: (callback) => {
-      if (response.closed) callback()
-      else response.once('close', callback)
-    },
+    onceAnswered: (callback) => onceClosed(response, callback),
   }
 }

@@ -1,9 +1,9 @@
 // /mcp: authenticates the caller by API key or access token, never by a cookie. answer.ts then answers the messages.
 
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { App } from '../../app.ts'
 import { forbidden } from '../../contract/errors.ts'
-import { callerGone, logError, toAppError } from '../http/errors.ts'
+import { logError, toAppError } from '../http/errors.ts'
 import { isFromOwnPages, presentedBy } from '../http/request.ts'
 import { sendError } from '../http/response.ts'
 import type { Operations } from '../operation.ts'
@@ -13,6 +13,7 @@ import { createCancellations } from './cancellations.ts'
 import { clientInfoOfSession } from './client-info.ts'
 import type { McpExchange } from './exchange.ts'
 import type { Protocol } from './transport.ts'
+import { goneWith } from '../http/gone.ts'
 
 /** GET tells a client where to sign in. DELETE ends a session, of which the service keeps none. */
 export const mcpMethods = ['POST', 'GET', 'DELETE'] as const
@@ -45,7 +46,7 @@ export function createMcpEndpoint(
         const caller = await operations.authenticate({ presented, peer })
         const sessionId = sessionOf(request)
         const info = clientInfoOfSession(sessionId)
-        const call = { ...exchange, presented, caller, sessionId, info, gone: goneWith(response) }
+        const call = { ...exchange, presented, caller, sessionId, info, gone: goneWith(response).signal }
         await sendAnswer(response, await answerRequest(world, call))
       } catch (error) {
         logError(app.log, error, id)
@@ -71,12 +72,4 @@ function challenge(publicUrl: string, { headers }: IncomingMessage): Record<stri
 function sessionOf({ headers }: IncomingMessage): string | null {
   const session = headers['mcp-session-id']
   return typeof session === 'string' && /^[\x21-\x7e]{1,500}$/.test(session) ? session : null
-}
-
-function goneWith(response: ServerResponse): AbortSignal {
-  const gone = new AbortController()
-  response.once('close', () => {
-    if (!response.writableFinished) gone.abort(callerGone())
-  })
-  return gone.signal
 }

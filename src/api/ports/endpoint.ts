@@ -12,13 +12,14 @@ import type { App } from '../../app.ts'
 import { limits } from '../../contract/limits.ts'
 import { openPort } from '../../domain/units/ports.ts'
 import { noBody } from '../http/body.ts'
-import { callerGone, logError, toAppError } from '../http/errors.ts'
+import { logError, toAppError } from '../http/errors.ts'
 import * as http from '../http/request.ts'
 import { sendError } from '../http/response.ts'
 import type { OperationRequest, Operations } from '../operation.ts'
 import { defineRoute, noQuery, pathId, type Route } from '../route.ts'
 import { passRequest } from './pass-on.ts'
 import { type PortTarget, readPortTarget } from './target.ts'
+import { goneWith, onceClosed } from '../http/gone.ts'
 
 export const portMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 export const PORT_PATHS = '/v1/units/:id/ports/:port/*'
@@ -123,10 +124,7 @@ export type PortsEndpoint = { serve: (exchange: Exchange) => Promise<void> }
 export function createPortsEndpoint(app: App, operations: Operations): PortsEndpoint {
   return {
     serve: async ({ id, request, response, peer, stopping }) => {
-      const gone = new AbortController()
-      response.once('close', () => {
-        if (!response.writableFinished) gone.abort(callerGone())
-      })
+      const gone = goneWith(response)
       const signal = AbortSignal.any([gone.signal, stopping])
       const target = readPortTarget(request.url ?? '') ?? {
         prefix: '',
@@ -140,7 +138,7 @@ export function createPortsEndpoint(app: App, operations: Operations): PortsEndp
         peer,
         signal,
         abort: (reason) => gone.abort(reason),
-        onceAnswered: (callback) => void response.once('close', callback),
+        onceAnswered: (callback) => onceClosed(response, callback),
       }
       const pass = async (connection: Duplex) =>
         await passRequest({ request, response, connection, target, signal })

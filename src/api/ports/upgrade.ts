@@ -13,6 +13,7 @@ import type { Operations } from '../operation.ts'
 import { runPortCall } from './endpoint.ts'
 import { LISTENERS, passUpgrade } from './pass-on.ts'
 import type { PortTarget } from './target.ts'
+import { onceClosed } from '../http/gone.ts'
 
 type Given = {
   app: App
@@ -51,7 +52,7 @@ export async function servePortUpgrade(
       bearer,
       signal,
       abort: (reason: AppError) => gone.abort(reason),
-      onceAnswered: (callback: () => void) => void socket.once('close', callback),
+      onceAnswered: (callback: () => void) => onceClosed(socket, callback),
     }
     await runPortCall(app, operations, asked, async (connection) => {
       const { unit, first, headers } = await passUpgrade({ request, connection, target, signal })

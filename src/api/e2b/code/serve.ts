@@ -10,6 +10,7 @@ import { isEventStream, whenWritable } from '../../http/sse.ts'
 import { runStreamed } from '../run.ts'
 import { checkRuns, operate, type SandboxCall } from '../sandbox-call.ts'
 import { toLines } from './lines.ts'
+import { onceClosed } from '../../http/gone.ts'
 
 /** Where clients expect the interpreter. */
 export const CODE_PORT = '49999'
@@ -91,7 +92,7 @@ async function readValue<T>(
   await operations.admitBody(sender.caller, {
     bodyBytes: bodyBytesOf(request, body),
     signal,
-    onceAnswered: (callback) => void response.once('close', callback),
+    onceAnswered: (callback) => onceClosed(response, callback),
   })
   return body.parse(await readBody(request, body))
 }
