@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto'
 import type { App } from '../app.ts'
 import { cleanLine } from '../contract/fields.ts'
 import type { HostedState } from '../contract/hosted-agents.ts'
-import { type Served, listServed } from '../domain/hosted-agents/served.ts'
+import { listOn, openServed, type Served } from '../domain/hosted-agents/served.ts'
 import { beginHosted, tellHostedSession, tellHostedState } from '../domain/hosted-agents/tell.ts'
 import { MINUTE, SECOND } from '../lib/clock.ts'
 import { runLoop } from '../lib/loop.ts'
@@ -50,10 +50,10 @@ export function serveHostedAgents(app: App, options: HostedOptions): { stop: () 
     running.set(id, { version: of, gone, done })
   }
   const look = async () => {
-    const served = new Map((await listServed(app)).map((each) => [each.id, each]))
-    for (const [id, one] of running) if (served.get(id)?.version !== one.version) one.gone.abort()
+    const on = new Map((await listOn(app)).map((row) => [row.id, row]))
+    for (const [id, one] of running) if (on.get(id)?.version !== one.version) one.gone.abort()
     // One that was changed begins once it has ended as it was.
-    for (const [id, each] of served) if (!running.has(id)) begin(each)
+    for (const [id, row] of on) if (!running.has(id)) begin(openServed(app, row))
   }
   const loop = { name: 'serve hosted agents', everyMs: LOOK_MS, timeoutMs: TIMEOUT_MS, run: look }
   const looking = runLoop(loop, { clock, log, signal: stopped.signal })

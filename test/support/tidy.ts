@@ -137,6 +137,7 @@ const floors: Record<string, readonly string[]> = {
   'src/gateway': [
     'route.ts',
     'peer.ts',
+    'kept-connections.ts',
     'server-link',
     'routing',
     'handover',

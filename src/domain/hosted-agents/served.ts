@@ -1,7 +1,11 @@
 // What the server's controllers serve: every environment that is on, with its credentials. For src/agents alone.
 
 import type { App } from '../../app.ts'
-import { type HostedPlan, listHostedEnvironmentsOn } from '../../store/hosted-agents.ts'
+import {
+  type HostedEnvironmentsTable,
+  type HostedPlan,
+  listHostedEnvironmentsOn,
+} from '../../store/hosted-agents.ts'
 import { openCredentials } from './sealed.ts'
 
 export type Served = {
@@ -15,10 +19,12 @@ export type Served = {
   plan: HostedPlan
 }
 
-export async function listServed(app: App): Promise<Served[]> {
-  const rows = await listHostedEnvironmentsOn(app.db)
-  return rows.map(({ id, team_id, version, environment, plan, ...row }) => {
-    const sealed = openCredentials(app.secretKey, { id, team_id, ...row })
-    return { id, team_id, version, environment, plan, ...sealed }
-  })
+/** Those that are on. `version` changes with each of them. */
+export async function listOn(app: App): Promise<HostedEnvironmentsTable[]> {
+  return await listHostedEnvironmentsOn(app.db)
+}
+
+export function openServed(app: App, row: HostedEnvironmentsTable): Served {
+  const { id, team_id, version, environment, plan } = row
+  return { id, team_id, version, environment, plan, ...openCredentials(app.secretKey, row) }
 }

@@ -5,6 +5,7 @@ import { Agent, type ClientRequestArgs } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
 import { createSemaphore } from '../../lib/concurrency/semaphore.ts'
+import { IDLE_MS } from '../kept-connections.ts'
 import { arrivalOf, type Origin } from '../peer.ts'
 import type { Route, Routes } from '../route.ts'
 import type { Door, Doors } from '../server-link/doors.ts'
@@ -12,9 +13,6 @@ import type { Links } from './links.ts'
 
 /** All hosts are asked for the session of each, and anyone may send one. */
 const MAX_CANCELS = 8
-
-/** As connections to units are kept (sessions/unit-connections.ts). */
-const IDLE_MS = 4000
 
 export type Handovers = {
   /** Returns where visits of the route are handed over; null: it is for this gateway. */

@@ -5,10 +5,9 @@
 import { Agent } from 'node:http'
 import type { Clock } from '../../lib/clock.ts'
 import type { Route } from '../route.ts'
+import { IDLE_MS } from '../kept-connections.ts'
 import { createPlainConnections, type PlainConnections } from './plain-connections.ts'
 
-/** Shorter than the five seconds after which many servers close, so that few requests meet a closing connection. */
-export const IDLE_MS = 4000
 const MAX_IDLE = 64
 const KEEP_ALIVE_PROBE_MS = 30_000
 
