@@ -5,10 +5,10 @@ import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { cache, keys } from '../api/cache.ts'
 import { berthOf } from '../api/client.ts'
-import { explain } from '../api/explain.ts'
+import { explain, faultAt } from '../api/explain.ts'
 import { useTeam } from '../shell/team-context.ts'
 import { Button } from '../ui/button.tsx'
-import { Field, inputClass } from '../ui/field.tsx'
+import { Field, SecretInput } from '../ui/field.tsx'
 import { Failure } from '../ui/page-parts.tsx'
 import { tell } from '../ui/toast.tsx'
 import { AtOnceField, HostedFields } from './hosted-fields.tsx'
@@ -37,8 +37,7 @@ export function HostedSettings({ hosted, onDone }: { hosted: Hosted; onDone: () 
     },
   })
   const refused = save.error && explain(save.error)
-  const faultOf = (path: string) =>
-    refused?.fields.find((each) => each.path === path || each.path.startsWith(`${path}.`))?.message
+  const faultOf = (path: string) => faultAt(refused?.fields, path)
   const why = isChanged ? lackOf(texts) : 'Nothing is changed.'
   return (
     <form
@@ -58,17 +57,7 @@ export function HostedSettings({ hosted, onDone }: { hosted: Hosted; onDone: () 
           note="Empty: it stays. It is never shown."
           error={faultOf('environmentKey')}
         >
-          {(props) => (
-            <input
-              {...props}
-              className={inputClass}
-              type="password"
-              autoComplete="off"
-              spellCheck={false}
-              value={environmentKey}
-              onChange={(event) => setKey(event.target.value)}
-            />
-          )}
+          {(props) => <SecretInput {...props} value={environmentKey} onChange={setKey} />}
         </Field>
       </div>
       <div className={styles.buttons}>

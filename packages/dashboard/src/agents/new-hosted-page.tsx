@@ -6,10 +6,10 @@ import { Link, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { cache, keys } from '../api/cache.ts'
 import { berthOf } from '../api/client.ts'
-import { explain } from '../api/explain.ts'
+import { explain, faultAt } from '../api/explain.ts'
 import { useTeam } from '../shell/team-context.ts'
 import { Button, buttonClass } from '../ui/button.tsx'
-import { Field, inputClass } from '../ui/field.tsx'
+import { Field, inputClass, SecretInput } from '../ui/field.tsx'
 import { Card, Failure, PageHead } from '../ui/page-parts.tsx'
 import { AtOnceField, HostedFields } from './hosted-fields.tsx'
 import { boundOf, firstTexts, lackOf, planOf } from './hosted-text.ts'
@@ -41,8 +41,7 @@ export function NewHostedPage() {
     },
   })
   const refused = add.error && explain(add.error)
-  const faultOf = (path: string) =>
-    refused?.fields.find((each) => each.path === path || each.path.startsWith(`${path}.`))?.message
+  const faultOf = (path: string) => faultAt(refused?.fields, path)
   const why =
     environment.trim() === ''
       ? 'Say first which environment.'
@@ -88,17 +87,7 @@ export function NewHostedPage() {
               note="Sealed here, and never shown again."
               error={faultOf('environmentKey')}
             >
-              {(props) => (
-                <input
-                  {...props}
-                  className={inputClass}
-                  type="password"
-                  autoComplete="off"
-                  spellCheck={false}
-                  value={environmentKey}
-                  onChange={(event) => setKey(event.target.value)}
-                />
-              )}
+              {(props) => <SecretInput {...props} value={environmentKey} onChange={setKey} />}
             </Field>
           </div>
         </Card>

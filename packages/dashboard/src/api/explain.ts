@@ -31,6 +31,11 @@ const titles: Partial<Record<string, string>> = {
   internal: 'Berth failed at this',
 }
 
+/** What was refused of a field of a form, or of what is within it. */
+export function faultAt(fields: Explained['fields'] | undefined, path: string): string | undefined {
+  return fields?.find((each) => each.path === path || each.path.startsWith(`${path}.`))?.message
+}
+
 export function explain(error: unknown): Explained {
   if (!(error instanceof BerthError))
     return {

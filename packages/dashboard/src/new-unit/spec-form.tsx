@@ -1,7 +1,7 @@
 // The fields of a new unit: the few that most people need, and the rest under Advanced. A refusal of the service appears at its field; a limit links to the page that changes it.
 
 import { type ReactNode, useState } from 'react'
-import { explain } from '../api/explain.ts'
+import { explain, faultAt } from '../api/explain.ts'
 import { PairsEditor } from '../recipes/pairs-editor.tsx'
 import { useHere } from '../shell/team-context.ts'
 import { Button } from '../ui/button.tsx'
@@ -59,7 +59,7 @@ export function SpecForm({
   const refused = error === null ? [] : explain(error).fields
   const faultOf = (name: keyof Fields) => {
     const path = paths[name]
-    const said = refused.find((each) => each.path === path || each.path.startsWith(`${path}.`))?.message
+    const said = path === undefined ? undefined : faultAt(refused, path)
     return (isTried ? faults[name] : undefined) ?? said
   }
   const isFaultInside = advanced.some((name) => faultOf(name) !== undefined)

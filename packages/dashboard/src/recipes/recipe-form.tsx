@@ -3,7 +3,7 @@
 import type { Contract } from '@berth/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { Explained } from '../api/explain.ts'
+import { type Explained, faultAt } from '../api/explain.ts'
 import { pricingQuery } from '../api/queries.ts'
 import { Button } from '../ui/button.tsx'
 import { Field, inputClass, Select } from '../ui/field.tsx'
@@ -41,8 +41,7 @@ export function RecipeForm({
     ...(expose !== 'no' && { expose }),
   }
   const shown = { ...body, ...(body.params && { params: withoutValues(recipe.params, body.params) }) }
-  const faultOf = (path: string) =>
-    refused?.fields.find((field) => field.path === path || field.path.startsWith(`${path}.`))?.message
+  const faultOf = (path: string) => faultAt(refused?.fields, path)
   const isField = (path: string) => /^(?:params|name|stack|expose)\b/.test(path)
   return (
     <>

@@ -3,10 +3,10 @@
 import type { Contract } from '@berth/sdk'
 import { useState } from 'react'
 import { berthOf } from '../api/client.ts'
-import { explain } from '../api/explain.ts'
+import { explain, faultAt } from '../api/explain.ts'
 import { useHere } from '../shell/team-context.ts'
 import { Button } from '../ui/button.tsx'
-import { Field, inputClass } from '../ui/field.tsx'
+import { Field, inputClass, SecretInput } from '../ui/field.tsx'
 import { Failure } from '../ui/page-parts.tsx'
 import { tell } from '../ui/toast.tsx'
 import styles from './team.module.css'
@@ -41,8 +41,7 @@ export function SecretForm({
     }
   }
   const refused = error === null ? null : explain(error)
-  const faultOf = (path: string) =>
-    refused?.fields.find((each) => each.path === path || each.path.startsWith(`${path}.`))?.message
+  const faultOf = (path: string) => faultAt(refused?.fields, path)
   const isSaid = ['name', 'value', 'hosts'].some((path) => faultOf(path) !== undefined)
   const why =
     name.trim() === ''
@@ -78,17 +77,7 @@ export function SecretForm({
         </Field>
       )}
       <Field label="Value" note="It cannot be read back." error={faultOf('value')}>
-        {(props) => (
-          <input
-            {...props}
-            className={inputClass}
-            type="password"
-            autoComplete="off"
-            spellCheck={false}
-            value={value}
-            onChange={(event) => setValue(event.target.value)}
-          />
-        )}
+        {(props) => <SecretInput {...props} value={value} onChange={setValue} />}
       </Field>
       <Field
         label="Hosts"

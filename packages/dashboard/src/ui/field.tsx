@@ -43,6 +43,23 @@ export function Field({
 
 export const inputClass = styles.input ?? ''
 
+/** For what is not shown while it is typed, and not kept by the browser. */
+export function SecretInput({
+  onChange,
+  ...rest
+}: Props & { value: string; onChange: (value: string) => void }) {
+  return (
+    <input
+      {...rest}
+      className={inputClass}
+      type="password"
+      autoComplete="off"
+      spellCheck={false}
+      onChange={(event) => onChange(event.target.value)}
+    />
+  )
+}
+
 /** Choices of a small closed set: the browser's own control. */
 export function Select<T extends string>({
   value,
