@@ -42,7 +42,7 @@ export function gvisorMemory(driver: Driver): Memory {
     standing: standingOf(driver),
     // Measured: 0.1 s and 1.5 s per GB. The save is a pause.
     saving: { ms: 100, msPerGb: 1500, mostMs: 600, giveUpMs: 5000 },
-    inConfig: withoutEmptyLists,
+    inConfig: (config) => config,
     save: (container, directory, limits) => save(driver, container, directory, limits),
     // The host name is that of the configuration, before anything runs.
     prepare: async (directory) => ({ directory, searchPath: SAFE_PATH }),
@@ -230,14 +230,6 @@ function expectDone(otherwise: string, answer: Answer): void {
   const why =
     answer.kind === 'refused' ? answer.complaint.slice(-300) : 'its sandbox ended, or does not answer'
   throw new Error(`${otherwise}: ${why}`)
-}
-
-/** The saved configuration has none, and the one of a restore must be the same. */
-function withoutEmptyLists(config: object): object {
-  const isEmpty = (value: unknown) => Array.isArray(value) && value.length === 0
-  return JSON.parse(
-    JSON.stringify(config, (_, value: unknown) => (isEmpty(value) ? undefined : value)),
-  ) as object
 }
 
 /** They must be the same at the restore. Where its state lies is no matter. */
