@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { run } from '../../src/lib/process.ts'
 import { exec, listUnits } from '../support/berth-units.ts'
 import { buildCli, runCli } from '../support/clients.ts'
+import { usualClasses } from '../support/part-of.ts'
 import { useBerth } from '../support/use-berth.ts'
 
 const berth = useBerth(null)
@@ -39,7 +40,7 @@ async function claim({ wake }: { wake: boolean }) {
   })
 }
 
-describe.each(['gvisor', 'runc'])('with %s, a session', (isolation) => {
+describe.each(usualClasses)('with %s, a session', (isolation) => {
   beforeAll(async () => await berth.start({ BERTH_ISOLATION: isolation }))
   afterAll(async () => {
     for (const { id } of await listUnits(berth)) await berth.call('DELETE', `/v1/units/${id}`)

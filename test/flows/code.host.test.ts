@@ -3,7 +3,7 @@
 import { Berth as Client, type CodeOutcome, type Unit } from '../../packages/sdk/src/index.ts'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { keepsMemory } from '../support/memory-kept.ts'
-import { isDeep } from '../support/part-of.ts'
+import { usualClasses } from '../support/part-of.ts'
 import { useBerth } from '../support/use-berth.ts'
 
 const berth = useBerth(null)
@@ -11,7 +11,7 @@ const berth = useBerth(null)
 /** A start of kernels in a sandbox, on a machine that does other things. */
 const STARTS_MS = 120_000
 
-describe.each(isDeep ? ['gvisor', 'runc'] : ['gvisor'])('with %s, code', (isolation) => {
+describe.each(usualClasses)('with %s, code', (isolation) => {
   let unit: Unit
   let client: Client
   beforeAll(async () => {

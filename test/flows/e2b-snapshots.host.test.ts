@@ -3,11 +3,12 @@
 import { Sandbox, SandboxNotFoundError } from 'e2b'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { connectionTo, createSandbox } from '../support/e2b.ts'
+import { usualClasses } from '../support/part-of.ts'
 import { useBerth } from '../support/use-berth.ts'
 
 const berth = useBerth(null)
 
-describe.each(['gvisor', 'runc'])('with %s, a snapshot of a sandbox', (isolation) => {
+describe.each(usualClasses)('with %s, a snapshot of a sandbox', (isolation) => {
   let sandbox: Sandbox
   beforeAll(async () => {
     await berth.start({ BERTH_ISOLATION: isolation })

@@ -14,6 +14,7 @@ import { engineSocketOf } from '../../src/processes/channel.ts'
 import { loadInstance, runDirOf } from '../../src/supervisor/instance.ts'
 import { createUnit, exec } from '../support/berth-units.ts'
 import { processesHolding } from '../support/unit-memory.ts'
+import { usualClasses } from '../support/part-of.ts'
 import { useBerth } from '../support/use-berth.ts'
 
 const berth = useBerth({ BERTH_READY_MACHINES: '1' })
@@ -80,7 +81,7 @@ describe('a restricted unit', () => {
   })
 })
 
-describe.each(['gvisor', 'runc'])('the log of a restricted unit in %s', (isolation) => {
+describe.each(usualClasses)('the log of a restricted unit in %s', (isolation) => {
   it('has what was refused and why, and the name that is added is not refused any more', async () => {
     await berth.start({ BERTH_ISOLATION: isolation })
     const spec = { name: `logged-${isolation}`, image: 'berth.local/debian:12', size: 'nano' }

@@ -7,6 +7,7 @@ import type { Unit } from '../../src/contract/unit.ts'
 import { createUnit, exec } from '../support/berth-units.ts'
 import { newEra } from '../support/mcp.ts'
 import { tar, type TarEntry } from '../support/tar.ts'
+import { usualClasses } from '../support/part-of.ts'
 import { useBerth } from '../support/use-berth.ts'
 
 const IMAGE = 'berth.local/debian:12'
@@ -21,7 +22,7 @@ const STATE = `cd "$1"; find . -printf '%P %y %m %U:%G %l\\n' | sort; head -c 20
 const written = ['plain', 'link', 'dangling', 'up', 'chain', 'folder/new', 'led/through']
 const refused = ['loop-a', 'lost', 'folder']
 
-describe.each(['runc', 'gvisor'])('with %s, a unit', (isolation) => {
+describe.each(usualClasses)('with %s, a unit', (isolation) => {
   const berth = useBerth({ BERTH_ISOLATION: isolation })
   let unit: Unit
   beforeAll(async () => {

@@ -5,12 +5,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ForkResult } from '../../src/contract/fork.ts'
 import type { Stack } from '../../src/contract/stack.ts'
 import type { Unit } from '../../src/contract/unit.ts'
-import { isolationClasses } from '../../src/engine/engine.ts'
 import { SECOND } from '../../src/lib/clock.ts'
 import { createUnit, destroyAll, exec } from '../support/berth-units.ts'
 import { keepsMemory } from '../support/memory-kept.ts'
 import { expectInvariants } from '../support/host-invariants.ts'
-import { partOf } from '../support/part-of.ts'
+import { usualClasses } from '../support/part-of.ts'
 import { useBerth } from '../support/use-berth.ts'
 
 const image = 'berth.local/debian:12'
@@ -27,7 +26,7 @@ const ask = (host: string) => ['bash', '-c', `exec 3<>/dev/tcp/${host}/7000; cat
 
 const FROZEN_FOR_MS = SECOND
 
-describe.each(partOf(isolationClasses, 1))('with %s', (isolation) => {
+describe.each(usualClasses)('with %s', (isolation) => {
   const berth = useBerth({ BERTH_ISOLATION: isolation, BERTH_FROZEN_FOR: `${FROZEN_FOR_MS / SECOND}s` })
   /** What a fork must copy: memory if the class supports it. */
   const kept = keepsMemory[isolation] ? 'memory' : 'disk'

@@ -9,6 +9,7 @@ import type { Unit } from '../../src/contract/unit.ts'
 import { exec, listUnits } from '../support/berth-units.ts'
 import { buildCli, type Cli, project, startCli } from '../support/clients.ts'
 import { type ManagedAgents, startManagedAgents } from '../support/managed-agents.ts'
+import { usualClasses } from '../support/part-of.ts'
 import { useBerth } from '../support/use-berth.ts'
 
 const berth = useBerth(null)
@@ -59,7 +60,7 @@ async function end(cli: Cli, signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
 
 const bash = (command: string) => ({ name: 'bash', input: { command } })
 
-describe.each(['gvisor', 'runc'])('with %s, a session', (isolation) => {
+describe.each(usualClasses)('with %s, a session', (isolation) => {
   let cli: Cli
   let unit: Unit
   let session: ReturnType<ManagedAgents['begin']>

@@ -3,16 +3,15 @@
 import { describe, expect, it } from 'vitest'
 import { Berth as Client } from '../../packages/sdk/src/index.ts'
 import type { LogPage } from '../../src/contract/logs.ts'
-import { isolationClasses } from '../../src/engine/engine.ts'
 import { createUnit } from '../support/berth-units.ts'
 import { newEra } from '../support/mcp.ts'
-import { partOf, testSeed } from '../support/part-of.ts'
+import { usualClasses } from '../support/part-of.ts'
 import { useBerth } from '../support/use-berth.ts'
 
 const LINES = ['a', 'bc', 'def'].map((letters) => letters + '😀€é'.repeat(4000))
 const SCRIPT = "for letters in a bc def; do echo $letters$(yes 😀€é | head -n 4000 | tr -d '\\n'); done"
 
-describe.each(partOf(isolationClasses, 1, testSeed))('a unit in class %s', (isolation) => {
+describe.each(usualClasses)('a unit in class %s', (isolation) => {
   const berth = useBerth({ BERTH_ISOLATION: isolation })
   const spec = { image: 'berth.local/debian:12', cmd: ['sh', '-c', `${SCRIPT}; exec sleep infinity`] }
 

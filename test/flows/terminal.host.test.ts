@@ -3,6 +3,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { Berth as Client, type Terminal, type Unit } from '../../packages/sdk/src/index.ts'
 import { createUnit } from '../support/berth-units.ts'
+import { usualClasses } from '../support/part-of.ts'
 import { useBerth } from '../support/use-berth.ts'
 
 const berth = useBerth(null)
@@ -23,7 +24,7 @@ function reader(terminal: Terminal) {
   }
 }
 
-describe.each(['runc', 'gvisor'])('with %s, a terminal', (isolation) => {
+describe.each(usualClasses)('with %s, a terminal', (isolation) => {
   let unit: Unit
   beforeAll(async () => {
     await berth.start({ BERTH_ISOLATION: isolation })

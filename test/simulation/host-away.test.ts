@@ -9,7 +9,7 @@ import type { Wish } from './calls.ts'
 import { simulate } from './simulate.ts'
 import type { Step } from './steps.ts'
 
-const STRIDE = isDeep ? 1 : 16
+const STRIDE = isDeep ? 1 : 32
 /** More than an operation has steps. */
 const MAX_STEPS = 200
 

@@ -9,7 +9,7 @@ import { isDeep, testSeed } from '../support/part-of.ts'
 import { drawSchedule, explore } from './explore.ts'
 import { simulate } from './simulate.ts'
 
-const SCHEDULES = isDeep ? 3000 : 30
+const SCHEDULES = isDeep ? 3000 : 16
 const SCHEDULES_WITH_JUMPS = isDeep ? 600 : 6
 const SCHEDULES_WITH_HOSTS = isDeep ? 1000 : 4
 /** A failure names the seed of its schedule, so seeds need not begin at one. */

@@ -1,6 +1,8 @@
 // Long matrices. The deep tier runs every case of them. `npm test` runs a part, which is the same every day;
 // BERTH_TEST_SEED chooses another one.
 
+import { type IsolationClass, isolationClasses } from '../../src/engine/engine.ts'
+
 /** True in the deep tier, where there is time for everything. */
 export const isDeep = process.env.BERTH_TEST_DEEP === 'yes'
 
@@ -21,3 +23,6 @@ export function partOf<T>(cases: readonly T[], count: number, seed = testSeed): 
   const indexes = new Set(drawn.map((index) => index % cases.length))
   return cases.filter((_, index) => indexes.has(index))
 }
+
+/** What a unit does in any class: the deep tier tries it in each, a usual run in the default one. */
+export const usualClasses: readonly IsolationClass[] = isDeep ? isolationClasses : ['gvisor']

@@ -56,7 +56,7 @@ export function countedClaims(suite: Suite): void {
     // On a machine that does other things besides, a second of a busy loop is a part of a second of processor time.
     for (let rounds = 0; rounds < 20 && (await usedMs()) <= 500; rounds += 1)
       await suite.sh(ref, 'timeout 1 sh -c "while :; do :; done"')
-    await suite.sh(ref, 'dd if=/dev/zero of=/root/large bs=1M count=64 conv=fsync')
+    await suite.sh(ref, 'dd if=/dev/zero of=/root/large bs=1M count=64 && sync')
     await suite.sh(
       ref,
       'head -c 96M /dev/zero > /dev/shm/held; for i in 1 2 3; do sleep 300 & done >/dev/null 2>&1',
@@ -64,7 +64,7 @@ export function countedClaims(suite: Suite): void {
     await suite.sh(ref, 'for i in 1 2 3; do echo x > /dev/udp/10.255.255.1/9; done 2>/dev/null || true')
     const after = await eventually(async () => {
       const now = await metrics(ref.id)
-      // The accounts of the disk are written with the next commit of the file system.
+      // The accounts of the disk are written with the next commit of the file system, which `sync` asks for in runc.
       return (now.disk.usedBytes ?? 0) > 60 * MB ? now : null
     }, 45_000)
     const used = (after.run?.cpu.usedMs ?? 0) - (before?.cpu.usedMs ?? 0)

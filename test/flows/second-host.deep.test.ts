@@ -13,7 +13,6 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import type { ForkResult } from '../../src/contract/fork.ts'
 import type { RunResult } from '../../src/contract/run-result.ts'
 import type { Unit } from '../../src/contract/unit.ts'
-import { isolationClasses } from '../../src/engine/engine.ts'
 import { freePort } from '../../src/lib/free-port.ts'
 import { runOrThrow } from '../../src/lib/process.ts'
 import { eventually } from '../support/berth.ts'
@@ -21,8 +20,8 @@ import { createUnit, destroyAll, exec } from '../support/berth-units.ts'
 import { keepsMemory } from '../support/memory-kept.ts'
 import { hosts, joinAs, ownRowIn, useMachine } from '../support/host-lab.ts'
 import { killSupervisor } from '../support/kill.ts'
-import { partOf } from '../support/part-of.ts'
 import { send } from '../support/patient-client.ts'
+import { usualClasses } from '../support/part-of.ts'
 import { useBerth } from '../support/use-berth.ts'
 
 const SERVER = {
@@ -35,7 +34,7 @@ const SERVER = {
   expose: 8000,
 }
 
-describe.each(partOf(isolationClasses, 1))('with %s, a second host', (isolation) => {
+describe.each(usualClasses)('with %s, a second host', (isolation) => {
   const settings = { BERTH_HOSTS_ADDRESS: '', BERTH_ISOLATION: isolation }
   beforeAll(async () => {
     settings.BERTH_HOSTS_ADDRESS = `0.0.0.0:${await freePort('0.0.0.0')}`
