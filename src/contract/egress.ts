@@ -4,8 +4,10 @@
 import { z } from 'zod'
 import {
   canonicalEgressEntry,
+  formatEgressEntry,
   InvalidEgressEntry,
   isUnitName,
+  parseDeniedRange,
   parseEgressEntry,
 } from '../lib/egress/entry.ts'
 import { egressModes, type EgressRules, openEgress, siblingScopes } from '../lib/egress/rules.ts'
@@ -31,9 +33,30 @@ const allow = z
 const described = {
   mode: 'Which public hosts: `open` all, `listed` those of `allow`, `none` no host.',
   allow:
-    'For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them.',
+    'For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24` and `203.0.113.7/32:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them.',
+  deny: 'Ranges such as `203.0.113.0/24` or addresses that are refused, whatever else allows them. Absent: none.',
   siblings: 'Which units of the team: `team` all, `stack` those of its stack, `none` no unit.',
 }
+
+const deny = z
+  .array(
+    text(limits.egressEntryLength)
+      .superRefine((value, context) => {
+        const message = messageOf(() => parseDeniedRange(value))
+        if (message !== null) context.addIssue({ code: 'custom', message })
+      })
+      .overwrite((value) =>
+        messageOf(() => parseDeniedRange(value)) === null
+          ? formatEgressEntry(parseDeniedRange(value))
+          : value,
+      ),
+  )
+  .max(limits.egressEntries, {
+    error: `must have at most ${limits.egressEntries} entries`,
+    abort: true,
+  })
+  .overwrite((entries) => [...new Set(entries)])
+  .describe(described.deny)
 
 type Given = { mode?: EgressRules['mode'] | undefined; allow?: string[] | undefined }
 
@@ -59,6 +82,7 @@ export const egressAskedSchema = strict({
     .optional()
     .describe(`${described.mode} Default: that of the credential's bound, with its \`allow\`.`),
   allow: allow.optional().describe(described.allow),
+  deny: deny.optional().describe(`${described.deny} Default: that of the credential's bound.`),
   siblings: z
     .enum(siblingScopes)
     .optional()
@@ -72,6 +96,7 @@ export type EgressAsked = z.infer<typeof egressAskedSchema>
 export const egressBoundSchema = strict({
   mode: z.enum(egressModes).default(openEgress.mode).describe(described.mode),
   allow: allow.default([]).describe(described.allow),
+  deny: deny.min(1, 'must have an entry, or be left out').optional(),
   siblings: z.enum(siblingScopes).default(openEgress.siblings).describe(described.siblings),
 })
   .superRefine(checkAllow)
@@ -80,6 +105,7 @@ export const egressBoundSchema = strict({
 export const egressSchema = strict({
   mode: z.enum(egressModes).describe(described.mode),
   allow: z.array(z.string()).describe(described.allow),
+  deny: z.array(z.string()).optional().describe(described.deny),
   siblings: z.enum(siblingScopes).describe(described.siblings),
 }).meta({ id: 'Egress' })
 
@@ -128,9 +154,15 @@ const OF_UNITS =
   'is a name of units, which `allow` does not decide: leave it out, and send "siblings" with "team", "stack" or "none"'
 
 function faultOf(value: string): string | null {
+  const isUnits = () => parseEgressEntry(value).some((each) => each.kind === 'name' && isUnitName(each.name))
+  return messageOf(() => (isUnits() ? OF_UNITS : null))
+}
+
+/** What `check` says, also as InvalidEgressEntry; null if it says nothing. */
+function messageOf(check: () => unknown): string | null {
   try {
-    const isUnits = parseEgressEntry(value).some((each) => each.kind === 'name' && isUnitName(each.name))
-    return isUnits ? OF_UNITS : null
+    const said = check()
+    return typeof said === 'string' ? said : null
   } catch (error) {
     if (error instanceof InvalidEgressEntry) return error.message
     throw error

@@ -2,12 +2,18 @@
 
 import { canonicalHostName, formatEgressEntry, isUnitName } from '../lib/egress/entry.ts'
 import type { EgressLink } from '../lib/egress/link-client.ts'
-import { entryForName } from '../lib/egress/rules.ts'
+import { deniedRangeOf, entryForName } from '../lib/egress/rules.ts'
 import type { BrokeredSecret } from '../lib/egress/secrets.ts'
 import type { ResolveName } from './names.ts'
 import type { Refused } from './refused.ts'
 
-export type RefusedReason = 'not_listed' | 'no_name' | 'no_rules' | 'private_address' | 'unknown_name'
+export type RefusedReason =
+  | 'not_listed'
+  | 'no_name'
+  | 'no_rules'
+  | 'private_address'
+  | 'unknown_name'
+  | 'denied'
 
 export type Decision =
   | { kind: 'allowed'; name: string; addresses: string[]; rule: string | null }
@@ -33,7 +39,9 @@ export async function decide(
   if (!isAllowed(link, machine, name, port)) return refused('not_listed')
   if (resolved.kind === 'private') return refused('private_address')
   if (resolved.kind === 'unknown') return refused('unknown_name')
-  return { kind: 'allowed', name, addresses: resolved.addresses, rule: ruleFor(link, machine, name, port) }
+  const addresses = resolved.addresses.filter((address) => !isDenied(link, machine, address))
+  if (addresses.length === 0) return refused('denied')
+  return { kind: 'allowed', name, addresses, rule: ruleFor(link, machine, name, port) }
 }
 
 /** The entry that allows it, as people write it; null where none is needed. */
@@ -58,6 +66,12 @@ export function isAllowed(
   return rules.egress.mode === 'open' || entryForName(rules.entries, name, port) !== null
 }
 
+/** Whether the rules deny an address of a name that they allow. */
+export function isDenied(link: Pick<EgressLink, 'rulesOf'>, machine: string, address: string): boolean {
+  const rules = link.rulesOf(machine)
+  return rules !== null && deniedRangeOf(rules.egress, address) !== null
+}
+
 /** Returns the secrets of this machine whose values may go to a host. */
 export function secretsFor(
   link: Pick<EgressLink, 'rulesOf'>,
@@ -80,6 +94,7 @@ function refusalText(reason: RefusedReason, name: string | null, port: number): 
     no_rules: `What this unit may reach is not known just now, so nothing is let through. Try again.`,
     private_address: `${what} leads to a private address, which no unit may reach.`,
     unknown_name: `${what} has no IPv4 address.`,
+    denied: `${what} leads to an address that the egress rules of this unit deny.`,
   } as const satisfies Record<RefusedReason, string>
   return sentences[reason]
 }

@@ -14,7 +14,7 @@ import type { Log } from '../lib/log.ts'
 import { upstreamContext } from './broker/upstream.ts'
 import { openAuthorities } from './broker/authorities.ts'
 import { createBroker } from './broker/broker.ts'
-import { isAllowed, secretsFor } from './decide.ts'
+import { isAllowed, isDenied, secretsFor } from './decide.ts'
 import type { Door } from './door.ts'
 import { createHttpDoor } from './http-door.ts'
 import type { ResolveName } from './names.ts'
@@ -133,8 +133,11 @@ export async function startEgress(options: EgressOptions): Promise<Egress> {
   }
 }
 
-function staysOpen(link: EgressLink, machine: string, { name, port, used }: OpenConnection): boolean {
+function staysOpen(link: EgressLink, machine: string, open: OpenConnection): boolean {
+  const { name, port, address, used } = open
   if (!isAllowed(link, machine, name, port)) return false
+  const denies = (link.rulesOf(machine)?.egress.deny ?? []).length > 0
+  if (denies && (address === undefined || isDenied(link, machine, address))) return false
   if (port !== TLS_PORT) return true
   const placeholders = secretsFor(link, machine, name).map(({ placeholder }) => placeholder)
   // A host with a secret is read from now on, and one without any not any more.

@@ -110,7 +110,8 @@ async function begin(
     socket.resetAndDestroy()
     connection.destroy()
   }
-  const forget = door.open.add(machine, { name: decision.name, port: PORT, cut })
+  const address = connection.remoteAddress
+  const forget = door.open.add(machine, { name: decision.name, port: PORT, address, cut })
   const outgoing = httpRequest({
     agent: agentOver(connection),
     method: request.method ?? 'GET',

@@ -3,6 +3,8 @@
 export type OpenConnection = {
   name: string
   port: number
+  /** Where it leads; absent if that is not known. */
+  address?: string | undefined
   cut: () => void
   /** The placeholders whose values were sent on it; absent if it passes unread. */
   used?: ReadonlySet<string>

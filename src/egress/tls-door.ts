@@ -63,7 +63,7 @@ async function serve(door: Door, broker: Broker, machine: Socket): Promise<void>
     machine.resetAndDestroy()
     host.resetAndDestroy()
   }
-  const forget = door.open.add(address, { name: decision.name, port: PORT, cut })
+  const forget = door.open.add(address, { name: decision.name, port: PORT, address: host.remoteAddress, cut })
   machine.once('close', forget)
   host.write(first.bytes)
   splice(machine, host, { turn, reads })

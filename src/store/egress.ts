@@ -9,7 +9,8 @@ import { selectUnits, toRecord, type UnitRecord } from './unit-record.ts'
 
 /** Stored as null, so that a unit that may reach everything is like one of before there were rules. */
 export function storedEgress(rules: EgressRules): EgressRules | null {
-  return rules.mode === openEgress.mode && rules.siblings === openEgress.siblings ? null : rules
+  const { mode, siblings, deny = [] } = rules
+  return mode === openEgress.mode && siblings === openEgress.siblings && deny.length === 0 ? null : rules
 }
 
 /**

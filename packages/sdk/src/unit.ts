@@ -221,8 +221,8 @@ export class Unit implements AsyncDisposable {
   async allowEgress(entry: string, options: CallOptions = {}): Promise<EgressInForce> {
     const rules = await this.egress(options)
     if (rules.mode === 'open' || rules.allow.includes(entry)) return rules
-    const { siblings, allow } = rules
-    return await this.setEgress({ mode: 'listed', allow: [...allow, entry], siblings }, options)
+    const { siblings, allow, deny = [] } = rules
+    return await this.setEgress({ mode: 'listed', allow: [...allow, entry], deny, siblings }, options)
   }
 
   /**

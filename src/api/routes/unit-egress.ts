@@ -39,9 +39,7 @@ const set = defineRoute({
   response: egressSetSchema,
   errors: [402, 404, 409, 413, 415, 502],
   record: ({ body }) => body,
-  outcome: ({ mode, allow, siblings, version, previous }) => ({
-    added: { mode, allow, siblings, version, previous },
-  }),
+  outcome: ({ appliedAt: _, ...added }) => ({ added }),
   handle: (app, { params, body }, { caller }) => setUnitEgress(app, caller, params.id, body),
 })
 

@@ -17,8 +17,9 @@ export function egressBound({ policy, teamEgress }: Bounds): EgressRules {
 export function askedEgress(bounds: Bounds, asked: EgressAsked | undefined): EgressRules {
   const bound = egressBound(bounds)
   if (asked === undefined) return bound
-  const { mode, allow = [], siblings = bound.siblings } = asked
-  return mode === undefined ? { ...bound, siblings } : { mode, allow, siblings }
+  const { mode, allow = [], deny = bound.deny ?? [], siblings = bound.siblings } = asked
+  const { deny: _, ...wide } = mode === undefined ? { ...bound, siblings } : { mode, allow, siblings }
+  return { ...wide, ...(deny.length > 0 && wide.mode !== 'none' && { deny }) }
 }
 
 /** Throws `policy_violation` for rules that allow more than the credential or its team. */
@@ -71,16 +72,17 @@ function beyond(asked: EgressRules, allowed: EgressRules): string {
   if (isWithin(hosts, allowed)) return siblingsText(asked)
   if (asked.mode !== 'listed') return hostsText(asked)
   const tooMuch = asked.allow.filter((entry) => !isWithin({ ...hosts, allow: [entry] }, allowed))
-  return listed(tooMuch)
+  return tooMuch.length === asked.allow.length ? hostsText(asked) : listed(tooMuch)
 }
 
 function describe(rules: EgressRules): string {
   return `${hostsText(rules)} and ${siblingsText(rules)}`
 }
 
-function hostsText({ mode, allow }: EgressRules): string {
-  if (mode === 'listed') return listed(allow)
-  return mode === 'open' ? 'every public host' : 'no public host'
+function hostsText({ mode, allow, deny = [] }: EgressRules): string {
+  const but = deny.length > 0 ? `, but not ${listed(deny)},` : ''
+  if (mode === 'listed') return listed(allow) + but
+  return mode === 'open' ? `every public host${but}` : 'no public host'
 }
 
 function siblingsText({ siblings }: EgressRules): string {

@@ -136,6 +136,6 @@ function isSame(one: EgressRules, other: EgressRules): boolean {
   return JSON.stringify(partsOf(one)) === JSON.stringify(partsOf(other))
 }
 
-function partsOf({ mode, allow, siblings }: EgressRules = openEgress): unknown {
-  return [mode, allow, siblings]
+function partsOf({ mode, allow, deny = [], siblings }: EgressRules = openEgress): unknown {
+  return [mode, allow, deny, siblings]
 }

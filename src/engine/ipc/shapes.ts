@@ -2,7 +2,7 @@
 
 import { z } from 'zod'
 import { limits } from '../../contract/limits.ts'
-import { canonicalEgressEntry } from '../../lib/egress/entry.ts'
+import { canonicalEgressEntry, formatEgressEntry, parseDeniedRange } from '../../lib/egress/entry.ts'
 import { egressModes, siblingScopes } from '../../lib/egress/rules.ts'
 import { isSecretPath } from '../../lib/egress/secret-requests.ts'
 import { brokeredLimits, isBrokeredHost, isBrokeredValue, isPlaceholder } from '../../lib/egress/secrets.ts'
@@ -71,16 +71,19 @@ export const processOutput = z.object({
 /** Far more than the contract allows. */
 const EGRESS_ENTRIES = 1024
 
-const egressEntry = z
-  .string()
-  .max(512)
-  .refine((text) => {
-    try {
-      return canonicalEgressEntry(text) === text
-    } catch {
-      return false
-    }
-  })
+const canonical = (written: (text: string) => string) =>
+  z
+    .string()
+    .max(512)
+    .refine((text) => {
+      try {
+        return written(text) === text
+      } catch {
+        return false
+      }
+    })
+const egressEntry = canonical(canonicalEgressEntry)
+const deniedRange = canonical((text) => formatEgressEntry(parseDeniedRange(text)))
 
 const brokeredSecret = z.strictObject({
   name: z.string().min(1).max(brokeredLimits.nameLength),
@@ -102,6 +105,8 @@ const brokeredSecret = z.strictObject({
 export const machineEgress = z.strictObject({
   mode: z.enum(egressModes),
   allow: z.array(egressEntry).max(EGRESS_ENTRIES),
+  // An engine that does not know these refuses rules that have them.
+  deny: z.array(deniedRange).min(1).max(EGRESS_ENTRIES).optional(),
   siblings: z.enum(siblingScopes),
   stack: z.string().min(1).max(64).nullable(),
   secrets: z.array(brokeredSecret).max(brokeredLimits.secrets).default([]),

@@ -3,7 +3,8 @@
 //   api.github.com          this name, TCP ports 80 and 443
 //   *.pythonhosted.org      names below it, but not itself
 //   github.com:22           this name, this port alone
-//   203.0.113.0/24:5432     these addresses, this port; ports 80 and 443 are decided by names alone
+//   203.0.113.0/24          these addresses, whatever is sent to them; 203.0.113.7 is 203.0.113.7/32
+//   203.0.113.0/24:5432     these addresses, this TCP port
 //   preset:npm              the entries of a preset (presets.ts)
 
 import { isIP, isIPv4 } from 'node:net'
@@ -13,11 +14,11 @@ import { egressPresets, isEgressPreset } from './presets.ts'
 
 /** `name` is in lower-case ASCII without a trailing dot. `below`: names below it, and not itself. */
 export type NameEntry = { kind: 'name'; name: string; below: boolean; ports: readonly number[] }
-/** `first` to `last` are IPv4 addresses as numbers, both included. */
-export type RangeEntry = { kind: 'range'; first: number; last: number; port: number }
+/** `first` to `last` are IPv4 addresses as numbers, both included. `port`: one of TCP; null for all, of every protocol. */
+export type RangeEntry = { kind: 'range'; first: number; last: number; port: number | null }
 export type EgressEntry = NameEntry | RangeEntry
 
-/** Ports on which a name is read from the connection itself, so that addresses decide nothing. */
+/** Ports on which a name is read from the connection itself, unless its address is in a listed range. */
 export const portsByName: readonly number[] = [80, 443]
 
 const PORT_MAX = 65_535
@@ -32,7 +33,20 @@ export function parseEgressEntry(text: string): EgressEntry[] {
   if (text.startsWith('preset:')) return presetEntries(text.slice('preset:'.length))
   if (text === '*') throw new InvalidEgressEntry('must be a name; for every public host send the mode "open"')
   if (text.includes('://')) throw new InvalidEgressEntry(`must be a name and no URL${nameInUrl(text)}`)
-  return [text.includes('/') ? parseRange(text) : parseName(text)]
+  if (!text.includes('/') && !isIPv4(text.split(':')[0] ?? '')) return [parseName(text)]
+  const entry = parseRange(text)
+  const inside = privateRanges4.find((range) => holdsAny(entry, range))
+  if (inside === undefined) return [entry]
+  throw new InvalidEgressEntry(`overlaps ${inside}, which holds no public hosts and cannot be allowed`)
+}
+
+/** Returns addresses that are denied: a range without a port. Throws InvalidEgressEntry. */
+export function parseDeniedRange(text: string): RangeEntry {
+  const entry = parseRange(text)
+  if (entry.port !== null)
+    throw new InvalidEgressEntry('must have no port: whatever is sent to these addresses is refused')
+  if (entry.last - entry.first < 2 ** 32 - 1) return entry
+  throw new InvalidEgressEntry('is every address: send the mode "none" instead')
 }
 
 /** Returns the entry as it is stored and shown: one text for each meaning. Throws InvalidEgressEntry. */
@@ -45,7 +59,7 @@ export function canonicalEgressEntry(text: string): string {
 export function formatEgressEntry(entry: EgressEntry): string {
   if (entry.kind === 'range') {
     const prefix = 32 - Math.log2(entry.last - entry.first + 1)
-    return `${addressOf(entry.first)}/${prefix}:${entry.port}`
+    return `${addressOf(entry.first)}/${prefix}${entry.port === null ? '' : `:${entry.port}`}`
   }
   const name = entry.below ? `*.${entry.name}` : entry.name
   return entry.ports.length === 1 ? `${name}:${entry.ports[0]}` : name
@@ -90,15 +104,10 @@ function parseName(text: string): NameEntry {
   const { host, port } = splitPort(text)
   const below = host.startsWith('*.')
   const bare = below ? host.slice(2) : host
-  if (isIPv4(bare)) {
-    throw new InvalidEgressEntry(
-      `is an address: write it as a range with a port, such as ${bare}/32:${port ?? 5432}; ports 80 and 443 are decided by names alone`,
-    )
-  }
   const name = canonicalHostName(bare)
   if (name === null) {
     throw new InvalidEgressEntry(
-      'must be a name such as api.github.com, *.pythonhosted.org or github.com:22, a range such as 203.0.113.0/24:5432, or preset:npm',
+      'must be a name such as api.github.com, *.pythonhosted.org or github.com:22, a range such as 203.0.113.0/24 or 203.0.113.7/32:5432, or preset:npm',
     )
   }
   return { kind: 'name', name, below, ports: port === null ? portsByName : [port] }
@@ -106,31 +115,22 @@ function parseName(text: string): NameEntry {
 
 function parseRange(text: string): RangeEntry {
   const { host, port } = splitPort(text)
-  const [address = '', prefixText = '', ...more] = host.split('/')
+  const [address = '', prefixText = '32', ...more] = host.split('/')
   const network = addressNumber(address)
   const prefix = /^\d{1,2}$/.test(prefixText) ? Number(prefixText) : -1
   if (network === null || prefix < 0 || prefix > 32 || more.length > 0) {
-    throw new InvalidEgressEntry('must be an IPv4 range with a port, such as 203.0.113.0/24:5432')
-  }
-  if (port === null || portsByName.includes(port)) {
-    throw new InvalidEgressEntry(
-      'must end with a port other than 80 and 443, such as :5432; those two are decided by names alone',
-    )
+    throw new InvalidEgressEntry('must be an IPv4 range, such as 203.0.113.0/24 or 203.0.113.7/32:5432')
   }
   const size = 2 ** (32 - prefix)
   if (network % size !== 0) {
     const start = addressOf(network - (network % size))
-    throw new InvalidEgressEntry(`has bits beyond its prefix: write ${start}/${prefix}:${port}`)
+    const at = port === null ? '' : `:${port}`
+    throw new InvalidEgressEntry(`has bits beyond its prefix: write ${start}/${prefix}${at}`)
   }
-  const entry: RangeEntry = { kind: 'range', first: network, last: network + size - 1, port }
-  const inside = privateRanges4.find((range) => overlaps(entry, range))
-  if (inside !== undefined) {
-    throw new InvalidEgressEntry(`overlaps ${inside}, which holds no public hosts and cannot be allowed`)
-  }
-  return entry
+  return { kind: 'range', first: network, last: network + size - 1, port }
 }
 
-function overlaps(entry: RangeEntry, range: string): boolean {
+function holdsAny(entry: RangeEntry, range: string): boolean {
   const [address = '', prefix] = range.split('/')
   const first = addressNumber(address) ?? 0
   const last = first + 2 ** (32 - Number(prefix)) - 1

@@ -3,7 +3,7 @@
 import { isIP, isIPv4 } from 'node:net'
 import { isPublicAddress } from '../address-ranges.ts'
 import { canonicalHostName, formatEgressEntry, portsByName } from './entry.ts'
-import { type EgressRules, entryForAddress, entryForName, parseAllowed } from './rules.ts'
+import { type EgressRules, deniedRangeOf, entryForAddress, entryForName, parseAllowed } from './rules.ts'
 
 export type Decision = { decision: 'allowed' | 'refused'; rule: string | null; reason: string }
 
@@ -24,6 +24,8 @@ function decideAddress(rules: EgressRules, address: string, port: number): Decis
   if (!isIPv4(address)) return refused('Units have no IPv6: name the host, or an IPv4 address.')
   if (!isPublicAddress(address))
     return refused(`${address} is no address of a public host, and no unit reaches it.`)
+  const denied = deniedRangeOf(rules, address)
+  if (denied !== null) return refused(`"deny" has ${denied}.`)
   const isByName = portsByName.includes(port)
   const open = withoutEntries(rules, isByName ? 'its name' : `${address}/32:${port}`)
   if (open !== null) return open
@@ -31,7 +33,7 @@ function decideAddress(rules: EgressRules, address: string, port: number): Decis
   if (entry !== null) return allowed(formatEgressEntry(entry))
   return isByName
     ? refused(
-        `Ports 80 and 443 are decided by the name that the client asks for, and ${address} is none: add its name.`,
+        `Ports 80 and 443 are decided by the name that the client asks for, and ${address} is none: add its name, or ${address}/32.`,
       )
     : refused(`No entry of "allow" has ${address} at port ${port}: add ${address}/32:${port}.`)
 }

@@ -21,6 +21,7 @@ const address = z.string().refine((text) => isIPv4(text))
 const egress = z.object({
   mode: z.enum(egressModes),
   allow: z.array(z.string()),
+  deny: z.array(z.string()).optional(),
   siblings: z.enum(siblingScopes),
 })
 

@@ -1,5 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { InvalidEgressEntry, canonicalEgressEntry, canonicalHostName, parseEgressEntry } from './entry.ts'
+import {
+  InvalidEgressEntry,
+  canonicalEgressEntry,
+  canonicalHostName,
+  parseDeniedRange,
+  parseEgressEntry,
+} from './entry.ts'
+import { decideEgress } from './explain.ts'
 import { egressPresets } from './presets.ts'
 import {
   type EgressRules,
@@ -22,7 +29,10 @@ describe('an entry', () => {
     ['github.com:22', 'github.com:22'],
     ['bücher.example', 'xn--bcher-kva.example'],
     ['203.0.113.0/24:5432', '203.0.113.0/24:5432'],
-    ['203.0.113.7/32:22', '203.0.113.7/32:22'],
+    ['203.0.113.7:22', '203.0.113.7/32:22'],
+    ['203.0.113.0/24:443', '203.0.113.0/24:443'],
+    ['203.0.113.0/24', '203.0.113.0/24'],
+    ['203.0.113.7', '203.0.113.7/32'],
     ['preset:npm', 'preset:npm'],
   ])('%s is stored as %s', (text, canonical) => {
     expect(canonicalEgressEntry(text)).toBe(canonical)
@@ -41,10 +51,9 @@ describe('an entry', () => {
     ['example.com:0', 'a port from 1'],
     ['example.com:70000', 'a port from 1'],
     ['[2001:db8::1]:22', 'must be a name'],
-    ['203.0.113.7', '203.0.113.7/32'],
     ['203.0.113.9/24:22', '203.0.113.0/24:22'],
-    ['203.0.113.0/24', 'must end with a port'],
-    ['203.0.113.0/24:443', 'must end with a port'],
+    ['203.0.113.9/24', 'write 203.0.113.0/24'],
+    ['10.0.0.1', 'overlaps 10.0.0.0/8'],
     ['10.0.0.0/8:22', 'overlaps 10.0.0.0/8'],
     ['169.254.169.254/32:22', 'overlaps 169.254.0.0/16'],
     ['0.0.0.0/0:22', 'overlaps'],
@@ -94,6 +103,34 @@ describe('rules', () => {
     expect(entryForAddress(entries, '198.51.100.9', 25)).not.toBeNull()
     expect(entryForAddress(entries, '198.51.100.9', 26)).toBeNull()
     expect(entryForAddress(entries, '198.51.101.0', 25)).toBeNull()
+    const whole = parseAllowed(['203.0.113.0/24'])
+    expect(entryForAddress(whole, '203.0.113.9', 443)).not.toBeNull()
+    expect(entryForAddress(whole, '203.0.113.9', null)).not.toBeNull()
+    expect(entryForAddress(entries, '198.51.100.9', null)).toBeNull()
+  })
+
+  test('deny addresses whatever else allows them', () => {
+    const rules: EgressRules = { ...openEgress, deny: ['203.0.113.0/25'] }
+    expect(decideEgress(rules, '203.0.113.127', 443)).toMatchObject({ decision: 'refused' })
+    expect(decideEgress(rules, '203.0.113.128', 443)).toMatchObject({ decision: 'allowed' })
+    const both: EgressRules = { ...listed('203.0.113.0/24'), deny: ['203.0.113.0/25'] }
+    expect(decideEgress(both, '203.0.113.1', 22)).toMatchObject({ decision: 'refused' })
+    expect(decideEgress(both, '203.0.113.200', 22)).toMatchObject({ rule: '203.0.113.0/24' })
+  })
+
+  test('of two bounds deny what either denies', () => {
+    const one: EgressRules = { ...openEgress, deny: ['203.0.113.0/25'] }
+    const other: EgressRules = { ...listed('203.0.113.0/24'), deny: ['198.51.100.0/24'] }
+    expect(narrowest(one, other)).toEqual({ ...other, deny: ['203.0.113.0/25', '198.51.100.0/24'] })
+    expect(narrowest(one, none)).toEqual(none)
+  })
+
+  test.each([
+    ['0.0.0.0/0', 'send the mode "none"'],
+    ['203.0.113.0/24:22', 'must have no port'],
+    ['a.example.com', 'must be an IPv4 range'],
+  ])('refuse to deny %s', (text, message) => {
+    expect(() => parseDeniedRange(text)).toThrow(message)
   })
 
   test('say at which ports a name may be reached', () => {
@@ -117,6 +154,12 @@ describe('rules', () => {
     [listed('github.com:22'), listed('preset:github'), true],
     [listed('198.51.100.128/25:25'), listed('198.51.100.0/24:25'), true],
     [listed('198.51.100.0/24:25'), listed('198.51.100.128/25:25'), false],
+    [listed('198.51.100.0/24:443'), listed('198.51.100.0/24'), true],
+    [listed('198.51.100.0/24'), listed('198.51.100.0/24:443'), false],
+    [openEgress, { ...openEgress, deny: ['198.51.100.0/24'] }, false],
+    [{ ...openEgress, deny: ['198.51.0.0/16'] }, { ...openEgress, deny: ['198.51.100.0/24'] }, true],
+    [listed(), { ...openEgress, deny: ['198.51.100.0/24'] }, false],
+    [none, { ...openEgress, deny: ['198.51.100.0/24'] }, true],
     [{ ...listed('a.example.com'), siblings: 'team' }, listed('a.example.com'), false],
   ])('%j are within %j: %s', (rules, bound, within) => {
     expect(isWithin(rules, bound)).toBe(within)

@@ -5,7 +5,9 @@ import {
   addressNumber,
   canonicalHostName,
   formatEgressEntry,
+  parseDeniedRange,
   parseEgressEntry,
+  type RangeEntry,
 } from './entry.ts'
 
 /** `open`: every public host. `listed`: what `allow` names. `none`: no public host. From wide to narrow. */
@@ -16,8 +18,16 @@ export type EgressMode = (typeof egressModes)[number]
 export const siblingScopes = ['team', 'stack', 'none'] as const
 export type SiblingScope = (typeof siblingScopes)[number]
 
-/** `allow` is empty unless the mode is `listed`; its entries are canonical (entry.ts). */
-export type EgressRules = { mode: EgressMode; allow: string[]; siblings: SiblingScope }
+/**
+ * `allow` is empty unless the mode is `listed`; its entries are canonical (entry.ts). `deny`: ranges that are refused whatever else
+ * allows them; absent for none.
+ */
+export type EgressRules = {
+  mode: EgressMode
+  allow: string[]
+  deny?: string[] | undefined
+  siblings: SiblingScope
+}
 
 export const openEgress: EgressRules = { mode: 'open', allow: [], siblings: 'team' }
 
@@ -50,23 +60,34 @@ export function portsForName(entries: readonly EgressEntry[], host: string): num
   return [...new Set(ports)]
 }
 
-/** Returns the entry that allows an IPv4 address at a port, or null if none does. */
+/** Returns the entry that allows an IPv4 address at a TCP port, or by another protocol if that is null; null if none does. */
 export function entryForAddress(
   entries: readonly EgressEntry[],
   address: string,
-  port: number,
+  port: number | null,
 ): EgressEntry | null {
-  const number = addressNumber(address)
-  if (number === null) return null
   const allows = (entry: EgressEntry) =>
-    entry.kind === 'range' && entry.port === port && entry.first <= number && number <= entry.last
+    entry.kind === 'range' && (entry.port === null || entry.port === port) && hasAddress(entry, address)
   return entries.find(allows) ?? null
+}
+
+/** Returns the denied range that has an IPv4 address, as it is written; null if none has. */
+export function deniedRangeOf({ deny = [] }: Pick<EgressRules, 'deny'>, address: string): string | null {
+  return deny.find((text) => hasAddress(parseDeniedRange(text), address)) ?? null
+}
+
+function hasAddress({ first, last }: RangeEntry, address: string): boolean {
+  const number = addressNumber(address)
+  return number !== null && first <= number && number <= last
 }
 
 /** Returns whether rules allow nothing that the bound does not allow. */
 export function isWithin(rules: EgressRules, bound: EgressRules): boolean {
   if (siblingScopes.indexOf(rules.siblings) < siblingScopes.indexOf(bound.siblings)) return false
-  if (bound.mode === 'open' || rules.mode === 'none') return true
+  if (rules.mode === 'none') return true
+  const denied = (rules.deny ?? []).map(parseDeniedRange)
+  if (!(bound.deny ?? []).every((text) => isCovered(parseDeniedRange(text), denied))) return false
+  if (bound.mode === 'open') return true
   if (rules.mode === 'open' || bound.mode === 'none') return false
   const allowed = parseAllowed(bound.allow)
   return parseAllowed(rules.allow).every((entry) => isCovered(entry, allowed))
@@ -76,8 +97,10 @@ export function isWithin(rules: EgressRules, bound: EgressRules): boolean {
 export function narrowest(one: EgressRules, other: EgressRules): EgressRules {
   const siblings =
     siblingScopes[Math.max(...[one, other].map((rules) => siblingScopes.indexOf(rules.siblings)))]
-  const shared = { siblings: siblings ?? 'none' }
-  if (one.mode === 'none' || other.mode === 'none') return { mode: 'none', allow: [], ...shared }
+  if (one.mode === 'none' || other.mode === 'none')
+    return { mode: 'none', allow: [], siblings: siblings ?? 'none' }
+  const deny = [...new Set([...(one.deny ?? []), ...(other.deny ?? [])])]
+  const shared = { siblings: siblings ?? 'none', ...(deny.length > 0 && { deny }) }
   const left = { ...one, ...shared }
   const right = { ...other, ...shared }
   if (isWithin(left, right)) return left
@@ -96,7 +119,7 @@ function isCovered(entry: EgressEntry, allowed: readonly EgressEntry[]): boolean
   if (entry.kind === 'range') {
     const holds = (other: EgressEntry) =>
       other.kind === 'range' &&
-      other.port === entry.port &&
+      (other.port === null || other.port === entry.port) &&
       other.first <= entry.first &&
       entry.last <= other.last
     return allowed.some(holds)
@@ -119,8 +142,10 @@ function overlapOf(one: EgressEntry, other: EgressEntry): EgressEntry[] {
   if (one.kind === 'range' && other.kind === 'range') {
     // Ranges are of powers of two, so one holds the other or they are apart.
     const [wide, narrow] = one.last - one.first >= other.last - other.first ? [one, other] : [other, one]
-    const holds = wide.port === narrow.port && wide.first <= narrow.first && narrow.last <= wide.last
-    return holds ? [narrow] : []
+    const port = narrow.port ?? wide.port
+    const holds =
+      (wide.port === null || wide.port === port) && wide.first <= narrow.first && narrow.last <= wide.last
+    return holds ? [{ ...narrow, port }] : []
   }
   if (one.kind !== 'name' || other.kind !== 'name') return []
   const ports = one.ports.filter((port) => other.ports.includes(port))

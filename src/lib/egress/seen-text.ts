@@ -19,6 +19,7 @@ export function reasonOfLine(line: SeenLine): string {
     no_name: 'Ports 80 and 443 are decided by the name that the client asks for, and it asked for none.',
     private_address: `${host} leads to a private address, which no unit may reach.`,
     unknown_name: `${host} has no IPv4 address.`,
+    denied: `${host} leads to an address that "deny" has.`,
     siblings: 'The unit may reach no other unit: change "siblings" of its rules.',
     secret_request: `The secret ${secret} was in a request whose method or path it is not for, which was not sent.`,
     not_enforced:

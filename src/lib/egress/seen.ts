@@ -20,6 +20,7 @@ export const seenReasons = [
   'no_name',
   'private_address',
   'unknown_name',
+  'denied',
   'siblings',
   'secret_request',
   'not_enforced',

@@ -29,12 +29,14 @@ export async function egress(context: Context): Promise<number> {
 /** Returns the rules that the options ask for; undefined without any. */
 export function rulesOf(args: Args): Contract.EgressAsked | undefined {
   const allow = args.list('allow')
+  const deny = args.list('deny')
   const mode = oneOf(args.text('mode') ?? args.text('egress'), modes, 'mode')
   const siblings = oneOf(args.text('siblings'), scopes, 'value of --siblings')
-  if (mode === undefined && siblings === undefined && allow.length === 0) return undefined
+  if (mode === undefined && siblings === undefined && allow.length + deny.length === 0) return undefined
   return {
     ...(mode !== undefined && { mode }),
     ...((allow.length > 0 || mode === 'listed') && { allow }),
+    ...(deny.length > 0 && { deny }),
     ...(siblings !== undefined && { siblings }),
   }
 }
@@ -45,11 +47,12 @@ function hostOf(text: string): { host: string; port: number } {
   return { host, port: wholeNumber(port, 'port') }
 }
 
-function linesOf({ mode, allow, siblings, version, appliedAt }: Contract.EgressInForce): string[] {
+function linesOf({ mode, allow, deny = [], siblings, version, appliedAt }: Contract.EgressInForce): string[] {
   const inForce = appliedAt === null ? 'not in force yet' : `in force since ${appliedAt}`
   return [
     `mode ${mode}`,
     ...allow.map((entry) => `allow ${entry}`),
+    ...deny.map((range) => `deny ${range}`),
     `siblings ${siblings}`,
     `version ${version}, ${inForce}`,
   ]

@@ -11,6 +11,9 @@ const rules = (mode: 'mode' | 'egress') => ({
   allow: text('ENTRY', 'api.github.com, *.example.com, github.com:22, preset:npm; again for more', {
     multiple: true,
   }),
+  deny: text('RANGE', 'Addresses that are refused whatever allows them, as 203.0.113.0/24; again for more', {
+    multiple: true,
+  }),
   siblings: text('WHICH', 'Which units of the team: team, stack or none'),
 })
 const metadata = text('NAME=VALUE', 'A label; again for more', { multiple: true })
@@ -98,7 +101,7 @@ export const unitCommands: Command[] = [
   {
     name: 'egress',
     about: 'What a unit may reach: shown, set while it runs, or tried',
-    usage: 'UNIT [--mode …] [--allow …] [--siblings …] | UNIT --check HOST:PORT',
+    usage: 'UNIT [--mode …] [--allow …] [--deny …] [--siblings …] | UNIT --check HOST:PORT',
     options: {
       ...rules('mode'),
       check: text('HOST:PORT', 'Say whether it may reach this; nothing is sent there'),

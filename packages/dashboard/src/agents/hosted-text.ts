@@ -26,18 +26,18 @@ export const firstTexts: HostedTexts = {
   image: 'berth.local/agent:1',
   size: 'small',
   atOnce: '8',
-  egress: { mode: 'none', allow: '', siblings: 'none' },
+  egress: { mode: 'none', allow: '', deny: '', siblings: 'none' },
 }
 
 export function textsOfHosted({ image, size, atOnce, egress }: Hosted): HostedTexts {
-  const { mode = 'none', allow = [], siblings = 'none' } = egress
-  return { image, size, atOnce: String(atOnce), egress: egressTextsOf({ mode, allow, siblings }) }
+  const { mode = 'none', allow = [], deny = [], siblings = 'none' } = egress
+  return { image, size, atOnce: String(atOnce), egress: egressTextsOf({ mode, allow, deny, siblings }) }
 }
 
 /** As a request has them. */
 export function planOf({ image, size, atOnce, egress: texts }: HostedTexts) {
-  const { mode, allow, siblings } = egressOf(texts)
-  const egress = mode === 'listed' ? { mode, allow, siblings } : { mode, siblings }
+  const { allow, ...rest } = egressOf(texts)
+  const egress = rest.mode === 'listed' ? { ...rest, allow } : rest
   return { image: image.trim(), size, atOnce: Number(atOnce), egress }
 }
 

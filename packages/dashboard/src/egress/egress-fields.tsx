@@ -7,11 +7,13 @@ export function EgressFields({
   label,
   texts,
   fault,
+  denyFault,
   onChange,
 }: {
   label: string
   texts: EgressTexts
   fault: string | undefined
+  denyFault?: string | undefined
   onChange: (texts: EgressTexts) => void
 }) {
   return (
@@ -35,7 +37,7 @@ export function EgressFields({
       {texts.mode === 'listed' && (
         <Field
           label="Hosts"
-          note="One a line: api.github.com, *.pythonhosted.org, github.com:22, 203.0.113.0/24:5432, preset:npm."
+          note="One a line: api.github.com, *.pythonhosted.org, github.com:22, 203.0.113.0/24, 203.0.113.7:5432, preset:npm."
           error={fault}
         >
           {(props) => (
@@ -46,6 +48,24 @@ export function EgressFields({
               spellCheck={false}
               value={texts.allow}
               onChange={(event) => onChange({ ...texts, allow: event.target.value })}
+            />
+          )}
+        </Field>
+      )}
+      {texts.mode !== 'none' && (
+        <Field
+          label="But not these addresses"
+          note="One a line, such as 203.0.113.0/24; refused whatever allows them."
+          error={denyFault}
+        >
+          {(props) => (
+            <textarea
+              {...props}
+              className={inputClass}
+              rows={2}
+              spellCheck={false}
+              value={texts.deny}
+              onChange={(event) => onChange({ ...texts, deny: event.target.value })}
             />
           )}
         </Field>

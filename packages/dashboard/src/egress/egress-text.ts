@@ -5,10 +5,11 @@ export const scopes = ['team', 'stack', 'none'] as const
 export type Egress = {
   mode: (typeof modes)[number]
   allow: string[]
+  deny?: string[] | undefined
   siblings: (typeof scopes)[number]
 }
-/** `allow`: one entry a line. A line that is none is refused as one entry, and not as each of its words. */
-export type EgressTexts = { mode: Egress['mode']; allow: string; siblings: Egress['siblings'] }
+/** `allow` and `deny`: one entry a line. A line that is none is refused as one entry, and not as each of its words. */
+export type EgressTexts = { mode: Egress['mode']; allow: string; deny: string; siblings: Egress['siblings'] }
 
 export const modeTexts = {
   open: 'every public host',
@@ -22,12 +23,14 @@ export const scopeTexts = {
   none: 'no other unit',
 } as const satisfies Record<Egress['siblings'], string>
 
-export function egressTextsOf({ mode, allow, siblings }: Egress): EgressTexts {
-  return { mode, allow: allow.join('\n'), siblings }
+export function egressTextsOf({ mode, allow, deny = [], siblings }: Egress): EgressTexts {
+  return { mode, allow: allow.join('\n'), deny: deny.join('\n'), siblings }
 }
 
-export function egressOf({ mode, allow, siblings }: EgressTexts): Egress {
-  return { mode, allow: mode === 'listed' ? linesOf(allow) : [], siblings }
+export function egressOf({ mode, allow, deny, siblings }: EgressTexts): Egress {
+  const denied = mode === 'none' ? [] : linesOf(deny)
+  const rules = { mode, allow: mode === 'listed' ? linesOf(allow) : [], siblings }
+  return denied.length > 0 ? { ...rules, deny: denied } : rules
 }
 
 /** The lines of a field that takes one entry a line. */
@@ -37,28 +40,34 @@ export const linesOf = (text: string) =>
     .map((line) => line.trim())
     .filter(Boolean)
 
-/** What the service said of entries of `allow`, each with the line that it is about. */
-export function allowFault(
+/** What the service said of entries of a list, each with the line that it is about. */
+export function entryFault(
   refused: readonly { path: string; message: string }[],
-  allow: readonly string[],
+  list: 'allow' | 'deny',
+  { [list]: entries = [] }: Egress,
 ): string | undefined {
   const said = refused
-    .filter(({ path }) => path === 'allow' || path.startsWith('allow.'))
+    .filter(({ path }) => path === list || path.startsWith(`${list}.`))
     .map(({ path, message }) => {
-      const entry = allow[Number(path.slice('allow.'.length))]
+      const entry = entries[Number(path.slice(`${list}.`.length))]
       return entry === undefined ? message : `“${entry}” ${message}.`
     })
   return said.length === 0 ? undefined : said.join(' ')
 }
 
-export function isOpen({ mode, siblings }: Egress): boolean {
-  return mode === 'open' && siblings === 'team'
+export function isOpen({ mode, deny = [], siblings }: Egress): boolean {
+  return mode === 'open' && deny.length === 0 && siblings === 'team'
 }
 
 /** `npm.example, *.example.com and 3 more, and the units of its stack`. */
-export function egressText({ mode, allow, siblings }: Egress): string {
-  const more = allow.length - 3
-  const names = `${allow.slice(0, 3).join(', ')}${more > 0 ? ` and ${more} more` : ''}`
+export function egressText({ mode, allow, deny = [], siblings }: Egress): string {
+  const names = firstOf(allow)
   const hosts = mode !== 'listed' ? modeTexts[mode] : names === '' ? modeTexts.none : names
-  return `${hosts}, and ${scopeTexts[siblings]}`
+  const but = deny.length > 0 ? `, but not ${firstOf(deny)}` : ''
+  return `${hosts}${but}, and ${scopeTexts[siblings]}`
+}
+
+function firstOf(entries: readonly string[]): string {
+  const more = entries.length - 3
+  return `${entries.slice(0, 3).join(', ')}${more > 0 ? ` and ${more} more` : ''}`
 }

@@ -7,7 +7,7 @@ import { putEgress } from '../api/apply-event.ts'
 import { berthOf } from '../api/client.ts'
 import { explain } from '../api/explain.ts'
 import { EgressFields } from '../egress/egress-fields.tsx'
-import { allowFault, type Egress, egressOf, egressText, egressTextsOf } from '../egress/egress-text.ts'
+import { entryFault, type Egress, egressOf, egressText, egressTextsOf } from '../egress/egress-text.ts'
 import { useHere } from '../shell/team-context.ts'
 import { Button } from '../ui/button.tsx'
 import { tell } from '../ui/toast.tsx'
@@ -29,13 +29,14 @@ export function EgressForm({ unit }: { unit: Contract.Unit }) {
         `/v1/units/${encodeURIComponent(unit.id)}/egress`,
         { body },
       ),
-    onSuccess: ({ mode, allow, siblings, version }) => {
-      putEgress(team.id, unit.id, { mode, allow, siblings, version })
-      tell(`${unit.name} reaches ${egressText({ mode, allow, siblings })}`)
+    onSuccess: ({ previous: _, appliedAt: __, ...egress }) => {
+      putEgress(team.id, unit.id, egress)
+      tell(`${unit.name} reaches ${egressText(egress)}`)
     },
   })
   // Of the call that was refused: the lines may have been edited since.
-  const fault = error && sent ? allowFault(explain(error).fields, sent.allow) : undefined
+  const faultOf = (list: 'allow' | 'deny') =>
+    error && sent ? entryFault(explain(error).fields, list, sent) : undefined
   const before = JSON.stringify(egressOf(egressTextsOf(unit.egress)))
   const why = JSON.stringify(egressOf(texts)) === before ? 'Nothing is changed.' : null
   return (
@@ -47,8 +48,14 @@ export function EgressForm({ unit }: { unit: Contract.Unit }) {
         if (why === null && !isPending) mutate(egressOf(texts))
       }}
     >
-      <EgressFields label="Reaches" texts={texts} fault={fault} onChange={setTexts} />
-      {fault === undefined && <Refused error={error} />}
+      <EgressFields
+        label="Reaches"
+        texts={texts}
+        fault={faultOf('allow')}
+        denyFault={faultOf('deny')}
+        onChange={setTexts}
+      />
+      {faultOf('allow') === undefined && faultOf('deny') === undefined && <Refused error={error} />}
       <div>
         <Button type="submit" why={why} busy={isPending}>
           Set rules

@@ -55,8 +55,8 @@ function RefusedNames({ unit, names }: { unit: Contract.Unit; names: RefusedName
   const { team } = useHere()
   const { mutate, error, isPending, variables } = useMutation({
     mutationFn: async (entry: string) => await berthOf(team.id).units.of(unit).allowEgress(entry),
-    onSuccess: ({ mode, allow, siblings, version }, entry) => {
-      putEgress(team.id, unit.id, { mode, allow, siblings, version })
+    onSuccess: ({ appliedAt: _, ...egress }, entry) => {
+      putEgress(team.id, unit.id, egress)
       tell(`${unit.name} may reach ${entry}`)
     },
   })

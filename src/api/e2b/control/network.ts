@@ -4,6 +4,12 @@ import { isIP } from 'node:net'
 import { z } from 'zod'
 import { validation } from '../../../contract/errors.ts'
 import type { EgressAsked } from '../../../contract/egress.ts'
+import {
+  formatEgressEntry,
+  InvalidEgressEntry,
+  parseDeniedRange,
+  type RangeEntry,
+} from '../../../lib/egress/entry.ts'
 import { notSupported } from '../errors.ts'
 
 /** How this interface writes all addresses. */
@@ -27,11 +33,6 @@ export function egressOf(network: Network, internet: boolean | null | undefined)
   refuseOthers(network)
   const { allowOut = [], denyOut = [] } = network
   const isClosed = internet === false || denyOut.includes(EVERYWHERE)
-  const denied = denyOut.find((entry) => entry !== EVERYWHERE)
-  if (denied !== undefined)
-    throw notSupported(
-      `network.denyOut "${denied}": deny all traffic (${EVERYWHERE}) and list what is allowed in allowOut. A denied range`,
-    )
   const name = allowOut.find((entry) => isIP(entry.split('/')[0] ?? '') === 0)
   if (!isClosed && name !== undefined)
     throw validation([
@@ -40,8 +41,39 @@ export function egressOf(network: Network, internet: boolean | null | undefined)
         message: `must contain ${EVERYWHERE} where allowOut has names such as "${name}"`,
       },
     ])
-  if (!isClosed || allowOut.includes(EVERYWHERE)) return internet === true ? { mode: 'open' } : null
-  return allowOut.length === 0 ? { mode: 'none' } : { mode: 'listed', allow: allowOut }
+  if (isClosed && !allowOut.includes(EVERYWHERE))
+    return allowOut.length === 0 ? { mode: 'none' } : { mode: 'listed', allow: allowOut }
+  const mode = internet === true ? { mode: 'open' as const } : {}
+  const deny = allowOut.includes(EVERYWHERE) ? [] : deniedOf(denyOut, allowOut)
+  if (deny.length > 0) return { ...mode, deny }
+  return internet === true ? { mode: 'open' } : null
+}
+
+/** Here what is allowed goes before what is denied, and in our rules the other way round. */
+function deniedOf(denyOut: string[], allowOut: string[]): string[] {
+  const read = (path: string, each: string, at: number) => {
+    try {
+      return parseDeniedRange(each)
+    } catch (error) {
+      if (!(error instanceof InvalidEgressEntry)) throw error
+      throw validation([{ path: `network.${path}.${at}`, message: error.message }])
+    }
+  }
+  const holes = allowOut.map((each, at) => read('allowOut', each, at))
+  return denyOut.flatMap((each, at) => without(read('denyOut', each, at), holes)).map(formatEgressEntry)
+}
+
+/** The parts of a range that are in none of the others. */
+function without(range: RangeEntry, holes: readonly RangeEntry[]): RangeEntry[] {
+  const inside = holes.filter(({ first, last }) => first <= range.last && range.first <= last)
+  if (inside.length === 0) return [range]
+  if (inside.some(({ first, last }) => first <= range.first && range.last <= last)) return []
+  const middle = (range.first + range.last + 1) / 2
+  const halves = [
+    { ...range, last: middle - 1 },
+    { ...range, first: middle },
+  ]
+  return halves.flatMap((half) => without(half, inside))
 }
 
 function refuseOthers(network: Network): void {

@@ -84,14 +84,15 @@ export function toListed(unit: Unit) {
 
 export function toDetail(app: App, caller: Caller, unit: Unit, visits: PortVisits) {
   const { envdAccessToken } = toAccess(app, caller, unit, visits)
-  const { mode, allow } = unit.egress
+  const { mode, allow, deny } = unit.egress
   return {
     ...toListed(unit),
     envdAccessToken,
     domain: null,
     allowInternetAccess: mode !== 'none',
     network: {
-      ...(mode === 'open' ? {} : { allowOut: allow, denyOut: [EVERYWHERE] }),
+      ...(mode !== 'open' && { allowOut: allow, denyOut: [EVERYWHERE] }),
+      ...(mode === 'open' && deny !== undefined && { denyOut: deny }),
       allowPublicTraffic: !visits.isPrivate,
       ...(visits.host !== null && { maskRequestHost: visits.host }),
     },

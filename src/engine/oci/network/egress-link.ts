@@ -199,8 +199,7 @@ function rulesEvent(
 ) {
   const event = { event: 'rules' as const, address, machine }
   if (!decidesByName(egress)) return { ...event, egress: null, secrets: [] }
-  const { mode, allow, siblings, secrets } = egress
-  const rules = { mode, allow, siblings }
+  const { stack: _, secrets, ...rules } = egress
   if (kind === 'rules') return { ...event, egress: rules, team: group, secrets }
   return {
     ...event,

@@ -315,6 +315,47 @@ describe('a change of rules', () => {
   })
 })
 
+describe('an address', () => {
+  const to = (port: number) => ({ tcp: PUBLIC, port, say: 'x' })
+  const reached = { said: expect.stringContaining('hello') }
+
+  test('of a listed range is reached at every port, and by UDP, without its name', async () => {
+    await network.restrict('listed', rules('203.0.113.0/24'))
+    const outcomes = await from('listed', to(22), tls(''), { udp: PUBLIC, port: 443 }, http('b.example.com'))
+    expect(outcomes.slice(0, 2)).toEqual([reached, { said: 'hello nobody\n' }])
+    expect(outcomes[2]).not.toHaveProperty('error')
+    expect(outcomes[3]).toMatchObject({ said: expect.stringContaining('GET b.example.com') })
+    await network.restrict('listed', rules('203.0.113.0/24:443'))
+    expect(await from('listed', tls(''), to(22), http('b.example.com'))).toEqual([
+      { said: 'hello nobody\n' },
+      refusedByReset,
+      { said: expect.stringContaining('egress_refused') },
+    ])
+    await network.restrict('listed', some)
+    expect(await from('listed', tls(''))).toEqual([denied])
+  })
+
+  test('that is denied is reached neither directly nor by a listed name, and what is open to it is cut', async () => {
+    const deny = ['203.0.113.0/24']
+    await network.restrict('open', null)
+    const [direct, byName] = [await hold('open', 22), await hold('listed', 443, 'a.example.com')]
+    await network.restrict('open', { ...rules(), mode: 'open', siblings: 'team', deny })
+    await network.restrict('listed', { ...some, deny })
+    await Promise.all([direct.ended, byName.ended])
+    expect(await from('open', to(22), to(443))).toEqual([refusedByReset, refusedByReset])
+    // A machine that goes to another address by the name of this one is refused by the process.
+    const elsewhere = '203.0.112.10'
+    expect(await from('listed', tls('a.example.com'), { tls: elsewhere, name: 'a.example.com' })).toEqual([
+      refusedByReset,
+      denied,
+    ])
+    await network.restrict('open', { ...rules(), mode: 'open', siblings: 'team', deny: ['198.51.100.0/24'] })
+    expect(await from('open', to(22))).toEqual([reached])
+    await network.restrict('open', null)
+    await network.restrict('listed', some)
+  })
+})
+
 describe('nothing that is not listed leaves', () => {
   const attempts = [
     tls('b.example.com'),

@@ -16,7 +16,8 @@
 //
 // A machine that may not reach everything is an element of `narrowed`. Each new flow of it is looked at in `narrowed`:
 // siblings by `to_sibling`, hosts outside by `to_listed`, and its TCP ports 80 and 443 and its DNS are redirected to
-// the egress process and to a resolver of their own (`by_name`). Where neither listens, the kernel refuses.
+// the egress process and to a resolver of their own (`by_name`), but for addresses in ranges of its rules (`by_address`).
+// Where neither listens, the kernel refuses. Before all that, `to_denied` refuses the addresses that it is denied.
 //
 // Of a machine in `brokers`, which may reach everything and has secrets, only the connections to the hosts of those are
 // redirected: their addresses are in `brokered` before the resolver answers (`by_secret`).
@@ -25,7 +26,14 @@ import { privateRanges4, privateRanges6 } from '../../../lib/address-ranges.ts'
 import { addElement, commandsOf, machineElement, memberElements, openingPort } from './firewall-elements.ts'
 import { GATEWAY_MAC, type Names } from './names.ts'
 import { maskOf } from './addresses.ts'
-import { elementsOf as egressElementsOf, rangePrefixes, rangesOf, type Restriction } from './restrictions.ts'
+import {
+  deniedOf,
+  elementsOf as egressElementsOf,
+  networksOf,
+  rangePrefixes,
+  rangesOf,
+  type Restriction,
+} from './restrictions.ts'
 
 export type FirewallState = {
   /** Address → network group, as long as a machine has the address, running or not. */
@@ -63,10 +71,20 @@ const NEW_FLOWS_PER_SECOND = 300
 const NEW_FLOWS_BURST = 3000
 
 const rangeSets = rangePrefixes
-  .map((prefix) => `set ${rangesOf(prefix)} { type ipv4_addr . ipv4_addr . inet_service; }`)
+  .flatMap((prefix) => [
+    `set ${rangesOf(prefix)} { type ipv4_addr . ipv4_addr . inet_service; }`,
+    `set ${networksOf(prefix)} { type ipv4_addr . ipv4_addr; }`,
+    `set ${deniedOf(prefix)} { type ipv4_addr . ipv4_addr; }`,
+  ])
   .join('\n  ')
 const rangeRules = rangePrefixes
-  .map((prefix) => `ip saddr . ip daddr & ${maskOf(prefix)} . tcp dport @${rangesOf(prefix)} accept`)
+  .flatMap((prefix) => [
+    `ip saddr . ip daddr & ${maskOf(prefix)} . tcp dport @${rangesOf(prefix)} accept`,
+    `ip saddr . ip daddr & ${maskOf(prefix)} @${networksOf(prefix)} accept`,
+  ])
+  .join('\n    ')
+const deniedRules = rangePrefixes
+  .map((prefix) => `ip saddr . ip daddr & ${maskOf(prefix)} @${deniedOf(prefix)} goto refused`)
   .join('\n    ')
 
 /** As long as a database may take from its start until it listens. */
@@ -131,6 +149,7 @@ function inetTable(options: TableOptions, state: FirewallState): string {
   set pinned { type ipv4_addr . ipv4_addr . inet_service; }
   set brokers { type ipv4_addr; }
   set brokered { type ipv4_addr . ipv4_addr; }
+  set deniers { type ipv4_addr; }
   ${rangeSets}
   ${REFUSED}
   set flows { type ipv4_addr; flags dynamic; size 65535; }
@@ -161,7 +180,16 @@ function inetTable(options: TableOptions, state: FirewallState): string {
   chain narrowed {
     ip daddr ${gateway} return
     ip daddr ${subnet} jump to_sibling
+    ip saddr @deniers jump to_denied
     ip saddr @listed jump to_listed
+  }
+  chain to_denied {
+    ${deniedRules}
+  }
+  chain refused {
+    meta l4proto tcp counter reject with tcp reset
+    ${REFUSED_UDP}
+    counter reject with icmp type admin-prohibited
   }
   chain to_sibling {
     ip saddr != @apart accept
@@ -173,9 +201,7 @@ function inetTable(options: TableOptions, state: FirewallState): string {
     tcp dport { 80, 443 } accept
     ip saddr . ip daddr . tcp dport @pinned accept
     ${rangeRules}
-    meta l4proto tcp counter reject with tcp reset
-    ${REFUSED_UDP}
-    counter reject with icmp type admin-prohibited
+    goto refused
   }
 
   chain dns {
@@ -187,8 +213,14 @@ function inetTable(options: TableOptions, state: FirewallState): string {
 
   chain by_name {
     ip daddr ${gateway} meta l4proto { tcp, udp } th dport 53 dnat ip to ${gateway}:${egressPorts.dns}
+    ip saddr . ip daddr @brokered tcp dport 443 dnat ip to ${gateway}:${egressPorts.tls}
+    tcp dport { 80, 443 } jump by_address
     ip daddr != ${subnet} tcp dport 80 dnat ip to ${gateway}:${egressPorts.http}
     ip daddr != ${subnet} tcp dport 443 dnat ip to ${gateway}:${egressPorts.tls}
+  }
+
+  chain by_address {
+    ${rangeRules}
   }
 
   chain by_secret {

@@ -28,6 +28,15 @@ describe('the elements of a machine', () => {
       { set: 'ranges32', element: '10.9.0.2 . 203.0.113.9 . 25' },
     ])
   })
+
+  test('name whole ranges and what is denied in sets of their own', () => {
+    const egress = { ...listed('203.0.113.0/24'), deny: ['203.0.113.8/29'] }
+    const elements = elementsOf('10.9.0.2', { egress, stack: null, pins: [] })
+    expect(elements.filter(({ set }) => /^(networks|denied)/.test(set))).toEqual([
+      { set: 'networks24', element: '10.9.0.2 . 203.0.113.0' },
+      { set: 'denied29', element: '10.9.0.2 . 203.0.113.8' },
+    ])
+  })
 })
 
 describe('pins', () => {
@@ -68,5 +77,17 @@ describe('pins', () => {
     expect(allows('tcp', '198.51.100.7', 22)).toBe(true)
     expect(allows('udp', '198.51.100.7', 22)).toBe(false)
     expect(allows('tcp', one, 443)).toBe(false)
+  })
+
+  test('are made for the host of a secret where a range could lead past the process that puts it in', () => {
+    const secrets = [{ name: 'KEY', placeholder: 'p', value: 'v', hosts: ['a.example.com'] }]
+    const pin = { name: 'a.example.com', address: one, port: 443 }
+    expect(pinsFor('a.example.com', [one], { ...listed('a.example.com'), secrets })).toEqual([])
+    const ranged = { ...listed('a.example.com', '203.0.113.0/24'), secrets }
+    expect(pinsFor('a.example.com', [one], ranged)).toEqual([pin])
+    const elements = elementsOf('10.9.0.2', { egress: ranged, stack: null, pins: [pin] })
+    expect(elements.filter(({ set }) => /^(pinned|brokered)$/.test(set))).toEqual([
+      { set: 'brokered', element: `10.9.0.2 . ${one}` },
+    ])
   })
 })

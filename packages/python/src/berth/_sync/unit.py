@@ -290,11 +290,14 @@ class Unit:
         *,
         mode: Literal["open", "listed", "none"] | None = None,
         allow: Sequence[str] | None = None,
+        deny: Sequence[str] | None = None,
         siblings: Literal["team", "stack", "none"] | None = None,
         timeout: float | None = None,
     ) -> t.EgressSet:
         """Replaces what it may reach, also while it runs. Returns once that is in force, with the rules of before."""
-        body = without_none(mode=mode, allow=None if allow is None else list(allow), siblings=siblings)
+        lists = {"allow": allow, "deny": deny}
+        named = {key: None if each is None else list(each) for key, each in lists.items()}
+        body = without_none(mode=mode, siblings=siblings, **named)
         rules: t.EgressSet = self._transport.json(Call("PUT", f"{self._path}/egress", body=body, timeout=timeout))
         return rules
 
@@ -334,8 +337,9 @@ class Unit:
         if rules["mode"] == "open" or entry in rules["allow"]:
             return rules
         allow = [*rules["allow"], entry]
-        changed = self.set_egress(mode="listed", allow=allow, siblings=rules["siblings"], timeout=timeout)
-        return changed
+        return self.set_egress(
+            mode="listed", allow=allow, deny=rules.get("deny", []), siblings=rules["siblings"], timeout=timeout
+        )
 
     def egress_log(
         self,
