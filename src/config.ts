@@ -120,6 +120,8 @@ export type Config = FleetSettings & {
   /** Whether faults can be injected (lib/failpoints.ts), only for tests. */
   failpoints: boolean
   rates: { requests: number; creations: number; execs: number }
+  /** How many times as high the rates of a credential's policy may be. */
+  rateTimes: number
   /** The most commands of one team in progress at once. */
   commandsAtOnce: number
   /** How long audit rows are kept; 0: for ever. */
@@ -223,6 +225,7 @@ export function loadConfig(env: Env = process.env): Config {
       creations: wholeNumber(env, 'BERTH_RATE_CREATIONS', 30),
       execs: wholeNumber(env, 'BERTH_RATE_EXECS', 120),
     },
+    rateTimes: wholeNumber(env, 'BERTH_RATE_POLICY_TIMES', 20),
     commandsAtOnce: wholeNumber(env, 'BERTH_TEAM_COMMANDS', 64),
     auditDays: wholeNumber(env, 'BERTH_AUDIT_DAYS', 90),
     mail: {

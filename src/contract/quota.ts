@@ -3,7 +3,7 @@
 import { z } from 'zod'
 import { egressSchema } from './egress.ts'
 import { cents, strict, timestamp } from './fields.ts'
-import { sizes } from './policy.ts'
+import { rateClasses, sizes } from './policy.ts'
 
 /** GET /v1/quota. */
 export const quotaSchema = strict({
@@ -31,7 +31,7 @@ export const quotaSchema = strict({
   rates: z
     .array(
       strict({
-        name: z.enum(['requests', 'creations', 'execs']),
+        name: z.enum(rateClasses),
         limit: z.int().describe('Calls per minute.'),
         remaining: z.int(),
         resetsAt: timestamp.describe('When the whole limit is available again.'),

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createServer } from '../../src/api/server.ts'
 import { type App, createApp } from '../../src/app.ts'
 import { createRateLimits, forgetOldRates, readRates } from '../../src/domain/credentials/rate-limit.ts'
+import { unrestrictedPolicy } from '../../src/domain/credentials/unrestricted-policy.ts'
 import { newToken } from '../../src/domain/credentials/token.ts'
 import { adoptClockJump } from '../../src/domain/time/clock-jumps.ts'
 import { HOUR, MINUTE, SECOND } from '../../src/lib/clock.ts'
@@ -158,7 +159,7 @@ test('a caller who knows only the prefix of a key does not use up its rate limit
 test('what is left of each rate limit can be read, and old rows are deleted', async () => {
   await ask(10)
   await ask(5, 'POST')
-  const left = await readRates(service.app, team.keyId)
+  const left = await readRates(service.app, { credentialId: team.keyId, policy: unrestrictedPolicy })
   expect(left).toMatchObject([
     { name: 'requests', limit: 300, remaining: 285 },
     { name: 'creations', limit: 30, remaining: 25 },

@@ -1,6 +1,6 @@
 // Spec 8: 300 requests, 30 creations and 120 execs a minute for each credential.
 
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { FAILURES_PER_MINUTE } from '../../src/domain/credentials/failed-attempts.ts'
 import { newToken } from '../../src/domain/credentials/token.ts'
 import { SECOND } from '../../src/lib/clock.ts'
@@ -44,6 +44,44 @@ test('a key may make 300 requests a minute, and the next is refused until retry-
   expect(passed).toBe(300)
   expect(boundsIn(service.logged)).toEqual([['requests a minute', team.teamId]])
   await expectTrueRetryAfter(refusal, ask)
+})
+
+describe('a key whose policy has rates', () => {
+  let small: Service
+  beforeAll(async () => {
+    small = await startService({ rates: { requests: 4, creations: 3, execs: 2 }, loops: false })
+  })
+  afterAll(async () => await small.close())
+
+  test('calls as often as that says, and by the rates of the service in what it leaves out', async () => {
+    const mine = await makeTeam(small)
+    const { secret: key } = await makeKey(small, { ...mine, policy: { rates: { requests: 6 } } })
+    const ask = () => small.call('GET', '/v1/units', { key })
+    const { passed, refusal } = await untilRefused(ask)
+    expect([passed, refusal.body]).toEqual([
+      6,
+      { error: expect.objectContaining({ code: 'quota_exceeded' }) },
+    ])
+    small.clock.advance(70 * SECOND)
+    const { body } = await small.call<{ rates: { limit: number }[] }>('GET', '/v1/quota', { key })
+    expect(body.rates.map(({ limit }) => limit)).toEqual([6, 3, 2])
+  })
+
+  test('has those of a change from its next calls on, up to the operator’s bound', async () => {
+    const mine = await makeTeam(small)
+    const { id, secret: key } = await makeKey(small, mine)
+    const by = { cookie: await makeSession(small, mine), headers: { origin: small.baseUrl } }
+    const change = (requests: number) =>
+      small.call('PATCH', `/v1/keys/${id}`, { ...by, body: { policy: { rates: { requests } } } })
+    expect((await change(9)).status).toBe(200)
+    const ask = () => small.call('GET', '/v1/units', { key })
+    expect((await untilRefused(ask)).passed).toBe(9)
+    const message = expect.stringContaining('80') as string
+    expect(await change(81)).toMatchObject({
+      status: 400,
+      body: { error: { details: [{ path: 'policy.rates.requests', message }] } },
+    })
+  })
 })
 
 const creating = (name: string, more: object = {}) => ({

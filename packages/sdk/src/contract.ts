@@ -71,6 +71,12 @@ export type AgentChange = {
     maxSleep?: string | undefined
     expiresAt?: string | null | undefined
     egress?: EgressBound | undefined
+    /** Calls a minute, of all kinds, those that make units, and commands. One that is left out is the rate of the service; `GET /v1/quota` has all of them. */
+    rates?: {
+      requests?: number | undefined
+      creations?: number | undefined
+      execs?: number | undefined
+    } | undefined
     /** Whether containers may run in its units: `nested` in their spec. */
     allowNested?: boolean | undefined
     /** The secrets of the team that its units may bind; `*` stands for all, and for the right to put and delete them, and only an owner or admin may give it. */
@@ -110,6 +116,12 @@ export type AgentDryRunAsked = {
     maxSleep?: string | undefined
     expiresAt?: string | null | undefined
     egress?: EgressBound | undefined
+    /** Calls a minute, of all kinds, those that make units, and commands. One that is left out is the rate of the service; `GET /v1/quota` has all of them. */
+    rates?: {
+      requests?: number | undefined
+      creations?: number | undefined
+      execs?: number | undefined
+    } | undefined
     /** Whether containers may run in its units: `nested` in their spec. */
     allowNested?: boolean | undefined
     /** The secrets of the team that its units may bind; `*` stands for all, and for the right to put and delete them, and only an owner or admin may give it. */
@@ -253,8 +265,10 @@ export type CreateFromRecipe = {
   egress?: {
     /** Which public hosts: `open` all, `listed` those of `allow`, `none` no host. Default: that of the credential's bound, with its `allow`. */
     mode?: 'open' | 'listed' | 'none' | undefined
-    /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them. */
+    /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24` and `203.0.113.7/32:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them. */
     allow?: string[] | undefined
+    /** Ranges such as `203.0.113.0/24` or addresses that are refused, whatever else allows them. Absent: none. Default: that of the credential's bound. */
+    deny?: string[] | undefined
     /** Which units of the team: `team` all, `stack` those of its stack, `none` no unit. Default: that of the credential's bound. */
     siblings?: 'team' | 'stack' | 'none' | undefined
   } | undefined
@@ -339,8 +353,10 @@ export type Done = {
 export type EgressAsked = {
   /** Which public hosts: `open` all, `listed` those of `allow`, `none` no host. Default: that of the credential's bound, with its `allow`. */
   mode?: 'open' | 'listed' | 'none' | undefined
-  /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them. */
+  /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24` and `203.0.113.7/32:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them. */
   allow?: string[] | undefined
+  /** Ranges such as `203.0.113.0/24` or addresses that are refused, whatever else allows them. Absent: none. Default: that of the credential's bound. */
+  deny?: string[] | undefined
   /** Which units of the team: `team` all, `stack` those of its stack, `none` no unit. Default: that of the credential's bound. */
   siblings?: 'team' | 'stack' | 'none' | undefined
 }
@@ -348,8 +364,10 @@ export type EgressAsked = {
 export type EgressBound = {
   /** Which public hosts: `open` all, `listed` those of `allow`, `none` no host. */
   mode?: 'open' | 'listed' | 'none' | undefined
-  /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them. */
+  /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24` and `203.0.113.7/32:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them. */
   allow?: string[] | undefined
+  /** Ranges such as `203.0.113.0/24` or addresses that are refused, whatever else allows them. Absent: none. */
+  deny?: string[] | undefined
   /** Which units of the team: `team` all, `stack` those of its stack, `none` no unit. */
   siblings?: 'team' | 'stack' | 'none' | undefined
 }
@@ -371,8 +389,10 @@ export type EgressDecision = {
 export type EgressInForce = {
   /** Which public hosts: `open` all, `listed` those of `allow`, `none` no host. */
   mode: 'open' | 'listed' | 'none'
-  /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them. */
+  /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24` and `203.0.113.7/32:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them. */
   allow: string[]
+  /** Ranges such as `203.0.113.0/24` or addresses that are refused, whatever else allows them. Absent: none. */
+  deny?: string[] | undefined
   /** Which units of the team: `team` all, `stack` those of its stack, `none` no unit. */
   siblings: 'team' | 'stack' | 'none'
   /** Counts the changes of the rules and of brokered secrets; 0 for a unit without any. */
@@ -418,8 +438,10 @@ export type EgressLogPage = {
 export type EgressSet = {
   /** Which public hosts: `open` all, `listed` those of `allow`, `none` no host. */
   mode: 'open' | 'listed' | 'none'
-  /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them. */
+  /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24` and `203.0.113.7/32:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them. */
   allow: string[]
+  /** Ranges such as `203.0.113.0/24` or addresses that are refused, whatever else allows them. Absent: none. */
+  deny?: string[] | undefined
   /** Which units of the team: `team` all, `stack` those of its stack, `none` no unit. */
   siblings: 'team' | 'stack' | 'none'
   /** Counts the changes of the rules and of brokered secrets; 0 for a unit without any. */
@@ -430,8 +452,10 @@ export type EgressSet = {
   previous: {
     /** Which public hosts: `open` all, `listed` those of `allow`, `none` no host. */
     mode: 'open' | 'listed' | 'none'
-    /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them. */
+    /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24` and `203.0.113.7/32:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them. */
     allow: string[]
+    /** Ranges such as `203.0.113.0/24` or addresses that are refused, whatever else allows them. Absent: none. */
+    deny?: string[] | undefined
     /** Which units of the team: `team` all, `stack` those of its stack, `none` no unit. */
     siblings: 'team' | 'stack' | 'none'
   }
@@ -598,8 +622,10 @@ export type HostedChange = {
   egress?: {
     /** Which public hosts: `open` all, `listed` those of `allow`, `none` no host. Default: that of the credential's bound, with its `allow`. */
     mode?: 'open' | 'listed' | 'none' | undefined
-    /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them. */
+    /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24` and `203.0.113.7/32:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them. */
     allow?: string[] | undefined
+    /** Ranges such as `203.0.113.0/24` or addresses that are refused, whatever else allows them. Absent: none. Default: that of the credential's bound. */
+    deny?: string[] | undefined
     /** Which units of the team: `team` all, `stack` those of its stack, `none` no unit. Default: that of the credential's bound. */
     siblings?: 'team' | 'stack' | 'none' | undefined
   } | undefined
@@ -635,6 +661,12 @@ export type HostedCreate = {
     allowedSecrets?: string[] | undefined
     /** Whether containers may run in its units: `nested` in their spec. */
     allowNested?: boolean | undefined
+    /** Calls a minute, of all kinds, those that make units, and commands. One that is left out is the rate of the service; `GET /v1/quota` has all of them. */
+    rates?: {
+      requests?: number | undefined
+      creations?: number | undefined
+      execs?: number | undefined
+    } | undefined
   } | undefined
   /** The image of the units. */
   image?: string | undefined
@@ -679,8 +711,10 @@ export type HostedEnvironment = {
   egress: {
     /** Which public hosts: `open` all, `listed` those of `allow`, `none` no host. Default: that of the credential's bound, with its `allow`. */
     mode?: 'open' | 'listed' | 'none' | undefined
-    /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them. */
+    /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24` and `203.0.113.7/32:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them. */
     allow?: string[] | undefined
+    /** Ranges such as `203.0.113.0/24` or addresses that are refused, whatever else allows them. Absent: none. Default: that of the credential's bound. */
+    deny?: string[] | undefined
     /** Which units of the team: `team` all, `stack` those of its stack, `none` no unit. Default: that of the credential's bound. */
     siblings?: 'team' | 'stack' | 'none' | undefined
   }
@@ -762,6 +796,12 @@ export type KeyCreate = {
     allowedSecrets?: string[] | undefined
     /** Whether containers may run in its units: `nested` in their spec. */
     allowNested?: boolean | undefined
+    /** Calls a minute, of all kinds, those that make units, and commands. One that is left out is the rate of the service; `GET /v1/quota` has all of them. */
+    rates?: {
+      requests?: number | undefined
+      creations?: number | undefined
+      execs?: number | undefined
+    } | undefined
   } | undefined
 }
 
@@ -907,6 +947,12 @@ export type Policy = {
   allowedSecrets?: string[] | undefined
   /** Whether containers may run in its units: `nested` in their spec. */
   allowNested?: boolean | undefined
+  /** Calls a minute, of all kinds, those that make units, and commands. One that is left out is the rate of the service; `GET /v1/quota` has all of them. */
+  rates?: {
+    requests?: number | undefined
+    creations?: number | undefined
+    execs?: number | undefined
+  } | undefined
 }
 
 export type Pricing = {
@@ -1082,8 +1128,10 @@ export type Quota = {
   egress: {
     /** Which public hosts: `open` all, `listed` those of `allow`, `none` no host. */
     mode: 'open' | 'listed' | 'none'
-    /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them. */
+    /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24` and `203.0.113.7/32:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them. */
     allow: string[]
+    /** Ranges such as `203.0.113.0/24` or addresses that are refused, whatever else allows them. Absent: none. */
+    deny?: string[] | undefined
     /** Which units of the team: `team` all, `stack` those of its stack, `none` no unit. */
     siblings: 'team' | 'stack' | 'none'
   }
@@ -1320,8 +1368,10 @@ export type Team = {
   egress: {
     /** Which public hosts: `open` all, `listed` those of `allow`, `none` no host. */
     mode: 'open' | 'listed' | 'none'
-    /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them. */
+    /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24` and `203.0.113.7/32:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them. */
     allow: string[]
+    /** Ranges such as `203.0.113.0/24` or addresses that are refused, whatever else allows them. Absent: none. */
+    deny?: string[] | undefined
     /** Which units of the team: `team` all, `stack` those of its stack, `none` no unit. */
     siblings: 'team' | 'stack' | 'none'
   }
@@ -1339,8 +1389,10 @@ export type TeamChange = {
   egress?: {
     /** Which public hosts: `open` all, `listed` those of `allow`, `none` no host. */
     mode?: 'open' | 'listed' | 'none' | undefined
-    /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them. */
+    /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24` and `203.0.113.7/32:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them. */
     allow?: string[] | undefined
+    /** Ranges such as `203.0.113.0/24` or addresses that are refused, whatever else allows them. Absent: none. */
+    deny?: string[] | undefined
     /** Which units of the team: `team` all, `stack` those of its stack, `none` no unit. */
     siblings?: 'team' | 'stack' | 'none' | undefined
   } | undefined
@@ -1467,8 +1519,10 @@ export type Unit = {
   egress: {
     /** Which public hosts: `open` all, `listed` those of `allow`, `none` no host. */
     mode: 'open' | 'listed' | 'none'
-    /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them. */
+    /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24` and `203.0.113.7/32:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them. */
     allow: string[]
+    /** Ranges such as `203.0.113.0/24` or addresses that are refused, whatever else allows them. Absent: none. */
+    deny?: string[] | undefined
     /** Which units of the team: `team` all, `stack` those of its stack, `none` no unit. */
     siblings: 'team' | 'stack' | 'none'
     /** Counts the changes of the rules and of brokered secrets; 0 for a unit without any. */
@@ -1639,8 +1693,10 @@ export type UnitSpec = {
   egress?: {
     /** Which public hosts: `open` all, `listed` those of `allow`, `none` no host. Default: that of the credential's bound, with its `allow`. */
     mode?: 'open' | 'listed' | 'none' | undefined
-    /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them. */
+    /** For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24` and `203.0.113.7/32:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them. */
     allow?: string[] | undefined
+    /** Ranges such as `203.0.113.0/24` or addresses that are refused, whatever else allows them. Absent: none. Default: that of the credential's bound. */
+    deny?: string[] | undefined
     /** Which units of the team: `team` all, `stack` those of its stack, `none` no unit. Default: that of the credential's bound. */
     siblings?: 'team' | 'stack' | 'none' | undefined
   } | undefined

@@ -96,6 +96,7 @@ export const policy = {
   egress: openEgress,
   allowedSecrets: ['OPENAI_API_KEY'],
   allowNested: false,
+  rates: {},
 }
 
 export const secret = {

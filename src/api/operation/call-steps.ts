@@ -87,6 +87,7 @@ export function refuseForeignPages({ request, caller }: WithRow): void {
 
 export async function spendRate({ gate, request, caller, counted }: WithRow): Promise<void> {
   const { rate } = request.route
+  gate.rates.learn(caller.credentialId, caller.policy.rates)
   const spent = counted?.credentialId === caller.credentialId ? counted.spent : null
   await withinRate(gate, caller, rate, () => spent ?? gate.rates.spend(caller.credentialId, rate))
 }

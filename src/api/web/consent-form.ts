@@ -22,10 +22,14 @@ export type Fields = {
   egressMode: string
   /** One per line. */
   egressAllow: string
+  /** One per line. */
+  egressDeny: string
   egressSiblings: string
   /** One per line. */
   allowedSecrets: string
   allowNested: boolean
+  /** One per line: `creations 300`. */
+  rates: string
 }
 
 export function fieldsOf({ name, policy }: Pick<Question, 'name' | 'policy'>): Fields {
@@ -39,9 +43,13 @@ export function fieldsOf({ name, policy }: Pick<Question, 'name' | 'policy'>): F
     expiresAt: policy.expiresAt?.slice(0, 19) ?? '',
     egressMode: policy.egress.mode,
     egressAllow: policy.egress.allow.join('\n'),
+    egressDeny: (policy.egress.deny ?? []).join('\n'),
     egressSiblings: policy.egress.siblings,
     allowedSecrets: policy.allowedSecrets.join('\n'),
     allowNested: policy.allowNested,
+    rates: Object.entries(policy.rates)
+      .map(([name, calls]) => `${name} ${calls}`)
+      .join('\n'),
   }
 }
 
@@ -57,9 +65,11 @@ export function postedFields(form: URLSearchParams): Fields {
     expiresAt: of('expiresAt'),
     egressMode: of('egressMode') || openEgress.mode,
     egressAllow: of('egressAllow'),
+    egressDeny: of('egressDeny'),
     egressSiblings: of('egressSiblings') || openEgress.siblings,
     allowedSecrets: of('allowedSecrets'),
     allowNested: form.has('allowNested'),
+    rates: of('rates'),
   }
 }
 
@@ -78,6 +88,7 @@ export function policyOf(
     return text
   }
   const { expiresAt } = fields
+  const denied = fields.egressMode === 'none' ? [] : linesOf(fields.egressDeny)
   const isTime = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2})?$/.test(expiresAt)
   const policy = {
     maxConcurrentUnits: unitsIn(fields.maxConcurrentUnits),
@@ -90,12 +101,21 @@ export function policyOf(
       mode: fields.egressMode,
       // Text of a mode that was chosen before stays in the field, and says nothing.
       allow: fields.egressMode === 'listed' ? linesOf(fields.egressAllow) : [],
+      ...(denied.length > 0 && { deny: denied }),
       siblings: fields.egressSiblings,
     },
     allowedSecrets: linesOf(fields.allowedSecrets),
     allowNested: fields.allowNested,
+    rates: ratesIn(),
   }
   return { policy, issues }
+
+  function ratesIn(): Record<string, number> | string {
+    const lines = fields.rates.split('\n').filter((line) => line.trim() !== '')
+    const read = lines.map((line) => /^\s*([a-z]+) +(\d{1,7})\s*$/.exec(line))
+    if (read.includes(null)) return wrong('rates', 'must have lines such as "creations 300"', fields.rates)
+    return Object.fromEntries(read.map((parts) => [parts?.[1] ?? '', Number(parts?.[2])]))
+  }
 
   function unitsIn(text: string): number | string {
     if (!/^\d+$/.test(text)) return wrong('maxConcurrentUnits', 'must be a whole number', text)
@@ -142,6 +162,7 @@ const labels: Record<keyof Policy | 'name', string> = {
   egress: 'What its units may reach',
   allowedSecrets: "The team's secrets that its units may use",
   allowNested: 'Containers in its units',
+  rates: 'Calls a minute',
 }
 
 /** Writes the fields, each with its faults. */
@@ -193,7 +214,7 @@ export function consentFields(fields: Fields, bounds: PlanBounds, issues: Issue[
     ),
     row(
       'egress',
-      'public hosts; names to list, one a line, such as api.github.com, *.pythonhosted.org or preset:npm; and units of the team',
+      'public hosts; names to list, one a line, such as api.github.com, *.pythonhosted.org or preset:npm; addresses that are refused, such as 203.0.113.0/24; and units of the team',
       [
         select('egress', 'egressMode', fields.egressMode, [
           ['open', 'every public host'],
@@ -201,6 +222,7 @@ export function consentFields(fields: Fields, bounds: PlanBounds, issues: Issue[
           ['none', 'no public host'],
         ]),
         `<textarea name="egressAllow" rows="3" spellcheck="false" aria-label="Hosts to list">${escapeHtml(fields.egressAllow)}</textarea>`,
+        `<textarea name="egressDeny" rows="2" spellcheck="false" aria-label="Addresses to refuse">${escapeHtml(fields.egressDeny)}</textarea>`,
         select('egressSiblings', 'egressSiblings', fields.egressSiblings, [
           ['team', 'every unit of the team'],
           ['stack', 'the units of its own stack'],
@@ -217,6 +239,11 @@ export function consentFields(fields: Fields, bounds: PlanBounds, issues: Issue[
       'allowNested',
       'with docker, podman or buildah',
       `<input type="checkbox" id="allowNested" name="allowNested"${fields.allowNested ? ' checked' : ''}>`,
+    ),
+    row(
+      'rates',
+      "requests, creations or execs and a number, one a line; empty for the service's",
+      `<textarea id="rates" name="rates" rows="2" spellcheck="false">${escapeHtml(fields.rates)}</textarea>`,
     ),
   ].join('\n')
 }

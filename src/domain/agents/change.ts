@@ -10,6 +10,7 @@ import type { Caller } from '../credentials/caller.ts'
 import { applyAll } from '../egress/apply.ts'
 import { type Narrowed, type NarrowerBounds, narrowUnits } from '../egress/narrow.ts'
 import { checkEnforced } from '../policies/enforced.ts'
+import { checkRates } from '../policies/rates.ts'
 import { laterExpiry } from '../policies/expiry.ts'
 import { type AgentNoun, getAgent } from './find.ts'
 import { tellChanged } from '../transactions/changes.ts'
@@ -27,6 +28,7 @@ export async function changeAgent(
   const set = { ...change, ...withLaterExpiry(change, app.clock.now()), teamId, id }
   const { egress, allowedSecrets } = change.policy ?? {}
   await checkEnforced(app, egress, 'policy.egress')
+  checkRates(app, change.policy?.rates)
   if (grantsEverySecret({ allowedSecrets })) authorize(caller, 'secret.grantAll')
   const isBound = egress !== undefined || allowedSecrets !== undefined
   const narrowed = isBound

@@ -13,6 +13,7 @@ import type { Caller } from '../credentials/caller.ts'
 import { createKey } from '../credentials/keys.ts'
 import type { Once } from '../idempotency/once.ts'
 import { checkEnforced } from '../policies/enforced.ts'
+import { checkRates } from '../policies/rates.ts'
 import { laterExpiry } from '../policies/expiry.ts'
 import { inLiveTeamTransaction } from '../transactions/transactions.ts'
 import { seatsOf } from './seats.ts'
@@ -40,6 +41,7 @@ export async function createKeyOfTeam(
 /** Throws if the caller may not give a key this policy, or this service cannot enforce it. */
 export async function checkPolicy(app: App, caller: Caller, policy: Policy): Promise<void> {
   await checkEnforced(app, policy.egress, 'policy.egress')
+  checkRates(app, policy.rates)
   if (grantsEverySecret(policy)) authorize(caller, 'secret.grantAll')
 }
 

@@ -6,6 +6,7 @@
 
 import type { App } from '../../app.ts'
 import { rateLimited } from '../../contract/errors.ts'
+import { type Policy, type RateClass, rateClasses } from '../../contract/policy.ts'
 import { batched } from '../../lib/concurrency/batch.ts'
 import { MINUTE, SECOND } from '../../lib/clock.ts'
 import {
@@ -17,13 +18,13 @@ import {
   revisionAfter,
   saveRateWindows,
 } from '../../store/rate-windows.ts'
+import type { Caller } from './caller.ts'
+import { type Rates, ratesOf } from '../policies/rates.ts'
 import { type RateWindow, spentOf, waitMs, withCall, withoutCall } from './rate-window.ts'
 
-const rateClasses = ['requests', 'creations', 'execs'] as const
-/** The limit that a call counts against. Every call also counts as a request. */
-export type RateClass = (typeof rateClasses)[number]
-
 export type RateLimits = {
+  /** Says what the policy of a credential has. Until it is said, the rates of the service hold. */
+  learn(credentialId: string, own: Policy['rates']): void
   /**
    * Counts a call, or throws `rateLimited` and counts nothing. For a creation it only counts the request, because an
    * invalid creation makes nothing.
@@ -37,9 +38,8 @@ export type RateLimits = {
 }
 
 type Needs = Pick<App, 'db' | 'clock' | 'config'>
-type Rates = Record<RateClass, number>
 /** A call passes only if all its limits have room. `countedMs`: when the creation to give back was counted. */
-type Call = { credentialId: string } & (
+type Call = { credentialId: string; rates: Rates } & (
   | { kind: 'spend'; needs: readonly RateClass[]; counts: readonly RateClass[] }
   | { kind: 'giveBack'; countedMs: number }
 )
@@ -62,35 +62,46 @@ const LOOK_EVERY_MS = SECOND
 
 export function createRateLimits(needs: Needs): RateLimits {
   const known = new Map<string, Known>()
+  /** Of the credentials whose policy has rates. */
+  const own = new Map<string, Rates>()
+  const ratesFor = (credentialId: string) => own.get(credentialId) ?? needs.config.rates
   const count = batched((calls: Call[]) => countTogether(needs, known, calls))
   const spend = async (credentialId: string, wants: Pick<Call & { kind: 'spend' }, 'needs' | 'counts'>) => {
-    const outcome = await count({ credentialId, kind: 'spend', ...wants })
-    if (outcome.refusal) return refuse(needs.config.rates, outcome.refusal)
+    const rates = ratesFor(credentialId)
+    const outcome = await count({ credentialId, rates, kind: 'spend', ...wants })
+    if (outcome.refusal) return refuse(rates, outcome.refusal)
     return outcome.countedMs
   }
   return {
+    learn: (credentialId, rates) => {
+      own.delete(credentialId)
+      if (Object.keys(rates).length > 0) own.set(credentialId, ratesOf(needs, rates))
+      if (own.size > MAX_KNOWN) own.delete(own.keys().next().value ?? '')
+    },
     spend: async (credentialId, rateClass) => {
       const all: RateClass[] = rateClass === 'requests' ? ['requests'] : ['requests', rateClass]
       await spend(credentialId, { needs: all, counts: rateClass === 'creations' ? ['requests'] : all })
     },
     spendCreation: async (credentialId) => {
       const countedMs = await spend(credentialId, { needs: ['creations'], counts: ['creations'] })
-      return async () => void (await count({ credentialId, kind: 'giveBack', countedMs }))
+      const giveBack = { credentialId, rates: ratesFor(credentialId), kind: 'giveBack', countedMs } as const
+      return async () => void (await count(giveBack))
     },
   }
 }
 
 /** Returns what is left of each rate, and when the whole limit is available again. */
 export async function readRates(
-  { db, clock, config }: Needs,
-  credentialId: string,
+  needs: Needs,
+  { credentialId, policy }: Pick<Caller, 'credentialId' | 'policy'>,
 ): Promise<{ name: RateClass; limit: number; remaining: number; resetsAt: string }[]> {
-  const row = await findRateWindow(db, credentialId)
-  const now = momentOf(clock)
+  const row = await findRateWindow(needs.db, credentialId)
+  const now = momentOf(needs.clock)
+  const rates = ratesOf(needs, policy.rates)
   const windows = row ? windowsOf(row, now) : nothing
   return rateClasses.map((name) => {
     const { calls, untilMs } = spentOf(windows[name], now.ms)
-    const limit = config.rates[name]
+    const limit = rates[name]
     const resetsAt = new Date(now.at.getTime() + untilMs - now.ms).toISOString()
     return { name, limit, remaining: Math.max(0, limit - calls), resetsAt }
   })
@@ -115,20 +126,20 @@ function refuse(rates: Rates, { rateClass, waitMs: wait }: Refusal): never {
  * change meanwhile.
  */
 async function countTogether(
-  { db, clock, config }: Needs,
+  { db, clock }: Needs,
   known: Map<string, Known>,
   calls: Call[],
 ): Promise<Outcome[]> {
   const outcomes = new Map<Call, Outcome>()
   let open = Map.groupBy(calls, ({ credentialId }) => credentialId)
   while (open.size > 0) {
-    await lookAgain(db, clock, known, open, config.rates)
+    await lookAgain(db, clock, known, open)
     const now = momentOf(clock)
     const changes = [...open].flatMap(([credentialId, asked]) => {
       const { windows: before, revision } = known.get(credentialId) ?? { windows: nothing, revision: null }
       let windows = before
       for (const call of asked) {
-        const judged = judge(windows, config.rates, call, now.ms)
+        const judged = judge(windows, call, now.ms)
         outcomes.set(call, judged.outcome)
         windows = judged.windows
       }
@@ -140,18 +151,13 @@ async function countTogether(
   return calls.map((call) => outcomes.get(call) ?? { refusal: null, countedMs: clock.monotonicMs() })
 }
 
-function judge(
-  windows: Windows,
-  rates: Rates,
-  call: Call,
-  nowMs: number,
-): { outcome: Outcome; windows: Windows } {
+function judge(windows: Windows, call: Call, nowMs: number): { outcome: Outcome; windows: Windows } {
   const passes: Outcome = { refusal: null, countedMs: nowMs }
   if (call.kind === 'giveBack') {
     const creations = withoutCall(windows.creations, call.countedMs)
     return { outcome: passes, windows: creations === windows.creations ? windows : { ...windows, creations } }
   }
-  const refusal = refusalOf(windows, rates, call.needs, nowMs)
+  const refusal = refusalOf(windows, call.rates, call.needs, nowMs)
   if (refusal) return { outcome: { refusal }, windows }
   const counted = call.counts.map((rateClass) => [rateClass, withCall(windows[rateClass], nowMs)])
   return {
@@ -169,15 +175,14 @@ async function lookAgain(
   clock: Needs['clock'],
   known: Map<string, Known>,
   open: Map<string, Call[]>,
-  rates: Rates,
 ): Promise<void> {
   const nowMs = clock.monotonicMs()
   const unsure = [...open].filter(([credentialId, asked]) => {
     const mine = known.get(credentialId)
     if (!mine) return asked.some(({ kind }) => kind === 'giveBack')
-    const asksForMore = asked.some((call) => call.kind === 'spend' && call.needs.includes('creations'))
-    if (!asksForMore || nowMs - mine.asOfMs < LOOK_EVERY_MS) return false
-    return waitMs(mine.windows.creations, rates.creations, nowMs) > 0
+    const more = asked.find((call) => call.kind === 'spend' && call.needs.includes('creations'))
+    if (!more || nowMs - mine.asOfMs < LOOK_EVERY_MS) return false
+    return waitMs(mine.windows.creations, more.rates.creations, nowMs) > 0
   })
   if (unsure.length === 0) return
   const ids = unsure.map(([credentialId]) => credentialId)

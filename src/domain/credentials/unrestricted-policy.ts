@@ -15,4 +15,5 @@ export const unrestrictedPolicy: Policy = {
   egress: openEgress,
   allowedSecrets: [EVERY_SECRET],
   allowNested: true,
+  rates: {},
 }

@@ -26,6 +26,7 @@ import { newToken } from '../credentials/token.ts'
 import { applyAll } from '../egress/apply.ts'
 import { narrowUnits } from '../egress/narrow.ts'
 import { checkEnforced } from '../policies/enforced.ts'
+import { checkRates } from '../policies/rates.ts'
 import { laterExpiry } from '../policies/expiry.ts'
 import { amongPeople } from '../teams/lock.ts'
 import { clientKeyOf } from './client-key.ts'
@@ -43,6 +44,7 @@ export async function connectAgent(app: App, caller: Caller, asked: Connect): Pr
   const ended = () =>
     invalidState('This request was answered, or took too long. Start again in the program.', null)
   await checkEnforced(app, asked.policy.egress, 'policy.egress')
+  checkRates(app, asked.policy.rates)
   const { narrowed, ...connected } = await amongPeople(app, caller, null, async (db, { team, allowed }) => {
     allowed('agent.connect')
     if (grantsEverySecret(asked.policy)) allowed('secret.grantAll')

@@ -22,7 +22,7 @@ export async function getQuota(app: App, caller: Caller): Promise<Quota> {
     findSpending(app.db, { teamId, credentialId, now, sizePrices: sizeNanoCentsPerHour }),
     findActiveUnits(app.db, { teamId, heldBy: credentialId }),
     promisedDiskGb(app.db, teamId),
-    readRates(app, credentialId),
+    readRates(app, caller),
   ])
   return {
     units: { live, max: policy.maxConcurrentUnits },

@@ -122,6 +122,22 @@ export function PolicyForm({
           />
         )}
       </Field>
+      <Field
+        label={policyLabels.rates}
+        note="One a line: creations 300, execs 1200, requests 3000. Empty: those of the service."
+        error={faults.rates}
+      >
+        {(props) => (
+          <textarea
+            {...props}
+            className={inputClass}
+            rows={2}
+            spellCheck={false}
+            value={texts.rates}
+            onChange={(event) => set('rates', event.target.value)}
+          />
+        )}
+      </Field>
       <fieldset className={styles.choices}>
         <legend>{policyLabels.allowNested}</legend>
         <label className={styles.choice}>

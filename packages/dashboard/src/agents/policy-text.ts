@@ -29,6 +29,7 @@ export const policyLabels = {
   egress: 'What its units may reach',
   allowedSecrets: "The team's secrets that its units may use",
   allowNested: 'Containers in its units',
+  rates: 'Calls a minute',
 } as const satisfies Record<PolicyField, string>
 
 /** What a new key may do unless a person says otherwise: little. */
@@ -42,6 +43,7 @@ export const smallPolicy: Policy = {
   egress: { mode: 'open', allow: [], siblings: 'team' },
   allowedSecrets: [],
   allowNested: false,
+  rates: {},
 }
 
 export type PolicyTexts = {
@@ -58,6 +60,8 @@ export type PolicyTexts = {
   /** One a line. */
   allowedSecrets: string
   allowNested: boolean
+  /** One a line: `creations 300`. */
+  rates: string
 }
 
 export function textsOf(policy: Policy): PolicyTexts {
@@ -71,6 +75,7 @@ export function textsOf(policy: Policy): PolicyTexts {
     egress: egressTextsOf(policy.egress),
     allowedSecrets: policy.allowedSecrets.join('\n'),
     allowNested: policy.allowNested,
+    rates: ratesText(policy.rates, '\n'),
   }
 }
 
@@ -98,6 +103,9 @@ export function policyOf(texts: PolicyTexts, base: Policy): Read {
   policy.egress = egressOf(texts.egress)
   policy.allowedSecrets = linesOf(texts.allowedSecrets)
   policy.allowNested = texts.allowNested
+  const rates = ratesOf(texts.rates)
+  if (rates === null) faults.rates = 'Lines such as “creations 300”, of requests, creations and execs.'
+  else policy.rates = rates
   if (texts.expiresAt !== before.expiresAt) {
     const at = new Date(texts.expiresAt)
     if (texts.expiresAt === '') policy.expiresAt = null
@@ -135,6 +143,7 @@ export function shortSentence(policy: Policy): string {
   if (!isOpen(policy.egress)) parts.push(`reaches ${egressText(policy.egress)}`)
   if (policy.allowedSecrets.length > 0) parts.push(`uses ${secretsText(policy.allowedSecrets)}`)
   if (policy.allowNested) parts.push('containers in units')
+  if (Object.keys(policy.rates).length > 0) parts.push(`${ratesText(policy.rates)} a minute`)
   if (policy.expiresAt !== null) parts.push(`until ${dayOf(policy.expiresAt)}`)
   return parts.join(', ')
 }
@@ -143,7 +152,7 @@ export function sentence(policy: Policy): string {
   const idle =
     policy.maxSleep === 'never' ? 'may idle for as long as it likes' : `idles for ${policy.maxSleep} at most`
   const until = policy.expiresAt === null ? 'until you revoke it' : `until ${dayOf(policy.expiresAt)}`
-  return `May run ${units(policy.maxConcurrentUnits)} at once and spend ${euros(policy.dailySpendCapCents)} a day; ${sizesText(policy.allowedSizes)}; images from ${registriesText(policy.allowedRegistries, 3)}; each unit ${idle}, reaches ${egressText(policy.egress)}, and uses ${secretsText(policy.allowedSecrets)}${policy.allowNested ? '; containers may run in units' : ''}; ${until}.`
+  return `May run ${units(policy.maxConcurrentUnits)} at once and spend ${euros(policy.dailySpendCapCents)} a day; ${sizesText(policy.allowedSizes)}; images from ${registriesText(policy.allowedRegistries, 3)}; each unit ${idle}, reaches ${egressText(policy.egress)}, and uses ${secretsText(policy.allowedSecrets)}${policy.allowNested ? '; containers may run in units' : ''}${Object.keys(policy.rates).length > 0 ? `; ${ratesText(policy.rates)} a minute` : ''}; ${until}.`
 }
 
 /** What one field says, to compare two of them. */
@@ -165,9 +174,23 @@ export function fieldText(policy: Policy, field: PolicyField): string {
       return secretsText(policy.allowedSecrets)
     case 'allowNested':
       return policy.allowNested ? 'allowed' : 'not allowed'
+    case 'rates':
+      return ratesText(policy.rates) || 'those of the service'
     case 'expiresAt':
       return policy.expiresAt === null ? 'never' : dayOf(policy.expiresAt)
   }
+}
+
+const ratesText = (rates: Policy['rates'], between = ', ') =>
+  Object.entries(rates)
+    .map(([name, calls]) => `${name} ${calls}`)
+    .join(between)
+
+/** Null for text that says no rates. */
+function ratesOf(text: string): Policy['rates'] | null {
+  const read = linesOf(text).map((line) => /^(requests|creations|execs) +(\d{1,7})$/.exec(line))
+  if (read.includes(null)) return null
+  return Object.fromEntries(read.map((parts) => [parts?.[1], Number(parts?.[2])]))
 }
 
 const units = (count: number) => `${count} ${count === 1 ? 'unit' : 'units'}`

@@ -60,6 +60,14 @@ class Agent(TypedDict):
     revokedAt: str | None
 
 
+class AgentChangePolicyRates(TypedDict, total=False):
+    """Calls a minute, of all kinds, those that make units, and commands. One that is left out is the rate of the service; `GET /v1/quota` has all of them."""
+
+    requests: int
+    creations: int
+    execs: int
+
+
 class AgentChangePolicy(TypedDict, total=False):
     """Omitted fields stay unchanged."""
 
@@ -70,6 +78,8 @@ class AgentChangePolicy(TypedDict, total=False):
     maxSleep: str
     expiresAt: str | None
     egress: EgressBound
+    #: Calls a minute, of all kinds, those that make units, and commands. One that is left out is the rate of the service; `GET /v1/quota` has all of them.
+    rates: AgentChangePolicyRates
     #: Whether containers may run in its units: `nested` in their spec.
     allowNested: bool
     #: The secrets of the team that its units may bind; `*` stands for all, and for the right to put and delete them, and only an owner or admin may give it.
@@ -110,6 +120,14 @@ class AgentDryRun(TypedDict):
     narrows: List[AgentDryRunNarrow]
 
 
+class AgentDryRunAskedPolicyRates(TypedDict, total=False):
+    """Calls a minute, of all kinds, those that make units, and commands. One that is left out is the rate of the service; `GET /v1/quota` has all of them."""
+
+    requests: int
+    creations: int
+    execs: int
+
+
 class AgentDryRunAskedPolicy(TypedDict, total=False):
     """The change, as PATCH takes it. Omitted fields stay unchanged."""
 
@@ -120,6 +138,8 @@ class AgentDryRunAskedPolicy(TypedDict, total=False):
     maxSleep: str
     expiresAt: str | None
     egress: EgressBound
+    #: Calls a minute, of all kinds, those that make units, and commands. One that is left out is the rate of the service; `GET /v1/quota` has all of them.
+    rates: AgentDryRunAskedPolicyRates
     #: Whether containers may run in its units: `nested` in their spec.
     allowNested: bool
     #: The secrets of the team that its units may bind; `*` stands for all, and for the right to put and delete them, and only an owner or admin may give it.
@@ -269,8 +289,10 @@ class CreateFromRecipeEgress(TypedDict, total=False):
 
     #: Which public hosts: `open` all, `listed` those of `allow`, `none` no host. Default: that of the credential's bound, with its `allow`.
     mode: Literal["open", "listed", "none"]
-    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them.
+    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24` and `203.0.113.7/32:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them.
     allow: List[str]
+    #: Ranges such as `203.0.113.0/24` or addresses that are refused, whatever else allows them. Absent: none. Default: that of the credential's bound.
+    deny: List[str]
     #: Which units of the team: `team` all, `stack` those of its stack, `none` no unit. Default: that of the credential's bound.
     siblings: Literal["team", "stack", "none"]
 
@@ -389,8 +411,10 @@ class Done(TypedDict):
 class EgressAsked(TypedDict, total=False):
     #: Which public hosts: `open` all, `listed` those of `allow`, `none` no host. Default: that of the credential's bound, with its `allow`.
     mode: Literal["open", "listed", "none"]
-    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them.
+    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24` and `203.0.113.7/32:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them.
     allow: List[str]
+    #: Ranges such as `203.0.113.0/24` or addresses that are refused, whatever else allows them. Absent: none. Default: that of the credential's bound.
+    deny: List[str]
     #: Which units of the team: `team` all, `stack` those of its stack, `none` no unit. Default: that of the credential's bound.
     siblings: Literal["team", "stack", "none"]
 
@@ -398,8 +422,10 @@ class EgressAsked(TypedDict, total=False):
 class EgressBound(TypedDict, total=False):
     #: Which public hosts: `open` all, `listed` those of `allow`, `none` no host.
     mode: Literal["open", "listed", "none"]
-    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them.
+    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24` and `203.0.113.7/32:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them.
     allow: List[str]
+    #: Ranges such as `203.0.113.0/24` or addresses that are refused, whatever else allows them. Absent: none.
+    deny: List[str]
     #: Which units of the team: `team` all, `stack` those of its stack, `none` no unit.
     siblings: Literal["team", "stack", "none"]
 
@@ -418,10 +444,10 @@ class EgressDecision(TypedDict):
     reason: str
 
 
-class EgressInForce(TypedDict):
+class _EgressInForceRequired(TypedDict):
     #: Which public hosts: `open` all, `listed` those of `allow`, `none` no host.
     mode: Literal["open", "listed", "none"]
-    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them.
+    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24` and `203.0.113.7/32:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them.
     allow: List[str]
     #: Which units of the team: `team` all, `stack` those of its stack, `none` no unit.
     siblings: Literal["team", "stack", "none"]
@@ -429,6 +455,11 @@ class EgressInForce(TypedDict):
     version: int
     #: Since when this version is in force; null until it is.
     appliedAt: str | None
+
+
+class EgressInForce(_EgressInForceRequired, total=False):
+    #: Ranges such as `203.0.113.0/24` or addresses that are refused, whatever else allows them. Absent: none.
+    deny: List[str]
 
 
 class EgressLogLine(TypedDict):
@@ -465,21 +496,26 @@ class EgressLogPage(TypedDict):
     next: str | None
 
 
-class EgressSetPrevious(TypedDict):
-    """The rules before this call."""
-
+class _EgressSetPreviousRequired(TypedDict):
     #: Which public hosts: `open` all, `listed` those of `allow`, `none` no host.
     mode: Literal["open", "listed", "none"]
-    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them.
+    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24` and `203.0.113.7/32:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them.
     allow: List[str]
     #: Which units of the team: `team` all, `stack` those of its stack, `none` no unit.
     siblings: Literal["team", "stack", "none"]
 
 
-class EgressSet(TypedDict):
+class EgressSetPrevious(_EgressSetPreviousRequired, total=False):
+    """The rules before this call."""
+
+    #: Ranges such as `203.0.113.0/24` or addresses that are refused, whatever else allows them. Absent: none.
+    deny: List[str]
+
+
+class _EgressSetRequired(TypedDict):
     #: Which public hosts: `open` all, `listed` those of `allow`, `none` no host.
     mode: Literal["open", "listed", "none"]
-    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them.
+    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24` and `203.0.113.7/32:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them.
     allow: List[str]
     #: Which units of the team: `team` all, `stack` those of its stack, `none` no unit.
     siblings: Literal["team", "stack", "none"]
@@ -489,6 +525,11 @@ class EgressSet(TypedDict):
     appliedAt: str | None
     #: The rules before this call.
     previous: EgressSetPrevious
+
+
+class EgressSet(_EgressSetRequired, total=False):
+    #: Ranges such as `203.0.113.0/24` or addresses that are refused, whatever else allows them. Absent: none.
+    deny: List[str]
 
 
 class _EndpointRequired(TypedDict):
@@ -680,8 +721,10 @@ class HostedChangeEgress(TypedDict, total=False):
 
     #: Which public hosts: `open` all, `listed` those of `allow`, `none` no host. Default: that of the credential's bound, with its `allow`.
     mode: Literal["open", "listed", "none"]
-    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them.
+    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24` and `203.0.113.7/32:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them.
     allow: List[str]
+    #: Ranges such as `203.0.113.0/24` or addresses that are refused, whatever else allows them. Absent: none. Default: that of the credential's bound.
+    deny: List[str]
     #: Which units of the team: `team` all, `stack` those of its stack, `none` no unit. Default: that of the credential's bound.
     siblings: Literal["team", "stack", "none"]
 
@@ -709,6 +752,14 @@ class HostedChanged(TypedDict):
     environment: HostedEnvironment
 
 
+class HostedCreatePolicyRates(TypedDict, total=False):
+    """Calls a minute, of all kinds, those that make units, and commands. One that is left out is the rate of the service; `GET /v1/quota` has all of them."""
+
+    requests: int
+    creations: int
+    execs: int
+
+
 class HostedCreatePolicy(TypedDict, total=False):
     """Of the key that is made for it: what its sessions may run, reach and spend together."""
 
@@ -723,6 +774,8 @@ class HostedCreatePolicy(TypedDict, total=False):
     allowedSecrets: List[str]
     #: Whether containers may run in its units: `nested` in their spec.
     allowNested: bool
+    #: Calls a minute, of all kinds, those that make units, and commands. One that is left out is the rate of the service; `GET /v1/quota` has all of them.
+    rates: HostedCreatePolicyRates
 
 
 class _HostedCreateRequired(TypedDict):
@@ -768,8 +821,10 @@ class HostedEnvironmentEgress(TypedDict, total=False):
 
     #: Which public hosts: `open` all, `listed` those of `allow`, `none` no host. Default: that of the credential's bound, with its `allow`.
     mode: Literal["open", "listed", "none"]
-    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them.
+    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24` and `203.0.113.7/32:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them.
     allow: List[str]
+    #: Ranges such as `203.0.113.0/24` or addresses that are refused, whatever else allows them. Absent: none. Default: that of the credential's bound.
+    deny: List[str]
     #: Which units of the team: `team` all, `stack` those of its stack, `none` no unit. Default: that of the credential's bound.
     siblings: Literal["team", "stack", "none"]
 
@@ -862,6 +917,14 @@ class InviteCreated(TypedDict):
     invite: Invite
 
 
+class KeyCreatePolicyRates(TypedDict, total=False):
+    """Calls a minute, of all kinds, those that make units, and commands. One that is left out is the rate of the service; `GET /v1/quota` has all of them."""
+
+    requests: int
+    creations: int
+    execs: int
+
+
 class KeyCreatePolicy(TypedDict, total=False):
     maxConcurrentUnits: int
     dailySpendCapCents: int
@@ -874,6 +937,8 @@ class KeyCreatePolicy(TypedDict, total=False):
     allowedSecrets: List[str]
     #: Whether containers may run in its units: `nested` in their spec.
     allowNested: bool
+    #: Calls a minute, of all kinds, those that make units, and commands. One that is left out is the rate of the service; `GET /v1/quota` has all of them.
+    rates: KeyCreatePolicyRates
 
 
 class _KeyCreateRequired(TypedDict):
@@ -1012,6 +1077,14 @@ class PidSignalled(TypedDict):
     pid: int
 
 
+class PolicyRates(TypedDict, total=False):
+    """Calls a minute, of all kinds, those that make units, and commands. One that is left out is the rate of the service; `GET /v1/quota` has all of them."""
+
+    requests: int
+    creations: int
+    execs: int
+
+
 class Policy(TypedDict, total=False):
     maxConcurrentUnits: int
     dailySpendCapCents: int
@@ -1024,6 +1097,8 @@ class Policy(TypedDict, total=False):
     allowedSecrets: List[str]
     #: Whether containers may run in its units: `nested` in their spec.
     allowNested: bool
+    #: Calls a minute, of all kinds, those that make units, and commands. One that is left out is the rate of the service; `GET /v1/quota` has all of them.
+    rates: PolicyRates
 
 
 class PricingSize(TypedDict):
@@ -1204,15 +1279,20 @@ class QuotaSpendToday(TypedDict):
     resetsAt: str
 
 
-class QuotaEgress(TypedDict):
-    """The most that a unit of the credential may reach."""
-
+class _QuotaEgressRequired(TypedDict):
     #: Which public hosts: `open` all, `listed` those of `allow`, `none` no host.
     mode: Literal["open", "listed", "none"]
-    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them.
+    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24` and `203.0.113.7/32:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them.
     allow: List[str]
     #: Which units of the team: `team` all, `stack` those of its stack, `none` no unit.
     siblings: Literal["team", "stack", "none"]
+
+
+class QuotaEgress(_QuotaEgressRequired, total=False):
+    """The most that a unit of the credential may reach."""
+
+    #: Ranges such as `203.0.113.0/24` or addresses that are refused, whatever else allows them. Absent: none.
+    deny: List[str]
 
 
 class QuotaRate(TypedDict):
@@ -1467,15 +1547,20 @@ class SupportTicket(TypedDict):
     ticket: str
 
 
-class TeamEgress(TypedDict):
-    """The most that a unit of the team may reach."""
-
+class _TeamEgressRequired(TypedDict):
     #: Which public hosts: `open` all, `listed` those of `allow`, `none` no host.
     mode: Literal["open", "listed", "none"]
-    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them.
+    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24` and `203.0.113.7/32:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them.
     allow: List[str]
     #: Which units of the team: `team` all, `stack` those of its stack, `none` no unit.
     siblings: Literal["team", "stack", "none"]
+
+
+class TeamEgress(_TeamEgressRequired, total=False):
+    """The most that a unit of the team may reach."""
+
+    #: Ranges such as `203.0.113.0/24` or addresses that are refused, whatever else allows them. Absent: none.
+    deny: List[str]
 
 
 class Team(TypedDict):
@@ -1505,8 +1590,10 @@ class TeamChangeEgress(TypedDict, total=False):
 
     #: Which public hosts: `open` all, `listed` those of `allow`, `none` no host.
     mode: Literal["open", "listed", "none"]
-    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them.
+    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24` and `203.0.113.7/32:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them.
     allow: List[str]
+    #: Ranges such as `203.0.113.0/24` or addresses that are refused, whatever else allows them. Absent: none.
+    deny: List[str]
     #: Which units of the team: `team` all, `stack` those of its stack, `none` no unit.
     siblings: Literal["team", "stack", "none"]
 
@@ -1629,17 +1716,22 @@ class UnitHost(TypedDict):
     region: str | None
 
 
-class UnitEgress(TypedDict):
-    """What it may reach."""
-
+class _UnitEgressRequired(TypedDict):
     #: Which public hosts: `open` all, `listed` those of `allow`, `none` no host.
     mode: Literal["open", "listed", "none"]
-    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them.
+    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24` and `203.0.113.7/32:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them.
     allow: List[str]
     #: Which units of the team: `team` all, `stack` those of its stack, `none` no unit.
     siblings: Literal["team", "stack", "none"]
     #: Counts the changes of the rules and of brokered secrets; 0 for a unit without any.
     version: int
+
+
+class UnitEgress(_UnitEgressRequired, total=False):
+    """What it may reach."""
+
+    #: Ranges such as `203.0.113.0/24` or addresses that are refused, whatever else allows them. Absent: none.
+    deny: List[str]
 
 
 class Unit(TypedDict):
@@ -1887,8 +1979,10 @@ class UnitSpecEgress(TypedDict, total=False):
 
     #: Which public hosts: `open` all, `listed` those of `allow`, `none` no host. Default: that of the credential's bound, with its `allow`.
     mode: Literal["open", "listed", "none"]
-    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them.
+    #: For `listed`: names such as `api.github.com`, `*.pythonhosted.org` (names below it) and `github.com:22`, ranges such as `203.0.113.0/24` and `203.0.113.7/32:5432`, and presets such as `preset:npm`. A name without a port means ports 80 and 443. Names of units, below `internal`, are refused: `siblings` decides them.
     allow: List[str]
+    #: Ranges such as `203.0.113.0/24` or addresses that are refused, whatever else allows them. Absent: none. Default: that of the credential's bound.
+    deny: List[str]
     #: Which units of the team: `team` all, `stack` those of its stack, `none` no unit. Default: that of the credential's bound.
     siblings: Literal["team", "stack", "none"]
 
