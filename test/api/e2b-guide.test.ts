@@ -1,7 +1,7 @@
 // The guide's table of methods against the official library itself, and against the tests.
 
 import { glob, readFile } from 'node:fs/promises'
-import { Git, Sandbox, TemplateBase } from 'e2b'
+import { Git, Sandbox, Secret, TemplateBase } from 'e2b'
 import { expect, it } from 'vitest'
 
 type Row = { methods: string[]; state: string }
@@ -14,7 +14,7 @@ const internal = new Set(
   ).split(' '),
 )
 /** Other names of `pause` and `getInfo`, and what the library does alone. */
-const others = new Set(['betaPause', 'getFullInfo', 'toJSON', 'toDockerfile'])
+const others = new Set(['betaPause', 'getFullInfo', 'toJSON', 'toDockerfile', 'fill', 'iamToken'])
 
 /** Without a connection: nothing is called. */
 const options: unknown = { sandboxId: 'none', envdVersion: '1.0.0', apiKey: 'none' }
@@ -37,6 +37,7 @@ function methodsOfLibrary(): string[] {
     ...methodsOf('pty', Object.getPrototypeOf(sandbox.pty) as object),
     ...methodsOf('git', Git.prototype),
     ...methodsOf('Template', TemplateBase),
+    ...methodsOf('Secret', Secret),
   ]
 }
 

@@ -123,6 +123,28 @@ describe('the control plane', () => {
   })
 
   it.each([
+    [
+      { denyOut: ['0.0.0.0/0'], allowOut: ['1.1.1.1', '8.8.8.0/24', 'example.com'] },
+      { mode: 'listed', allow: ['1.1.1.1/32', '8.8.8.0/24', 'example.com'] },
+    ],
+    [{ denyOut: ['8.8.8.8'] }, { mode: 'open', deny: ['8.8.8.8/32'] }],
+    // What is allowed goes before what is denied.
+    [
+      { denyOut: ['8.8.8.0/29', '10.0.0.0/8'], allowOut: ['8.8.8.2'] },
+      { mode: 'open', deny: ['8.8.8.0/31', '8.8.8.3/32', '8.8.8.4/30', '10.0.0.0/8'] },
+    ],
+  ])('makes rules of egress of %j', async (network, rules) => {
+    const { sandboxID } = await create({ network })
+    const { body } = await service.call<{ egress: object }>('GET', `/v1/units/unit_${sandboxID}`, {
+      key: team.key,
+    })
+    expect(body.egress).toMatchObject(rules)
+    await control('PUT', `/sandboxes/${sandboxID}/network`, { denyOut: ['9.9.9.9'] })
+    const { body: shown } = await control('GET', `/sandboxes/${sandboxID}`)
+    expect(shown).toMatchObject({ network: { denyOut: ['9.9.9.9/32'] } })
+  })
+
+  it.each([
     [{ templateID: '' }],
     [{ timeout: -1 }],
     [{ timeout: 1.5 }],
@@ -132,7 +154,8 @@ describe('the control plane', () => {
     [{ envVars: { 'not a name': 'x' } }],
     [{ mcp: { server: {} } }],
     [{ volumeMounts: [{ name: 'a', path: '/a' }] }],
-    [{ network: { denyOut: ['203.0.113.0/24'] } }],
+    [{ network: { denyOut: ['example.com'] } }],
+    [{ network: { denyOut: ['0.0.0.0/0'], allowOut: ['10.0.0.1'] } }],
     [{ network: { allowOut: ['example.com'] } }],
     [{ network: { rules: { 'example.com': [{}] } } }],
     [{ iam: { tokens: {} } }],

@@ -1,6 +1,6 @@
 // The life of sandboxes, by the official client: their time, pauses, copies, lists, and what they may reach.
 
-import { NotFoundError, Sandbox, SandboxNotFoundError, Secret, Volume } from 'e2b'
+import { ALL_TRAFFIC, NotFoundError, Sandbox, SandboxNotFoundError, Secret, Volume } from 'e2b'
 import { expect, it } from 'vitest'
 import { connectionTo, createSandbox } from '../support/e2b.ts'
 import { useBerth } from '../support/use-berth.ts'
@@ -36,6 +36,34 @@ it('a sandbox that is to be paused at its end can be resumed, with its memory', 
   await sandbox.connect({ timeoutMs: 60_000 })
   expect((await sandbox.commands.run(`kill -0 ${command.pid} && echo alive`)).stdout).toBe('alive\n')
   await sandbox.kill()
+})
+
+it('a client that waits for a command is told when its sandbox is paused, and attaches to it again', async () => {
+  const sandbox = await createSandbox(berth)
+  const command = await sandbox.commands.run('read line; echo "$line"', { background: true, stdin: true })
+  const attached = await sandbox.commands.connect(command.pid)
+  const told = Promise.allSettled([command.wait(), attached.wait()])
+  await sandbox.pause()
+  expect(await told).toMatchObject([{ status: 'rejected' }, { status: 'rejected' }])
+  await sandbox.connect()
+  const again = await sandbox.commands.connect(command.pid)
+  await sandbox.commands.sendStdin(command.pid, 'after\n')
+  expect((await again.wait()).stdout).toBe('after\n')
+  await sandbox.kill()
+})
+
+it('secrets of the team are listed and deleted, without values', async () => {
+  const secret = { value: 'sk-live-0123456789abcdef', hosts: ['api.example.com'] }
+  expect((await berth.call('PUT', '/v1/secrets/KEY', secret)).status).toBe(200)
+  const connection = connectionTo(berth)
+  expect(await Secret.getInfo('KEY', connection)).toMatchObject({ name: 'KEY' })
+  expect((await Secret.list(connection).nextItems()).map(({ name }) => name)).toEqual(['KEY'])
+  expect([await Secret.exists('KEY', connection), await Secret.exists('OTHER', connection)]).toEqual([
+    true,
+    false,
+  ])
+  expect(await Secret.destroy('KEY', connection)).toBe(true)
+  expect(await Secret.destroy('KEY', connection)).toBe(false)
 })
 
 it('a paused sandbox answers nothing until it is connected to, and keeps its files', async () => {
@@ -92,7 +120,13 @@ it('a sandbox without access to the internet reaches no host, until that is chan
   expect(await sandbox.getInfo()).toMatchObject({ allowInternetAccess: false })
   await sandbox.updateNetwork({ allowOut: ['example.com'], denyOut: ['0.0.0.0/0'] })
   expect((await sandbox.getInfo()).network).toMatchObject({ allowOut: ['example.com'] })
-  await expect(sandbox.updateNetwork({ denyOut: ['203.0.113.0/24'] })).rejects.toThrow(/not supported/)
+  await sandbox.updateNetwork({ allowOut: ['1.1.1.1', '8.8.8.0/24'], denyOut: [ALL_TRAFFIC] })
+  expect((await sandbox.getInfo()).network).toMatchObject({ allowOut: ['1.1.1.1/32', '8.8.8.0/24'] })
+  await sandbox.updateNetwork({ denyOut: ['203.0.113.0/24'] })
+  expect(await sandbox.getInfo()).toMatchObject({
+    allowInternetAccess: true,
+    network: { denyOut: ['203.0.113.0/24'] },
+  })
   await sandbox.kill()
 })
 
@@ -101,7 +135,6 @@ it('what is not here yet is refused with a sentence', async () => {
   await expect(Sandbox.create('no such template!', connectionTo(berth))).rejects.toThrow(/no template/)
   await expect(Volume.create('volume', connectionTo(berth))).rejects.toThrow(/not supported/)
   await expect(Secret.create('name', 'value', connectionTo(berth))).rejects.toThrow(/not supported/)
-  await expect(Secret.exists('name', connectionTo(berth))).rejects.toThrow(/not supported/)
   await expect(Volume.destroy('volume', connectionTo(berth))).rejects.toThrow(/not supported/)
 })
 

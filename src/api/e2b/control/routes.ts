@@ -16,6 +16,7 @@ import {
 } from './life.ts'
 import { getSandbox, listSandboxes, readLogs } from './look.ts'
 import { readManyMetrics, readMetrics } from './metrics.ts'
+import { deleteSecret, getSecret, listSecrets, refuseSecret } from './secrets.ts'
 import { createSnapshot, deleteSnapshot, listSnapshots } from './snapshots.ts'
 import { assignTags, listTags, removeTags } from './tags.ts'
 import { linkFiles } from './template-files.ts'
@@ -27,16 +28,10 @@ const notYet = (what: string): ControlRoute['serve'] => {
   }
 }
 
-/** All of it: a 404 for one of them would say that there is none of that name. */
-function refusedFor(path: string, what: string): ControlRoute[] {
-  const serve = notYet(what)
-  const all = ['GET', 'POST'] as const
-  const one = ['GET', 'POST', 'DELETE'] as const
-  return [
-    ...all.map((method) => ({ method, path, serve })),
-    ...one.map((method) => ({ method, path: `${path}/{id}`, serve })),
-  ]
-}
+/** All of them: a 404 for one would say that there is none of that name. */
+const volumes = (['GET', 'POST', 'DELETE'] as const).flatMap((method) =>
+  ['/volumes', '/volumes/{id}'].map((path) => ({ method, path, serve: notYet('A volume') })),
+)
 
 export const controlRoutes: readonly ControlRoute[] = [
   { method: 'POST', path: '/sandboxes', serve: createSandbox },
@@ -70,8 +65,12 @@ export const controlRoutes: readonly ControlRoute[] = [
   { method: 'GET', path: '/templates/{id}/tags', serve: listTags },
   { method: 'DELETE', path: '/templates/{id}', serve: deleteSnapshot },
   { method: 'GET', path: '/teams', serve: notYet('A list of teams') },
-  ...refusedFor('/volumes', 'A volume'),
-  ...refusedFor('/secrets', 'A secret'),
+  ...volumes,
+  { method: 'GET', path: '/secrets', serve: listSecrets },
+  { method: 'POST', path: '/secrets', serve: refuseSecret },
+  { method: 'GET', path: '/secrets/{id}', serve: getSecret },
+  { method: 'POST', path: '/secrets/{id}', serve: refuseSecret },
+  { method: 'DELETE', path: '/secrets/{id}', serve: deleteSecret },
 ]
 
 export type FoundControl = { route: ControlRoute; id: string; buildId: string }

@@ -64,16 +64,16 @@ export async function readFileMetadata(call: SandboxCall): Promise<Kept> {
   return file === null ? {} : parseKept(Buffer.from((file as FileRead).contentBase64, 'base64'))
 }
 
-/** Null: nothing is said of the file any more. */
+/** Null: nothing is said of the files any more. */
 export async function setFileMetadata(
   call: SandboxCall,
-  path: string,
+  paths: readonly string[],
   metadata: FileMetadata | null,
 ): Promise<void> {
   await change(call, metadata !== null, (kept) => {
-    const { [path]: before, ...others } = kept
-    if (metadata === null) return before === undefined ? null : others
-    return { ...others, [path]: metadata }
+    const others = Object.entries(kept).filter(([path]) => !paths.includes(path))
+    if (metadata !== null) return Object.fromEntries([...others, ...paths.map((path) => [path, metadata])])
+    return others.length === Object.keys(kept).length ? null : Object.fromEntries(others)
   })
 }
 

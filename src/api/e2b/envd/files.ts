@@ -42,24 +42,67 @@ async function sendFile(call: SandboxCall, path: string): Promise<void> {
   })
 }
 
+/** Files of a form that are written at once, and the largest that waits in memory for that. */
+const AT_ONCE = 8
+const SMALL_BYTES = 64 * 1024
+
 type Written = { name: string; type: 'file'; path: string; metadata?: FileMetadata }
 
-/** Each file is an operation of its own. */
+/** Each file is an operation of its own; of small ones several go on at once. */
 async function receiveFiles(call: SandboxCall, path: string | null, user: SandboxUser): Promise<Written[]> {
   saidOfFiles(call)
   const type = (call.request.headers['content-type'] ?? '').toLowerCase()
   if (type.startsWith('application/octet-stream') || call.request.method === 'PUT')
-    return [await receiveFile(call, pathOf(path, user), user, bodyOf(call))]
+    return await noted(call, [await receiveFile(call, pathOf(path, user), user, bodyOf(call))])
   if (!type.startsWith('multipart/form-data') || !hasBody(call.request))
     throw unsupportedMediaType('Send the files as multipart/form-data, or one as application/octet-stream.')
-  const written: Written[] = []
+  const written: Promise<Written>[] = []
+  const open = new Map<string, Promise<unknown>>()
   await partsOf(call.request, async ({ filename, pieces }) => {
     // The path of the query is that of a single file.
     const named = path === null || path === '' ? filename : path
-    written.push(await receiveFile(call, pathOf(named, user), user, bounded(pieces)))
-  })
+    const to = pathOf(named, user)
+    const { isWhole, data } = await readAhead(bounded(pieces))
+    await open.get(to)
+    if (open.size >= AT_ONCE) await Promise.race(open.values())
+    const writing = receiveFile(call, to, user, data)
+    written.push(writing)
+    const ended = writing.finally(() => open.delete(to))
+    // A failure is that of the next file, or of all of them below.
+    ended.catch(() => {})
+    open.set(to, ended)
+    if (!isWhole) await writing
+  }).finally(async () => await Promise.allSettled(written))
   if (written.length === 0) throw validation([{ path: 'file', message: 'send at least one file' }])
-  return written
+  return await noted(call, await Promise.all(written))
+}
+
+/** Returns a small file whole, so that the next part of the form can be read. */
+async function readAhead(
+  pieces: AsyncGenerator<Buffer>,
+): Promise<{ isWhole: boolean; data: AsyncIterable<Buffer> }> {
+  const ahead: Buffer[] = []
+  let isWhole = true
+  for (let bytes = 0; isWhole && bytes <= SMALL_BYTES; ) {
+    const { done, value } = await pieces.next()
+    if (done) break
+    ahead.push(value)
+    bytes += value.length
+    isWhole = bytes <= SMALL_BYTES
+  }
+  const data = async function* () {
+    yield* ahead
+    yield* pieces
+  }
+  return { isWhole, data: data() }
+}
+
+/** Keeps what is said of the files. */
+async function noted(call: SandboxCall, written: Written[]): Promise<Written[]> {
+  const metadata = saidOfFiles(call)
+  const paths = written.map(({ path }) => path)
+  await setFileMetadata(call, paths, metadata)
+  return metadata === null ? written : written.map((each) => ({ ...each, metadata }))
 }
 
 async function receiveFile(
@@ -75,9 +118,7 @@ async function receiveFile(
     bodyPieces: () => pieces,
     signal,
   })
-  const metadata = saidOfFiles(call)
-  await setFileMetadata(call, path, metadata)
-  return { name: posix.basename(path), type: 'file', path, ...(metadata && { metadata }) }
+  return { name: posix.basename(path), type: 'file', path }
 }
 
 function bodyOf({ request }: SandboxCall): AsyncIterable<Buffer> {

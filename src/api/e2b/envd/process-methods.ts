@@ -17,6 +17,7 @@ import { ownRoute } from './own-route.ts'
 import type { SandboxProcesses, Selector } from './processes.ts'
 import type { Answer, Methods, RpcCall } from './rpc.ts'
 import type { Ending, Printed, SandboxProcess } from './sandbox-process.ts'
+import { untilPaused } from './until-paused.ts'
 
 const sizeSchema = z.object({
   size: z.object({
@@ -57,9 +58,14 @@ export function processMethods(processes: SandboxProcesses): Methods {
           pty: pty?.size ?? null,
           takesInput: stdin,
         }
-        const { process, output } = await processes.start(call, options, call.signal)
-        if (call.timeoutMs !== null) void killWhenLate(call, process, call.timeoutMs)
-        yield* events(process, output, call)
+        const { signal, stop } = untilPaused(call)
+        try {
+          const { process, output } = await processes.start(call, options, signal)
+          if (call.timeoutMs !== null) void killWhenLate(call, process, call.timeoutMs)
+          yield* events(process, output, call)
+        } finally {
+          stop()
+        }
       },
     },
     Connect: {
@@ -67,7 +73,12 @@ export function processMethods(processes: SandboxProcesses): Methods {
       answers: async function* (input, call) {
         const process = find(call, input)
         await act(call, 'process.attach', process, async () => {})
-        yield* events(process, process.attach(call.signal), call)
+        const { signal, stop } = untilPaused(call)
+        try {
+          yield* events(process, process.attach(signal), call)
+        } finally {
+          stop()
+        }
       },
     },
     SendInput: {
