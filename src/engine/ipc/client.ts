@@ -134,6 +134,8 @@ function callOver(transport: EngineTransport, { epoch, onLost }: Omit<Connection
     }
     while (!signal.aborted) {
       await untilAway().catch(() => {})
+      // It ends first of all when the engine is stopped.
+      if (operation === 'watchExits' && !signal.aborted) transport.renew()
       await delay(WATCH_AGAIN_MS, undefined, { signal }).catch(() => {})
     }
   }

@@ -6,6 +6,7 @@ import { decodeFrames, encodeFrame, type Frame } from './frames.ts'
 import { EPOCH_HEADER, KEEP_ALIVE_MS } from './protocol.ts'
 import { engineErrorIn, silenceError, toEngineError } from './errors.ts'
 import type { EngineTransport } from './transport.ts'
+import { whileRestarting } from './while-restarting.ts'
 
 type Question = {
   transport: EngineTransport
@@ -77,6 +78,15 @@ async function send(
   signal: AbortSignal,
   onInputFailed: (reason: unknown) => void = () => {},
 ): Promise<IncomingMessage> {
+  const once = async () => await sendOnce(question, signal, onInputFailed)
+  return await whileRestarting(question.transport.waitsMs, once, { signal })
+}
+
+async function sendOnce(
+  question: Question,
+  signal: AbortSignal,
+  onInputFailed: (reason: unknown) => void,
+): Promise<IncomingMessage> {
   const { transport, operation, body, epoch, input } = question
   const answered = Promise.withResolvers<IncomingMessage>()
   const request = transport.request(
@@ -102,13 +112,13 @@ async function send(
   return await answered.promise
 }
 
-/** No faster than the engine takes them; ends early when the connection does. */
+/** No faster than the engine takes them, and none before there is a connection; ends early when the connection does. */
 async function sendFrames(
   request: ClientRequest,
   first: string,
   input: AsyncIterable<Buffer>,
 ): Promise<void> {
-  request.write(encodeFrame('message', first))
+  await new Promise((resolve) => request.write(encodeFrame('message', first), resolve))
   for await (const frame of input) {
     if (request.destroyed) return
     if (request.write(frame)) continue

@@ -2,6 +2,7 @@
 
 import { type JsonLinesClient, openJsonLinesClient } from '../../lib/ipc/json-lines-rpc.ts'
 import { createReconnecting } from '../../lib/ipc/reconnecting.ts'
+import { isEngineError } from '../errors.ts'
 import { awayError, engineErrorIn, silenceError } from './errors.ts'
 import type { EngineTransport } from './transport.ts'
 import {
@@ -11,6 +12,7 @@ import {
   type RpcRequest,
   type RpcResponse,
 } from './rpc-protocol.ts'
+import { isCode, whileRestarting } from './while-restarting.ts'
 
 /** Resolves to the encoded answer; rejects with an EngineError. */
 export type RpcCall = (operation: RpcOperation, request: unknown, deadlineMs: number) => Promise<unknown>
@@ -21,10 +23,18 @@ export function connectRpc({ transport, epoch }: { transport: EngineTransport; e
   const connected = createReconnecting(() => openConnection(transport))
 
   return async (operation, request, deadlineMs) => {
-    const answer = await connected().call({ epoch, operation, request }, deadlineMs)
+    const ask = async () => await connected().call({ epoch, operation, request }, deadlineMs)
+    const answer = await whileRestarting(transport.waitsMs, ask, { mayRepeat: endedInOrder })
     if ('error' in answer) throw engineErrorIn(answer)
     return answer.answer
   }
+}
+
+/** All of them can be repeated. One that was cut, since its host is away, has a cause of ours. */
+function endedInOrder(error: unknown): boolean {
+  if (!isEngineError(error, 'engine_away')) return false
+  const { cause } = error
+  return cause === undefined || isCode(cause, ['ECONNREFUSED', 'ECONNRESET'])
 }
 
 function openConnection(transport: EngineTransport): JsonLinesClient<Asked, RpcResponse> {

@@ -5,6 +5,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { FleetListener } from '../../lib/ipc/fleet-tls.ts'
 import { listenForGroup } from '../../lib/ipc/unix-socket.ts'
 import { EngineError, isEngineError } from '../errors.ts'
@@ -39,13 +40,26 @@ export type ServedEngine = {
   tls: Pick<FleetListener, 'port' | 'show'> | null
 }
 
-/** Serves the engine until closed. Closing ends streams at once and waits for other calls in progress. */
+const STOPPING = new EngineError('engine_away', 'The engine is stopping.')
+/** How long a server elsewhere, whose watches end at once, still uses the connections that it has. */
+const LEAVES_MS = 500
+/** What has an end of its own, such as a command, has this time when the engine stops. */
+const ENDS_WITHIN_MS = 5000
+const endless = new Set(['followLogs', 'followProcess', 'terminal', 'watchFiles'])
+const hasAnEnd = (operation: string) => !operation.startsWith('watch') && !endless.has(operation)
+
+/** Serves the engine until closed. Closing ends streams, what has an end a little later, and waits for other calls in progress. */
 export async function serveEngine(options: EngineServerOptions): Promise<ServedEngine> {
   const { engine, epochs, socketPath, socketGid, log } = options
   const closing = new AbortController()
+  const ending = new AbortController()
+  let isLeaving = false
+  let closeUnused = () => {}
 
   const server = createServer({ keepAliveTimeout: 0, requestTimeout: 0 }, (request, response) => {
     const operation = (request.url ?? '').slice(1)
+    // Closing waits for connections to end, so this answer closes its connection.
+    if (isLeaving) response.shouldKeepAlive = false
     answer(request, response, operation).catch((error: unknown) => refuse(response, operation, error))
   })
   server.maxConnections = 4096
@@ -110,7 +124,7 @@ export async function serveEngine(options: EngineServerOptions): Promise<ServedE
     work: (stream: FrameStream) => Promise<void>,
     beforeEnd: (gone: AbortSignal) => Promise<void> = async () => {},
   ) {
-    const stream = openFrameStream(response, closing.signal)
+    const stream = openFrameStream(response, (hasAnEnd(operation) ? ending : closing).signal)
     try {
       await work(stream)
     } catch (error) {
@@ -118,6 +132,8 @@ export async function serveEngine(options: EngineServerOptions): Promise<ServedE
       await stream.write('error', JSON.stringify(errorAnswerOf(error, operation, log)))
     } finally {
       if (!stream.gone.aborted) await beforeEnd(stream.gone)
+      // Its connection is used no more.
+      response.once('close', () => setImmediate(closeUnused))
       stream.end()
     }
   }
@@ -135,8 +151,7 @@ export async function serveEngine(options: EngineServerOptions): Promise<ServedE
   }
 
   function reply(response: ServerResponse, status: number, body: unknown): void {
-    // Closing waits for connections to end, so this answer closes its connection.
-    if (closing.signal.aborted) response.shouldKeepAlive = false
+    if (isLeaving) response.shouldKeepAlive = false
     const text = Buffer.from(JSON.stringify(body))
     response
       .writeHead(status, { 'content-type': 'application/json', 'content-length': text.length })
@@ -145,11 +160,22 @@ export async function serveEngine(options: EngineServerOptions): Promise<ServedE
 
   const quickCalls = createQuickCalls(options)
   const endCalls = () => {
-    closing.abort(new EngineError('engine_away', 'The engine is stopping.'))
-    server.closeIdleConnections()
+    closing.abort(STOPPING)
+    setTimeout(() => ending.abort(STOPPING), ENDS_WITHIN_MS).unref()
+    closeUnused = () => server.closeIdleConnections()
+    closeUnused()
   }
   const opened: { close(): Promise<void> }[] = []
-  const close = async () => void (await Promise.all(opened.map((each) => each.close())))
+  let leave = async () => {}
+  const close = async () => {
+    isLeaving = true
+    const left = leave()
+    if (options.tls) {
+      closing.abort(STOPPING)
+      await delay(LEAVES_MS)
+    }
+    await Promise.all([...opened.map((each) => each.close()), left])
+  }
   try {
     const listening = await listenForGroup(server, socketPath, socketGid)
     opened.push({ close: async () => await listening.close(endCalls) })
@@ -157,13 +183,7 @@ export async function serveEngine(options: EngineServerOptions): Promise<ServedE
     if (!options.tls) return { close, tls: null }
     const http = (socket: Socket) => void server.emit('connection', socket)
     const listener = await listenByTls(options.tls, { http, quick: quickCalls.take, log })
-    opened.push({
-      close: async () =>
-        await listener.close(() => {
-          endCalls()
-          quickCalls.end()
-        }),
-    })
+    leave = async () => await listener.close(() => {})
     return { close, tls: listener }
   } catch (error) {
     await close()

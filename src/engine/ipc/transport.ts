@@ -4,12 +4,13 @@
 import { Agent, type ClientRequest, type IncomingMessage, request, type RequestOptions } from 'node:http'
 import { Agent as TlsAgent, request as requestByTls } from 'node:https'
 import { connect, type Socket } from 'node:net'
-import { checkServerIdentity, connect as connectByTls, type PeerCertificate } from 'node:tls'
+import { checkServerIdentity, connect as connectByTls, type PeerCertificate, TLSSocket } from 'node:tls'
 import { type FleetIdentity, fleetNameOf, SIGNED_BEFORE_MS } from '../../lib/fleet-identity.ts'
 import { fleetTls, PROBE_AFTER_MS } from '../../lib/ipc/fleet-tls.ts'
 import { EngineError } from '../errors.ts'
 import { TLS_PROTOCOLS } from './protocol.ts'
 import { rpcSocketOf } from './rpc-protocol.ts'
+import { noteUnsent, RESTARTS_WITHIN_MS } from './while-restarting.ts'
 
 export type EngineAddress =
   | { socketPath: string }
@@ -24,10 +25,14 @@ export type EngineAddress =
     }
 
 export type EngineTransport = {
+  /** How long calls wait for an engine that restarts, in ms (while-restarting.ts). */
+  waitsMs: number
   /** Over a kept connection, unless `options` say otherwise. */
   request(options: RequestOptions, onAnswer: (answer: IncomingMessage) => void): ClientRequest
   /** A connection for calls as JSON lines (rpc-client.ts). */
   connectQuick(): Socket
+  /** No call to come uses a connection that is open now: the engine is leaving. */
+  renew(): void
   close(): void
   /** Ends all connections, with what is under way on them. */
   cut(): void
@@ -42,8 +47,10 @@ export function transportTo(address: EngineAddress): EngineTransport {
 function overSocket(socketPath: string): EngineTransport {
   const agent = new Agent(kept)
   return {
+    waitsMs: 0,
     request: (options, onAnswer) => request({ agent, socketPath, ...options }, onAnswer),
     connectQuick: () => connect(rpcSocketOf(socketPath)),
+    renew: () => {},
     close: () => agent.destroy(),
     cut: () => agent.destroy(),
   }
@@ -69,7 +76,8 @@ function overTls({
       checkServerIdentity(expected, certificate) ?? refuseEarlier(certificate, memberSince),
   }
   // With a check of its own for each request, Node keeps no connection.
-  const agent = new TlsAgent({ ...kept, keepAliveMsecs: PROBE_AFTER_MS, ...check })
+  const openAgent = () => new TlsAgent({ ...kept, keepAliveMsecs: PROBE_AFTER_MS, ...check })
+  let agent = openAgent()
   const open = new Set<Socket>()
   const keep = (socket: Socket) => {
     if (open.has(socket)) return
@@ -77,15 +85,23 @@ function overTls({
     socket.once('close', () => open.delete(socket))
   }
   return {
+    waitsMs: RESTARTS_WITHIN_MS,
     // Node names HTTP in ALPN by itself.
     request: (options, onAnswer) => {
       const own = options.agent === false ? check : {}
-      return requestByTls({ agent, ...tls(), ...own, ...options }, onAnswer).once('socket', keep)
+      const made = requestByTls({ agent, ...tls(), ...own, ...options }, onAnswer).once('socket', keep)
+      return made.once('error', (error) => {
+        if (!(made.socket instanceof TLSSocket && made.socket.authorized)) noteUnsent(error)
+      })
     },
     connectQuick: () => {
       const socket = connectByTls({ ...tls(), ...check, ALPNProtocols: [TLS_PROTOCOLS.quick] })
       keep(socket)
       return socket.setNoDelay(true).setKeepAlive(true, PROBE_AFTER_MS)
+    },
+    renew: () => {
+      for (const socket of Object.values(agent.freeSockets).flat()) socket?.destroy()
+      agent = openAgent()
     },
     close: () => agent.destroy(),
     cut: () => {
