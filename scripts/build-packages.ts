@@ -1,7 +1,8 @@
 // Builds what a Berth gives to its users, into dist/packages: the CLI as a package and as one executable for the
 // system and processor of this machine, the TypeScript SDK, the wheel of the Python library, and manifest.json with
 // their digests. Does nothing where the sources are as at the last time; a build that fails leaves the last one.
-// Usage: node scripts/build-packages.ts [--out DIRECTORY] [--without-executable] [--wheel DIRECTORY]
+// Usage: node scripts/build-packages.ts [--out DIRECTORY] [--without-executable] [--without-code-cache]
+//        [--wheel DIRECTORY]
 
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -23,6 +24,8 @@ const { values: options } = parseArgs({
   options: {
     out: { type: 'string', default: join(project, 'dist/packages') },
     'without-executable': { type: 'boolean', default: false },
+    // V8's is not the same bytes twice.
+    'without-code-cache': { type: 'boolean', default: false },
     wheel: { type: 'string' },
   },
 })
@@ -114,15 +117,16 @@ async function packExecutable(work: string, fresh: string): Promise<string | nul
   await writeFile(
     config,
     JSON.stringify({
-      main: script,
+      // It stands in the program: the same wherever this is built.
+      main: basename(script),
       output: blob,
       disableExperimentalSEAWarning: true,
-      useCodeCache: true,
+      useCodeCache: !options['without-code-cache'],
       // A certificate authority of one's own is trusted once the system trusts it.
       execArgv: ['--use-system-ca'],
     }),
   )
-  await run(process.execPath, ['--experimental-sea-config', config])
+  await run(process.execPath, ['--experimental-sea-config', config], { cwd: work })
   await copyFile(process.execPath, program)
   await inject(program, await readFile(blob))
   await chmod(program, 0o755)
@@ -190,7 +194,7 @@ async function stampOfSources(): Promise<string> {
   for await (const path of glob([...sources, 'packages/python/src/**/*.{py,typed}'], { cwd: project }))
     paths.push(path)
   const hash = createHash('sha256').update(`${process.version} ${process.platform} ${process.arch}`)
-  hash.update(String(options['without-executable']))
+  hash.update(String([options['without-executable'], options['without-code-cache']]))
   for (const path of paths.sort()) hash.update(path).update(await readFile(join(project, path)))
   return hash.digest('hex').slice(0, 16)
 }

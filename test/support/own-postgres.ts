@@ -16,9 +16,24 @@ export type OwnPostgres = {
 
 /** For the tests of the file that it is called in: it runs from their first hook below the call, and is removed after them. */
 export function useOwnPostgres(): OwnPostgres {
-  let directory: string
-  let postgres: Postgres
+  let opened: Awaited<ReturnType<typeof openOwnPostgres>>
+  beforeAll(async () => {
+    opened = await openOwnPostgres()
+  })
+  afterAll(async () => await opened?.remove())
+  return {
+    url: () => opened.url(),
+    ask: async (text) => await opened.ask(text),
+    start: async () => await opened.start(),
+    stop: async () => await opened.stop(),
+  }
+}
 
+/** One that runs, for a caller who removes it. */
+export async function openOwnPostgres(): Promise<OwnPostgres & { remove: () => Promise<void> }> {
+  const directory = await mkdtemp('/run/berth-test-')
+  await chmod(directory, 0o711)
+  let postgres: Postgres
   const start = async () => {
     const dataDir = join(directory, 'data')
     postgres = await startPostgres({ dataDir, socketDir: join(directory, 'socket'), log: silentLog })
@@ -26,20 +41,16 @@ export function useOwnPostgres(): OwnPostgres {
     await writeFile(join(dataDir, 'postgres/hba.conf'), 'local all all trust\n')
     await query(postgres.url('postgres', 'postgres'), 'select pg_reload_conf()')
   }
-  beforeAll(async () => {
-    directory = await mkdtemp('/run/berth-test-')
-    await chmod(directory, 0o711)
-    await start()
-  })
-  afterAll(async () => {
-    await postgres?.stop()
-    await rm(directory, { recursive: true })
-  })
+  await start()
   return {
     url: () => postgres.url('berth'),
     ask: async (text) => await query(postgres.url('berth'), text),
     start,
     stop: async () => await postgres.stop(),
+    remove: async () => {
+      await postgres.stop()
+      await rm(directory, { recursive: true })
+    },
   }
 }
 

@@ -19,6 +19,7 @@ import { ANCHOR_LABEL, type AnchorPod, podsOf, setAnchors } from './anchors.ts'
 import { showAuthority } from './authority-map.ts'
 import { createHostObjects } from './host-objects.ts'
 import { followNodes } from './nodes.ts'
+import { startRollout } from './rollout.ts'
 
 type Membership = {
   dataDir: string
@@ -75,6 +76,7 @@ export async function startMembership(membership: Membership): Promise<RunningMe
   const query = { labelSelector: `${ANCHOR_LABEL}=true` }
   const anchors = followObjects<AnchorPod>(api, { path: podsOf(namespace), query }, around)
   const objects = createHostObjects({ api, namespace, clock })
+  const rollout = startRollout({ api, namespace }, around)
 
   const round = async (): Promise<void> => {
     const [known, held] = [nodes.objects(), anchors.objects()]
@@ -85,6 +87,7 @@ export async function startMembership(membership: Membership): Promise<RunningMe
     await objects.show(hosts)
     const uidOf = (host: string) => objects.uidOf(host)
     await setAnchors({ api, namespace, image, clock, uidOf }, { hosts, nodes: known, anchors: held })
+    await rollout.roll(hosts)
   }
   const show = async () => {
     await showAuthority(dataDir, { api, namespace, clock })
@@ -100,7 +103,7 @@ export async function startMembership(membership: Membership): Promise<RunningMe
     stop: async () => {
       door.close()
       stop.abort()
-      await Promise.allSettled([...loops, nodes.stopped, anchors.stopped])
+      await Promise.allSettled([...loops, nodes.stopped, anchors.stopped, rollout.stopped])
     },
   }
 }

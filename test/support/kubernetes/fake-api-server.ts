@@ -356,6 +356,7 @@ function isMeant({ namespace }: Target, query: URLSearchParams, { metadata }: Fa
     .filter((each) => each !== '')
     .every((each) => {
       const [name = '', value] = each.split('=')
-      return metadata.labels?.[name] === value
+      const label = metadata.labels?.[name]
+      return value === undefined ? label !== undefined : label === value
     })
 }
