@@ -30,7 +30,22 @@ afterEach(async () => {
   await Promise.all([agents.close(), service.close()])
 })
 
-type Given = { key?: string; environmentKey?: string; atOnce?: number; name?: string; through?: typeof fetch }
+type Given = {
+  key?: string
+  environmentKey?: string
+  atOnce?: number
+  name?: string
+  through?: typeof fetch
+  url?: string | undefined
+}
+
+/** The vendor by its own name. */
+const byName: typeof fetch = async (input, init) => {
+  const url = new URL(input instanceof Request ? input.url : input)
+  const isVendor = url.host === 'api.anthropic.com'
+  return await fetch(isVendor ? `${agents.url}${url.pathname}${url.search}` : input, init)
+}
+const memory = { type: 'memory_store', memory_store_id: 'memstore_1', mount_path: '/mnt/memory/notes' }
 
 function startController({
   key = team.key,
@@ -38,12 +53,13 @@ function startController({
   atOnce = 8,
   name = 'one',
   through = fetch,
+  url = agents.url,
 }: Given = {}) {
   const gone = new AbortController()
   const done = serveEnvironment({
     environmentId: agents.environment,
     environmentKey,
-    url: agents.url,
+    ...(url !== '' && { url }),
     workerId: name,
     idleMs: 100,
     reclaimMs: 300,
@@ -68,9 +84,13 @@ function startController({
 
 const unitsNow = async () =>
   (
-    await service.call<{ units: { id: string; name: string; egress: object }[] }>('GET', '/v1/units', {
-      key: team.key,
-    })
+    await service.call<{ units: { id: string; name: string; egress: object; env: object }[] }>(
+      'GET',
+      '/v1/units',
+      {
+        key: team.key,
+      },
+    )
   ).body.units
 const write = (content: string) => ({ name: 'write', input: { file_path: 'a.txt', content } })
 const read = { name: 'read', input: { file_path: 'a.txt' } }
@@ -140,12 +160,58 @@ describe('a session', () => {
     expect(await agents.call(session, write('x'))).toMatchObject({ isError: false })
   })
 
+  it('with memory stores has a worker of the vendor in its unit, with a placeholder for its own calls alone', async () => {
+    startController({ url: '', through: byName })
+    const { id } = agents.begin({ resources: [memory] })
+    // The engine in memory does not run it: it is begun three times, and then its work is ended.
+    await expect.poll(() => agents.items[0]?.state, { timeout: 25_000 }).toBe('stopped')
+    expect(said.join('\n')).toMatch(/is ended: the worker/)
+    const [unit] = await unitsNow()
+    const [item] = agents.items
+    expect(unit).toMatchObject({
+      egress: { mode: 'listed', allow: ['api.anthropic.com'], siblings: 'none' },
+      env: {
+        ANTHROPIC_SESSION_TOKEN: {
+          hosts: ['api.anthropic.com'],
+          methods: ['GET', 'POST', 'DELETE'],
+          paths: [
+            `/v1/sessions/${id}`,
+            `/v1/sessions/${id}/events`,
+            `/v1/sessions/${id}/events/stream`,
+            `/v1/environments/${agents.environment}/work/${item?.id}/heartbeat`,
+            `/v1/environments/${agents.environment}/work/${item?.id}/stop`,
+            '/v1/memory_stores/memstore_1/memories',
+            '/v1/memory_stores/memstore_1/memories/*',
+          ],
+        },
+      },
+    })
+    const env = service.engine.envOf(unit?.id ?? '')
+    expect(env['ANTHROPIC_SESSION_TOKEN']).toMatch(/^berth_session_/)
+    expect(JSON.stringify([unit, env])).not.toContain(item?.token)
+  })
+
+  it.each([
+    ['an address that brokers do not serve', {}, { url: undefined }, 'not at an https address'],
+    ['work without a token', { token: null }, { url: '' }, 'its work has no token'],
+  ])('with memory stores and %s works without them, and that is said', async (_what, item, given, why) => {
+    startController({ ...given, through: byName })
+    const session = agents.begin({ resources: [memory] }, item)
+    expect(await agents.call(session, write('x'))).toMatchObject({ isError: false })
+    expect(said.join('\n')).toMatch(new RegExp(`it works without .*${why}`))
+  })
+
   it('that is deleted while its unit starts has its work ended and its unit destroyed', async () => {
-    const session = agents.begin()
-    agents.delete(session)
+    service.engine.delay('start', 1000)
     startController()
-    await expect.poll(() => agents.items[0]?.state).toBe('stopped')
-    await expect.poll(unitsNow).toEqual([])
+    const session = agents.begin()
+    await expect.poll(async () => (await unitsNow()).length).toBe(1)
+    agents.delete(session)
+    await expect.poll(() => agents.items[0]?.state, { timeout: 10_000 }).toBe('stopped')
+    await expect.poll(unitsNow, { timeout: 10_000 }).toEqual([])
+    const later = agents.begin()
+    agents.delete(later)
+    await expect.poll(() => agents.items[1]?.state).toBe('stopped')
   })
 
   it('that asks for more than the key may give is ended with a sentence', async () => {
@@ -192,6 +258,25 @@ describe('the queue', () => {
       agents.answerPollsWith = { status, body: '{}' }
       const { done } = startController()
       await expect(done).rejects.toBeInstanceOf(QueueRefused)
+    },
+  )
+
+  it.each([3_600_000, -3_600_000])(
+    'whose clock is %i ms ahead gives its work once, and again when it is due',
+    async (ms) => {
+      agents.aheadMs = ms
+      const first = startController({ name: 'one' })
+      const session = agents.begin()
+      await agents.call(session, write('kept'))
+      const given = agents.items[0]?.givenTo.length
+      const polled = agents.polls
+      await expect.poll(() => agents.polls).toBeGreaterThan(polled + 10)
+      expect(agents.items[0]?.givenTo).toHaveLength(given ?? 0)
+      await first.stop()
+      agents.lapse()
+      startController({ name: 'two' })
+      expect((await agents.call(session, read)).text).toBe('kept')
+      expect(await unitsNow()).toHaveLength(1)
     },
   )
 

@@ -17,6 +17,7 @@ const thirdParty = new Set([
   '@openai/codex',
   'ai',
   'computesdk',
+  'anthropic',
   'deepagents',
   'httpx2',
   'langchain',

@@ -2,35 +2,20 @@
 // model of the test's own and runs a command. The machine is what the recipe says; the egress process is this one. What holds a
 // real key is looked for in the middle of the turn, when the agent has just used it.
 
-import { createSocket, type Socket } from 'node:dgram'
-import { lookup } from 'node:dns/promises'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { createServer, type Server } from 'node:https'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { rootCertificates } from 'node:tls'
-import { decode, encode } from 'dns-packet'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { makeKey, toPem } from '../../src/certificates/signed.ts'
-import { authorityCertificate, hostCertificate } from '../../src/certificates/team-authority.ts'
-import { startResolver } from '../../src/dns/resolver.ts'
 import { findRecipe } from '../../src/domain/recipes/catalog.ts'
-import { startEgress } from '../../src/egress/egress.ts'
 import type { BrokeredSecret } from '../../src/engine/egress.ts'
 import { type IsolationClass, isolationClasses, type MachineRef } from '../../src/engine/engine.ts'
-import { namesOf } from '../../src/engine/oci/network/names.ts'
-import { systemClock } from '../../src/lib/clock.ts'
-import { followEgressLink } from '../../src/lib/egress/link-client.ts'
-import { silentLog } from '../../src/lib/log.ts'
 import { run } from '../../src/lib/process.ts'
-import { EGRESS_PORTS } from '../../src/processes/channel.ts'
 import { createFakeModels, createFakeRepository, LAST_WORDS } from '../support/fake-models.ts'
 import { installCodex, startCodex, takeTurn } from '../support/codex.ts'
 import { startCodexRelay } from '../support/codex-relay.ts'
 import { processesHolding } from '../support/unit-memory.ts'
-import { openHostEngine } from './host-engine.ts'
+import { openVendorHosts, type VendorHosts } from './vendor-hosts.ts'
 
-const ADDRESS = '127.66.0.2'
 const REGISTRY = 'registry.npmjs.org'
 const GIT_HOST = 'git.example.com'
 const TOKEN = 'ghp-the-real-token-of-this-test'
@@ -57,86 +42,31 @@ const agents = [
 ]
 
 const models = createFakeModels()
-let host: Awaited<ReturnType<typeof openHostEngine>>
+let vendors: VendorHosts
+let host: VendorHosts['host']
 let directory: string
-let server: Server
-let names: Socket
 let imageDigest: string
-const closing: { close: () => Promise<unknown> }[] = []
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'coding-agents-'))
   const repository = await createFakeRepository(directory, { path: REPOSITORY_PATH, token: TOKEN })
-  const root = { name: 'Test root', key: await makeKey() }
-  const key = await makeKey()
-  const now = new Date()
-  server = createServer((request, response) =>
-    request.headers.host === GIT_HOST ? repository(request, response) : models.answer(request, response),
-  ).listen(443, ADDRESS)
-  for (const name of [GIT_HOST, ...agents.map((agent) => agent.host)])
-    server.addContext(name, { key: toPem(key), cert: hostCertificate(name, key, root, now) })
-  // Codex asks for a WebSocket first.
-  server.on('upgrade', (_, socket) =>
-    socket.end('HTTP/1.1 426 Upgrade Required\r\ncontent-length: 0\r\n\r\n'),
-  )
-  names = await serveNames()
-  const sockets = {
-    rules: { path: join(directory, 'rules'), gid: 0 },
-    names: { path: join(directory, 'names'), gid: 0 },
-  }
-  host = await openHostEngine({ egress: { ports: EGRESS_PORTS, gid: null, sockets, onNeeded: () => {} } })
-  const shared = { address: namesOf(host.instance).gateway, log: silentLog, clock: systemClock }
-  const rules = followEgressLink(sockets.names.path)
-  closing.push(
-    rules,
-    await startResolver({
-      ...shared,
-      port: EGRESS_PORTS.dns,
-      lookup: async () => null,
-      upstreams: [{ host: ADDRESS, port: 53 }],
-      egress: { ...rules, note: () => {} },
-    }),
-    await startEgress({
-      ...shared,
-      ports: EGRESS_PORTS,
-      socketPath: sockets.rules.path,
-      resolve: async (name) => {
-        const addresses = [name === REGISTRY ? (await lookup(name, { family: 4 })).address : ADDRESS]
-        return { kind: 'addresses', addresses }
-      },
-      stateDir: join(directory, 'authorities'),
-      roots: async () =>
-        [
-          authorityCertificate(root.name, { key: root.key, now }),
-          ...rootCertificates,
-          await readFile('/etc/ssl/certs/ca-certificates.crt', 'utf8'),
-        ].join('\n'),
-    }),
-  )
+  const hosts = [
+    [GIT_HOST, repository] as const,
+    ...agents.map((each) => [each.host, models.answer] as const),
+  ]
+  vendors = await openVendorHosts({
+    address: '127.66.0.2',
+    hosts: Object.fromEntries(hosts),
+    elsewhere: [REGISTRY],
+    directory,
+  })
+  host = vendors.host
   imageDigest = (await host.engine().pull('berth.local/agent:1')).digest
 }, 1_200_000)
 afterAll(async () => {
-  for (const each of closing.toReversed()) await each.close()
-  server?.closeAllConnections()
-  server?.close()
-  names?.close()
-  await host?.close()
+  await vendors?.close()
   await rm(directory, { recursive: true })
 }, 120_000)
-
-/** Every name is at one address that units may use: where a connection goes is decided by its name. */
-async function serveNames(): Promise<Socket> {
-  const socket = createSocket('udp4')
-  socket.on('message', (bytes, from) => {
-    const { id = 0, questions = [] } = decode(bytes)
-    const answers = questions.flatMap(({ type, name }) =>
-      type === 'A' ? [{ type: 'A' as const, name, ttl: 60, data: '203.0.113.10' }] : [],
-    )
-    socket.send(encode({ type: 'response', id, flags: 0x180, questions, answers }), from.port, from.address)
-  })
-  await new Promise<void>((resolve) => socket.bind(53, ADDRESS, resolve))
-  return socket
-}
 
 /** The machine that a recipe's create makes, with placeholders as the service makes them, once it is ready. */
 async function started(

@@ -3,8 +3,15 @@
 
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { answerMemories, answerSkill, type Stores } from './managed-memory.ts'
 
 type Event = { id: string; type: string; [field: string]: unknown }
 
@@ -26,6 +33,7 @@ type Session = {
   status: 'running' | 'idle' | 'terminated'
   metadata: Record<string, string>
   resources: object[]
+  skills: { type: string; skill_id: string; version: string }[]
   isDeleted: boolean
   events: Event[]
   followers: Set<ServerResponse>
@@ -43,9 +51,18 @@ export type ManagedAgents = {
   polls: number
   /** Calls with a credential that is not for them, and results that were sent twice. */
   faults: string[]
+  /** Of its clock, against that of everybody else. */
+  aheadMs: number
   /** Polls are answered so; null: as they should be. */
   answerPollsWith: { status: number; body: string } | null
-  begin: (session?: Partial<Pick<Session, 'metadata' | 'resources'>>, item?: Partial<Item>) => Session
+  /** What is remembered in memory stores. */
+  stores: Stores
+  /** What its server does, for one that is reached elsewhere. */
+  listener: RequestListener
+  begin: (
+    session?: Partial<Pick<Session, 'metadata' | 'resources' | 'skills'>>,
+    item?: Partial<Item>,
+  ) => Session
   /** Another item of the session, as a new message makes one. */
   queue: (session: Session, item?: Partial<Item>) => Item
   /** The model calls a tool. Resolves with what the tool said. */
@@ -84,12 +101,20 @@ export async function startManagedAgents(): Promise<ManagedAgents> {
     items,
     faults,
     polls: 0,
+    aheadMs: 0,
     answerPollsWith: null,
+    stores: new Map(),
+    listener: (request, response) => {
+      handle(request, response).catch((error: unknown) => {
+        faults.push(String(error))
+        response.destroy()
+      })
+    },
 
-    begin({ metadata = {}, resources = [] } = {}, item) {
+    begin({ metadata = {}, resources = [], skills = [] } = {}, item) {
       const id = `sesn_${randomUUID().replaceAll('-', '')}`
       const rest = { isDeleted: false, events: [], followers: new Set<ServerResponse>() }
-      const session: Session = { id, status: 'running', metadata, resources, ...rest }
+      const session: Session = { id, status: 'running', metadata, resources, skills, ...rest }
       sessions.set(id, session)
       fake.queue(session, item)
       return session
@@ -153,7 +178,7 @@ export async function startManagedAgents(): Promise<ManagedAgents> {
         .end(body)
     }
     const reclaimMs = Number(query.get('reclaim_older_than_ms') ?? Infinity)
-    const now = Date.now()
+    const now = Date.now() + fake.aheadMs
     const isFree = ({ state, leasedAt, beatAt }: Item) =>
       (state === 'queued' && (leasedAt === null || now - leasedAt > reclaimMs)) ||
       (state === 'active' && now - Date.parse(beatAt ?? '') > TTL_SECONDS * 1000)
@@ -177,7 +202,7 @@ export async function startManagedAgents(): Promise<ManagedAgents> {
         error: { type: 'precondition_failed', message: 'another lease' },
       })
     if (item.state === 'starting') item.state = 'active'
-    item.beatAt = new Date().toISOString()
+    item.beatAt = new Date(Date.now() + fake.aheadMs).toISOString()
     const { state, beatAt } = item
     answer(response, 200, {
       state,
@@ -229,13 +254,32 @@ export async function startManagedAgents(): Promise<ManagedAgents> {
       }
       if (fourth === 'ack') {
         if (item.state !== 'queued') return refuse(409)
-        Object.assign(item, { state: 'starting', ackedAt: new Date().toISOString() })
+        Object.assign(item, { state: 'starting', ackedAt: new Date(Date.now() + fake.aheadMs).toISOString() })
         return answer(response, 200, shown(item))
       }
       if (fourth === 'heartbeat') return heartbeat(response, item, searchParams)
       if (item.state === 'stopped') return refuse(409)
       item.state = 'stopped'
       return answer(response, 200, shown(item))
+    }
+    if (root === 'memory_stores' || root === 'skills') {
+      // The vendor takes no key of an environment here.
+      if (!items.some(({ token }) => token === bearer)) {
+        faults.push(`${pathname} with the credential ${bearer}`)
+        return refuse(401)
+      }
+      const { method = '' } = request
+      const told =
+        root === 'skills'
+          ? answerSkill(id, third, fourth)
+          : answerMemories(fake.stores, {
+              method,
+              store: id,
+              id: third || undefined,
+              body: await bodyOf(request),
+            })
+      if (Buffer.isBuffer(told)) return void response.writeHead(200).end(told)
+      return answer(response, told.status, told.body)
     }
     const session = sessions.get(id)
     if (root !== 'sessions' || !session || session.isDeleted) return refuse(404)
@@ -245,7 +289,7 @@ export async function startManagedAgents(): Promise<ManagedAgents> {
       return refuse(401)
     }
     if (part === undefined) {
-      const { status, metadata, resources } = session
+      const { status, metadata, resources, skills } = session
       return answer(response, 200, {
         id,
         type: 'session',
@@ -253,7 +297,7 @@ export async function startManagedAgents(): Promise<ManagedAgents> {
         metadata,
         resources,
         archived_at: null,
-        agent: { skills: [] },
+        agent: { skills },
       })
     }
     if (third === 'stream') {
@@ -265,12 +309,7 @@ export async function startManagedAgents(): Promise<ManagedAgents> {
     return await onEvents(request, response, session)
   }
 
-  const server: Server = createServer((request, response) => {
-    handle(request, response).catch((error: unknown) => {
-      faults.push(String(error))
-      response.destroy()
-    })
-  })
+  const server: Server = createServer(fake.listener)
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   fake.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`

@@ -11,6 +11,7 @@ import { limits } from '../../src/contract/limits.ts'
 import { type App, createApp } from '../../src/app.ts'
 import { type Config, loadConfig } from '../../src/config.ts'
 import { deliverMails } from '../../src/domain/mail/deliver.ts'
+import type { Engine } from '../../src/engine/engine.ts'
 import { createFleet } from '../../src/engine/fleet.ts'
 import { firstHost } from './hosts.ts'
 import { createFakeEngine, type FakeEngine } from './fake-engine/fake-engine.ts'
@@ -77,6 +78,8 @@ export type ServiceOptions = Partial<
   >
 > & {
   loops?: boolean
+  /** In place of the one in memory, which a test of it does not use then. */
+  realEngine?: Engine
   /** Its way to the database that is at this URL. Default: straight there. */
   reach?: (databaseUrl: string) => Promise<string>
   failpoints?: Failpoints
@@ -128,7 +131,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
   const app = createApp({
     config,
     db,
-    fleet: createFleet(await firstHost(db, engine)),
+    fleet: createFleet(await firstHost(db, options.realEngine ?? engine)),
     clock,
     log,
     secretKey: new SecretKey(randomBytes(32)),

@@ -40,11 +40,12 @@ type Item = {
   signal: AbortSignal
 }
 
-type Session = {
+export type VendorSession = {
   status: string
   archived_at: string | null
   metadata: Record<string, string>
-  resources: { type: string }[]
+  resources: { type: string; memory_store_id?: string; mount_path?: string | null }[]
+  agent?: { skills?: { skill_id: string }[] }
 }
 
 export type VendorClient = {
@@ -58,7 +59,7 @@ export type VendorClient = {
         worker: (options: WorkerOptions) => { handleItem: (item: Item) => Promise<void> }
       }
     }
-    sessions: { retrieve: (id: string, asked: object, options: Options) => Promise<Session> }
+    sessions: { retrieve: (id: string, asked: object, options: Options) => Promise<VendorSession> }
   }
 }
 

@@ -4,6 +4,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { insideOf } from './claude-worker.ts'
 import { loadLibrary, type RunnableTool } from './claude-library.ts'
 import { type LeasedQueue, QueueRefused, type Session, type WorkItem } from './queue.ts'
 import { type Tool, ToolFailure } from './tools.ts'
@@ -95,13 +96,12 @@ export async function createClaudeQueue(options: ClaudeOptions): Promise<LeasedQ
         if (statusOf(error) === 404) return null
         throw error
       })
-      if (session === null) return { hasEnded: true, metadata: {}, lacks: [] }
-      const hasMemory = session.resources.some(({ type }) => type === 'memory_store')
-      return {
-        hasEnded: session.status === 'terminated' || session.archived_at !== null,
-        metadata: session.metadata,
-        lacks: hasMemory ? ['its memory stores are not mounted'] : [],
-      }
+      const { metadata = {}, status = 'terminated', archived_at: archivedAt = null } = session ?? {}
+      const hasEnded = status === 'terminated' || archivedAt !== null
+      if (session === null || item === null || hasEnded)
+        return { hasEnded, metadata, lacks: [], worker: null }
+      const about = { environmentId, workId: item.id, sessionId: id, token: tokenOf(item) }
+      return { hasEnded, metadata, ...insideOf(session, about, { url, idleMs }) }
     },
 
     async accept({ id }, signal) {
@@ -109,7 +109,7 @@ export async function createClaudeQueue(options: ClaudeOptions): Promise<LeasedQ
     },
 
     async run({ id: workId, sessionId, secret }, tools, signal) {
-      // Skills are put there by the library, and into the unit by us.
+      // The library wants one, and writes nothing there: who has skills has a worker in the unit.
       const workdir = await mkdtemp(join(workDir, 'berth-agents-'))
       try {
         const { work: ours } = clientWith(environmentKey, leavingAt(signal, ask)).beta.environments

@@ -1,6 +1,7 @@
 // What the controller needs of a vendor whose work comes as a leased queue: one file a vendor implements it (claude.ts).
 
 import type { Tool } from './tools.ts'
+import type { Claim } from './claim.ts'
 
 export type WorkItem = {
   id: string
@@ -17,6 +18,8 @@ export type Session = {
   metadata: Record<string, string>
   /** What the session asks for and this controller does not do, as sentences. */
   lacks: string[]
+  /** The vendor's own worker in the unit, for what only that does; null: calls are answered by the tools from outside. */
+  worker: Claim | null
 }
 
 export type LeasedQueue = {

@@ -2,10 +2,12 @@
 // begin stays queued for others, or is ended with a sentence in the log; nothing is tried for ever.
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { BerthError, type Unit } from '../../sdk/src/index.ts'
-import { type LeasedQueue, QueueRefused, type Tell, type WorkItem } from './queue.ts'
+import { BerthError, type Process, type Unit } from '../../sdk/src/index.ts'
+import type { Claim } from './claim.ts'
+import { type LeasedQueue, QueueRefused, type Session, type Tell, type WorkItem } from './queue.ts'
 import type { SessionUnits } from './session-units.ts'
 import { toolsOf } from './tools.ts'
+import { envOf, type Following, followWorker, putToken, runningWorker, runWorker } from './worker.ts'
 
 export type ServeOptions = {
   queue: LeasedQueue
@@ -25,6 +27,8 @@ const defaults: Pauses = { empty: 1000, failed: 1000, mostFailed: 60_000, sweep:
 const ATTEMPTS = 3
 /** How long a unit that was seen is taken to be there. */
 const SEEN_MS = 10_000
+/** Of what a worker in a unit prints: its end, which says why it failed. */
+const MAX_SAID = 250
 /** Of items that are remembered as failed or left. */
 const KEPT = 10_000
 
@@ -111,10 +115,20 @@ function createController({ queue, units, tell, signal: given }: ServeOptions, r
       ])
       if (session.hasEnded) return await endSession(known, isAccepted)
       for (const lack of session.lacks) say(sessionId, lack)
-      let unit = await units.standing(sessionId, { metadata: session.metadata, key: item.id }, found)
+      const { metadata } = session
+      const worker = workerFor(session, found)
+      if (session.worker && !worker)
+        say(sessionId, 'it works without what only a worker in its unit does: its work has no token')
+      const needed = worker && { env: envOf(worker), hosts: worker.brokered?.hosts ?? [] }
+      let unit = await units.standing(sessionId, { metadata, key: item.id, ...needed }, found)
       let seenAt = performance.now()
       full = false
+      if (worker) await putToken(unit, worker)
       if (!isAccepted) await queue.accept(item, signal)
+      if (worker) {
+        await followed(async (following) => await runWorker(unit, worker, following))
+        return await over(known, unit)
+      }
       const begun = `work ${item.id} has begun in unit ${unit.id}`
       tell({ kind: 'begun', session: sessionId, sentence: begun, unitId: unit.id })
       const tools = toolsOf(async () => {
@@ -122,20 +136,41 @@ function createController({ queue, units, tell, signal: given }: ServeOptions, r
         // One that was destroyed meanwhile is made again, empty.
         unit = await unit.refresh().catch(async (error: unknown) => {
           if (!(error instanceof BerthError && error.code === 'not_found')) throw error
-          return await units.standing(sessionId, { metadata: session.metadata, key: `${item.id}-again` })
+          return await units.standing(sessionId, { metadata, key: `${item.id}-again` })
         })
         seenAt = performance.now()
         return unit
       })
       await queue.run(known, tools, signal)
-      failures.delete(item.id)
-      tell({ kind: 'over', session: sessionId, sentence: `work ${item.id} is over` })
-      if (!signal.aborted && (await queue.session(sessionId, null, signal)).hasEnded) {
-        await destroyed(sessionId, unit)
-      }
+      await over(known, unit)
     } catch (error) {
       if (!signal.aborted) await failed(known, isAccepted, error)
     }
+  }
+
+  const over = async ({ id, sessionId }: { id: string; sessionId: string }, unit: Unit): Promise<void> => {
+    failures.delete(id)
+    tell({ kind: 'over', session: sessionId, sentence: `work ${id} is over` })
+    if (!signal.aborted && (await queue.session(sessionId, null, signal)).hasEnded)
+      await destroyed(sessionId, unit)
+  }
+
+  /** A worker in the unit outlives this controller, and ends its item itself. */
+  const followed = async (follow: (following: Following) => Promise<number | null>) => {
+    let last = ''
+    const write = async ({ text }: { text: string }) => void (last = (last + text).slice(-MAX_SAID))
+    const code = await follow({ write, tell, signal, isEnded: false })
+    if (code === null) throw new Error('the worker was lost with its unit')
+    if (code !== 0) throw new WorkerFailed(`the worker in its unit ended with ${code}: ${last.trim()}`)
+  }
+
+  /** The worker that a controller before this one has begun. */
+  const resume = async (session: string, unit: Unit, worker: Process): Promise<void> => {
+    const sentence = `its worker of before goes on in unit ${unit.id}`
+    tell({ kind: 'begun', session, sentence, unitId: unit.id })
+    const { to } = worker.info.output
+    await followed(async (following) => await followWorker(worker, to, session, following))
+    await over({ id: worker.id, sessionId: session }, unit)
   }
 
   const endSession = async (item: WorkItem & { sessionId: string }, isAccepted: boolean): Promise<void> => {
@@ -187,6 +222,13 @@ function createController({ queue, units, tell, signal: given }: ServeOptions, r
     }
   }
 
+  const keep = (key: string, task: Promise<void>) => {
+    const done = task
+      .catch((error: unknown) => say(key, `its work failed: ${sentenceOf(error)}`))
+      .finally(() => working.delete(key))
+    working.set(key, done)
+  }
+
   return {
     running: () => working.size,
     isFull: () => full,
@@ -199,14 +241,11 @@ function createController({ queue, units, tell, signal: given }: ServeOptions, r
     take(item: WorkItem, { isAccepted }: { isAccepted: boolean }): void {
       const key = item.sessionId ?? item.id
       if (working.has(key)) return
-      const done = work(item, isAccepted)
-        .catch((error: unknown) => say(item.sessionId, `work ${item.id} failed: ${sentenceOf(error)}`))
-        .finally(() => working.delete(key))
-      working.set(key, done)
+      keep(key, work(item, isAccepted))
     },
 
     /** Destroys the units of sessions that ended while nobody looked, and begins what was accepted and not begun. */
-    async sweep(): Promise<void> {
+    async sweep(isFirst: boolean): Promise<void> {
       const unitsNow = await units.list().catch((error: unknown) => {
         const refusal = refusalOf(error)
         if (refusal) refuse(refusal)
@@ -214,7 +253,9 @@ function createController({ queue, units, tell, signal: given }: ServeOptions, r
       })
       for (const { session, unit } of unitsNow) {
         if (working.has(session) || signal.aborted) continue
-        if (!(await queue.session(session, null, signal)).hasEnded) continue
+        const worker = isFirst && unit.state === 'running' ? await runningWorker(unit) : null
+        if (worker && !working.has(session)) keep(session, resume(session, unit, worker))
+        if (working.has(session) || !(await queue.session(session, null, signal)).hasEnded) continue
         await destroyed(session, unit)
       }
       for (const item of await queue.stranded(signal)) {
@@ -231,8 +272,8 @@ async function sweepOften(
   everyMs: number,
   { signal, tell }: ServeOptions,
 ): Promise<void> {
-  while (!signal.aborted) {
-    await controller.sweep().catch((error: unknown) => {
+  for (let isFirst = true; !signal.aborted; isFirst = false) {
+    await controller.sweep(isFirst).catch((error: unknown) => {
       if (signal.aborted) return
       const sentence = `what is left over could not be looked for: ${sentenceOf(error)}`
       tell({ kind: 'said', session: null, sentence })
@@ -258,13 +299,24 @@ export function isFullTeam(error: unknown): boolean {
   return ['quota_exceeded', 'payment_required', 'unavailable'].includes(error.code)
 }
 
+/** Work that was accepted before comes without its token, which the unit has a placeholder of by then. */
+function workerFor({ worker }: Session, unit: Unit | null): Claim | null {
+  const { token, brokered } = worker ?? { token: null, brokered: null }
+  const isKnown = brokered !== null && unit?.info.env[brokered.variable] !== undefined
+  return token !== null || isKnown ? worker : null
+}
+
 /** What the same call is answered with for ever. */
 function isPermanent(error: unknown): boolean {
   return (
-    error instanceof BerthError &&
-    ['validation', 'policy_violation', 'forbidden', 'not_found'].includes(error.code)
+    error instanceof WorkerFailed ||
+    (error instanceof BerthError &&
+      ['validation', 'policy_violation', 'forbidden', 'not_found'].includes(error.code))
   )
 }
+
+/** It has ended its item itself. */
+class WorkerFailed extends Error {}
 
 async function wait(ms: number, signal: AbortSignal): Promise<void> {
   await sleep(ms, undefined, { signal }).catch(() => {})

@@ -25,8 +25,13 @@ export type SessionUnits = {
   destroy: (unit: Unit) => Promise<void>
 }
 
-/** `key`: of the create. `env`: of a unit that is made. */
-type Asked = { metadata: Record<string, string>; key: string; env?: Contract.UnitSpec['env'] }
+/** `key`: of the create. `env`, and `hosts` that it reaches besides: of a unit that is made. */
+type Asked = {
+  metadata: Record<string, string>
+  key: string
+  env?: Contract.UnitSpec['env']
+  hosts?: string[]
+}
 
 export type SessionUnitsOptions = {
   /** A client whose calls have the session in their User-Agent, and so in the audit log. */
@@ -64,11 +69,11 @@ export function sessionUnits({
   return {
     find: async (session) => await find(berthFor(session), session),
 
-    async standing(session, { metadata, key, env }, found) {
+    async standing(session, { metadata, key, env, hosts = [] }, found) {
       const berth = berthFor(session)
       const known = found === undefined ? await find(berth, session) : found
       if (known) return await known.ready({ signal })
-      const asked = planOf(plan, metadata)
+      const { egress, ...asked } = planOf(plan, metadata)
       const begun = performance.now()
       try {
         const unit = await berth.units.create({
@@ -78,6 +83,7 @@ export function sessionUnits({
           idempotencyKey: `agents-${key}`,
           env,
           signal,
+          egress: reaching(egress, hosts),
           ...asked,
         })
         say(session, `unit ${unit.id} was made in ${Math.round(performance.now() - begun)} ms`)
@@ -122,6 +128,11 @@ function planOf(plan: UnitPlan, metadata: Record<string, string>) {
     timeToLive: plan.timeToLive,
     atEnd: 'destroy' as const,
   }
+}
+
+function reaching(egress: Contract.EgressAsked, hosts: string[]): Contract.EgressAsked {
+  if (hosts.length === 0 || egress.mode === 'open') return egress
+  return { ...egress, mode: 'listed', allow: [...(egress.allow ?? []), ...hosts] }
 }
 
 /** Of `none`, `open`, or names of hosts with commas. */

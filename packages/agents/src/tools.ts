@@ -27,7 +27,8 @@ const WORKDIR = '/workspace'
 /** Of the answer to a command, its end. */
 const MAX_OUTPUT = 100_000
 const MAX_FILE_BYTES = 262_144
-const COMMAND_MS = { default: 120_000, max: 3_600_000 }
+/** The vendor's library gives every call two minutes, and then tells the agent nothing of what it printed. */
+const COMMAND_MS = 115_000
 
 /**
  * Directory, exported variables and functions last from one command to the next in a file of the unit, so that they outlive
@@ -152,16 +153,17 @@ async function runBash(run: RunCommand, { id, input, signal }: ToolCall): Promis
   const { command, restart, timeout_ms: asked } = input
   if (typeof command !== 'string' || command === '') {
     if (restart !== true) throw new ToolFailure('bash: command is required')
-    await run({ id, cmd: ['rm', '-f', STATE], timeoutMs: COMMAND_MS.default, signal })
+    await run({ id, cmd: ['rm', '-f', STATE], timeoutMs: COMMAND_MS, signal })
     return 'bash session restarted'
   }
-  const timeoutMs =
-    typeof asked === 'number' && asked > 0 ? Math.min(asked, COMMAND_MS.max) : COMMAND_MS.default
+  const timeoutMs = typeof asked === 'number' && asked > 0 ? Math.min(asked, COMMAND_MS) : COMMAND_MS
   const fresh = restart === true ? 'rm -f "$1"; ' : ''
   const cmd = ['bash', '-c', `${fresh}${SHELL}`, 'bash', STATE, command]
   const { output, exitCode, timedOut, isLost } = await run({ id, cmd, timeoutMs, signal })
   if (timedOut)
-    throw new ToolFailure(`${output}\nbash: the command ran longer than ${timeoutMs} ms and was ended`)
+    throw new ToolFailure(
+      `${output}\nbash: the command ran longer than ${timeoutMs} ms and was ended; begin longer work in the background`,
+    )
   if (isLost) throw new ToolFailure(`${output}\nbash: the unit was started again while the command ran`)
   if (exitCode !== 0) throw new ToolFailure(output === '' ? `exit ${exitCode}` : output)
   return output
@@ -171,7 +173,7 @@ type Listing = { id: string; args: string[]; script: string; signal?: AbortSigna
 
 async function listing(run: RunCommand, { id, args, script, signal }: Listing): Promise<string> {
   const cmd = ['bash', '-c', `exec 2>&1; mkdir -p ${WORKDIR} 2>/dev/null; ${script}`, 'bash', ...args]
-  const { output } = await run({ id, cmd, timeoutMs: COMMAND_MS.default, signal })
+  const { output } = await run({ id, cmd, timeoutMs: COMMAND_MS, signal })
   return output === '' ? 'no matches' : output
 }
 

@@ -5,6 +5,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import type { Berth, Unit } from '@berth/sdk'
+import { openDoor } from '../../../agents/src/codex-door.ts'
 import { egressOf } from '../../../agents/src/session-units.ts'
 import { pairs, UsageError } from '../args.ts'
 import { connect, type Context, version } from '../context.ts'
@@ -16,6 +17,9 @@ import { valueOf } from './recipe.ts'
 const RECIPE = 'codex-executor'
 /** How long a first start may install Codex. */
 const READY_MS = 300_000
+/** Of the log of calls: how often there is a line, and how many methods one has at most. */
+const LOG_MS = 1000
+const LOGGED = 20
 /** How long the forwarder may take to end. */
 const GRACE_MS = 5000
 
@@ -31,15 +35,13 @@ export async function forward(context: Context): Promise<number> {
   const berth = connect(args, `berth-agents/${version} codex/${id}`)
   const unit = await standing(berth, context, id)
   note(clean(`environment ${id} works in unit ${unit.id}, of which codex holds the relay`))
+  const calls = createCallLog(id)
+  const door = await openDoor(addressOf(unit), calls.count)
   try {
-    return await runForwarder(args.text('codex') ?? 'codex', {
-      id,
-      remote,
-      key,
-      url: addressOf(unit),
-      signal,
-    })
+    return await runForwarder(args.text('codex') ?? 'codex', { id, remote, key, url: door.url, signal })
   } finally {
+    await door.close()
+    calls.end()
     if (args.flag('rm')) await unit.destroy()
   }
 }
@@ -65,6 +67,25 @@ async function standing(berth: Berth, { args, signal }: Context, id: string): Pr
     waitTimeoutMs: READY_MS,
   })
   return unit
+}
+
+/** The log of what is called in the unit: a line a second at most, with each method and how often. */
+function createCallLog(id: string): { count: (method: string) => void; end: () => void } {
+  const counts = new Map<string, number>()
+  const write = () => {
+    if (counts.size === 0) return
+    const calls = [...counts].map(([method, count]) => (count === 1 ? method : `${method} ×${count}`))
+    counts.clear()
+    note(clean(`${new Date().toISOString()} codex ${id}: ${calls.slice(0, LOGGED).join(', ')}`))
+  }
+  const writing = setInterval(write, LOG_MS)
+  return {
+    count: (method) => void counts.set(method, (counts.get(method) ?? 0) + 1),
+    end: () => {
+      clearInterval(writing)
+      write()
+    },
+  }
 }
 
 /** The private address of its port. Throws `Failure` where somebody has taken that back. */

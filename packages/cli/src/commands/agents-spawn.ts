@@ -2,7 +2,8 @@
 
 import { sessionUnits } from '../../../agents/src/session-units.ts'
 import { isFullTeam } from '../../../agents/src/serve.ts'
-import { type Claim, spawnWorker } from '../../../agents/src/spawn.ts'
+import { spawnWorker } from '../../../agents/src/spawn.ts'
+import type { Claim } from '../../../agents/src/claim.ts'
 import type { News } from '../../../agents/src/queue.ts'
 import { type Args, pairs, UsageError } from '../args.ts'
 import { connect, type Context, version } from '../context.ts'

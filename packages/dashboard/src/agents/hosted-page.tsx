@@ -43,7 +43,7 @@ export function HostedPage() {
           ) : (
             <DataTable
               label="Sessions"
-              columns={columnsOf(team.slug)}
+              columns={columnsOf(team.slug, hosted.vendor)}
               rows={sessions}
               keyOf={({ id: session }) => session}
             />
@@ -75,12 +75,14 @@ function Said({ hosted }: { hosted: Hosted }) {
   )
 }
 
-const columnsOf = (slug: string): Column<Contract.HostedSession>[] => [
+const columnsOf = (slug: string, vendor: string): Column<Contract.HostedSession>[] => [
   {
     head: 'Session',
     cell: ({ id, note }) => (
       <>
-        <code className={styles.session}>{id}</code>
+        <code className={styles.session}>
+          {vendor}/{id}
+        </code>
         {note !== null && <span className={styles.why}>{note}</span>}
       </>
     ),

@@ -1,6 +1,6 @@
 // What each built-in image is made of (builtin.ts).
 
-import { type BuiltIn, entrypointPath, searchPath } from './builtin.ts'
+import { type BuiltIn, entrypointPath, type NpmPackage, searchPath } from './builtin.ts'
 import { erlangModules, gatherModules, preparePostgres, packed } from './builtin-steps.ts'
 
 /** Keeps a unit without a server alive, so that commands can run in it. */
@@ -18,6 +18,14 @@ const ownPackages = {
 
 /** That of this installation, for programs that Debian's is too old for. It comes first in the path. */
 const node = { '/usr/local/bin/node': { name: `node-linux-${process.arch}`, path: 'bin/node' } }
+
+/** From any directory, also by `import`, which looks upwards for node_modules alone. */
+function fromAnywhere(names: string[]): Record<string, NpmPackage> {
+  return Object.fromEntries(names.map((name) => [`/node_modules/${name}`, { name }]))
+}
+
+/** What the library of hosted agents' workers needs itself. */
+const ofAnthropic = ['@opentelemetry/api', 'standardwebhooks', '@stablelib/base64', 'fast-sha256']
 
 /** Where the image for code has its programs. */
 const interpreter = '/usr/local/lib/berth-code'
@@ -148,7 +156,7 @@ export const builtIns: BuiltIn[] = [
       'xz-utils',
       'zip',
     ],
-    npmPackages: node,
+    npmPackages: { ...node, ...fromAnywhere(['@anthropic-ai/sdk', ...ofAnthropic]) },
     files: { '/usr/local/bin/coding-agent': 'agent/coding-agent' },
     prepare: `${makeUser} && ln -s ${entrypointPath} /usr/local/bin/sudo`,
     env: ownPackages,
@@ -175,8 +183,7 @@ export const builtIns: BuiltIn[] = [
       'python3-pip',
       'python3-venv',
     ],
-    // From any directory, also by `import`, which looks upwards for node_modules alone.
-    npmPackages: { ...node, '/node_modules/playwright-core': { name: 'playwright-core' } },
+    npmPackages: { ...node, ...fromAnywhere(['playwright-core']) },
     prepare: makeUser,
     files: { '/usr/local/lib/berth-browser/cdp.mjs': 'browser/cdp.mjs' },
     env: ownPackages,

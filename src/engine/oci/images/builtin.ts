@@ -2,6 +2,7 @@
 // `latest` is the same.
 
 import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
@@ -92,10 +93,14 @@ export type NpmSource = { from: string; to: string; version: string }
 
 /** Throws if this installation lacks one of them. */
 export async function npmSourcesOf({ npmPackages = {} }: BuiltIn): Promise<NpmSource[]> {
+  // Not by resolving the file itself: a package need not export it.
   const { resolve } = createRequire(import.meta.url)
   return await Promise.all(
     Object.entries(npmPackages).map(async ([to, { name, path = '.' }]): Promise<NpmSource> => {
-      const about = resolve(`${name}/package.json`)
+      const about = (resolve.paths(name) ?? [])
+        .map((path) => join(path, name, 'package.json'))
+        .find(existsSync)
+      if (about === undefined) throw new Error(`The package ${name} is not installed.`)
       const { version } = JSON.parse(await readFile(about, 'utf8')) as { version: string }
       return { from: join(dirname(about), path), to, version }
     }),
