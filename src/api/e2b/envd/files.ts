@@ -82,19 +82,18 @@ async function readAhead(
   pieces: AsyncGenerator<Buffer>,
 ): Promise<{ isWhole: boolean; data: AsyncIterable<Buffer> }> {
   const ahead: Buffer[] = []
-  let isWhole = true
-  for (let bytes = 0; isWhole && bytes <= SMALL_BYTES; ) {
+  for (let bytes = 0; bytes <= SMALL_BYTES; ) {
     const { done, value } = await pieces.next()
-    if (done) break
+    if (done === true) return { isWhole: true, data: joined(ahead, pieces) }
     ahead.push(value)
     bytes += value.length
-    isWhole = bytes <= SMALL_BYTES
   }
-  const data = async function* () {
-    yield* ahead
-    yield* pieces
-  }
-  return { isWhole, data: data() }
+  return { isWhole: false, data: joined(ahead, pieces) }
+}
+
+async function* joined(ahead: Buffer[], pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  yield* ahead
+  yield* pieces
 }
 
 /** Keeps what is said of the files. */

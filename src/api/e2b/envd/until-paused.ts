@@ -3,7 +3,7 @@
 
 import { Code, ConnectError } from '@connectrpc/connect'
 import { getUnit } from '../../../domain/units/get.ts'
-import { logError } from '../../http/errors.ts'
+import { logError, toAppError } from '../../http/errors.ts'
 import type { RpcCall } from './rpc.ts'
 
 /** Changes of a team within this time are looked at together. */
@@ -32,7 +32,8 @@ export function untilPaused(call: RpcCall): { signal: AbortSignal; stop: () => v
     isLooking = true
     look().catch((error: unknown) => {
       isLooking = false
-      if (!over.signal.aborted) logError(app.log, error, requestId)
+      const isFault = toAppError(error).status >= 500
+      if (isFault && !over.signal.aborted) logError(app.log, error, requestId)
     })
   }
   // One listener for each open stream.
