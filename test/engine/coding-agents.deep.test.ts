@@ -5,7 +5,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { findRecipe } from '../../src/domain/recipes/catalog.ts'
 import type { BrokeredSecret } from '../../src/engine/egress.ts'
 import { type IsolationClass, isolationClasses, type MachineRef } from '../../src/engine/engine.ts'
@@ -119,11 +119,13 @@ async function started(
     },
   })
   const probe = { argv: unit?.spec.healthcheck?.cmd ?? [], stdin: null, timeoutMs: 10_000 }
-  const isReady = async () => {
-    const { exitCode } = await host.engine().exec(ref, probe, () => {})
-    expect(exitCode).toBe(0)
+  for (;;) {
+    const machine = (await host.engine().list()).find((each) => each.id === id)
+    // As when the registry is away: the recipe's first process says so and ends.
+    if (machine?.state !== 'running') throw new Error(`the machine of ${recipe} is ${machine?.state}`)
+    if ((await host.engine().exec(ref, probe, () => {})).exitCode === 0) break
+    await new Promise((resolve) => setTimeout(resolve, 2000))
   }
-  await vi.waitFor(isReady, { timeout: WITH_INSTALLATION_MS, interval: 2000 })
   return ref
 }
 
