@@ -6,6 +6,7 @@ import { createFakeEngine, type FakeEngine } from '../../../test/support/fake-en
 import { type App, createApp } from '../../app.ts'
 import { createFleet } from '../../engine/fleet.ts'
 import { newId } from '../../lib/ids.ts'
+import { VERSION } from '../../lib/version.ts'
 import { listGatewayFacts } from '../../store/host-gateways.ts'
 import { type HostRecord, insertHost, listHosts } from '../../store/hosts.ts'
 import type { Caller } from '../credentials/caller.ts'
@@ -108,6 +109,23 @@ describe('a host of another machine', () => {
     await rounds(3)
     expect(await east()).toMatchObject({ awaySince: null, reason: null })
     expect(engine.machines().map((machine) => machine.id)).toContain(unitId)
+  })
+
+  it('is away while its Berth is more than one minor version apart from the server, and says so', async () => {
+    const [major = 0, minor = 0] = VERSION.split('.').map(Number)
+    const runs = async (version: string) => {
+      const capacity = async () => {
+        const said = await engine.capacity()
+        return { ...said, ...(said.host && { host: { ...said.host, version } }) }
+      }
+      answering = { ...engine, capacity }
+      await rounds(3)
+      return await east()
+    }
+    const far = `${major}.${minor + 2}.0`
+    expect((await runs(far))?.reason).toMatch(`it runs Berth ${far} and the server ${VERSION}`)
+    expect(await runs(`${major}.${minor + 1}.0`)).toMatchObject({ awaySince: null, reason: null })
+    answering = engine
   })
 
   it('has URLs by what its engine says of its gateway, until that has connected, and by nothing that is none', async () => {

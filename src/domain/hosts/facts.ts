@@ -6,6 +6,7 @@ import { gatewayFactsSchema } from '../../contract/gateway-facts.ts'
 import type { Capacity, HostFacts } from '../../engine/engine.ts'
 import type { FleetHost } from '../../engine/fleet.ts'
 import { MINUTE, SECOND } from '../../lib/clock.ts'
+import { refuseVersion } from '../../lib/version.ts'
 import { saveGatewayFacts } from '../../store/host-gateways.ts'
 import { type HostFactsRow, type HostRecord, saveHostFacts } from '../../store/hosts.ts'
 
@@ -27,6 +28,7 @@ export async function askFacts(
   const capacity = await host.unguarded.capacity()
   const tookMs = clock.monotonicMs() - sentMs
   if (capacity.host) {
+    refuseOtherVersion(capacity.host)
     const aheadMs = Math.round(capacity.host.nowMs - (clock.now().getTime() - tookMs / 2))
     if (tookMs <= EXACT_MS && Math.abs(aheadMs - host.clockOffsetMs) > SAME_OFFSET_MS)
       host.clockOffsetMs = aheadMs
@@ -38,6 +40,12 @@ export async function askFacts(
     throw new Error(`its clock is ${Math.round(host.clockOffsetMs / SECOND)} s ahead of the server's; set it`)
   if (hasNews(host.capacity, capacity)) app.log.info({ host: host.name, ...capacity.host }, 'host has booted')
   host.capacity = capacity
+}
+
+/** Before anything else that it says is understood in another way. */
+function refuseOtherVersion({ version }: HostFacts): void {
+  const apart = version === undefined ? null : refuseVersion(version)
+  if (apart !== null) throw new Error(apart)
 }
 
 /** Its disks are of other units, or it is another machine that has the same address. */

@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { createServer, type TLSSocket } from 'node:tls'
 import { issueDoor, signIdentity } from '../../certificates/fleet-ca.ts'
-import { VERSION } from '../../lib/version.ts'
+import { refuseVersion } from '../../lib/version.ts'
 import { SECOND } from '../../lib/clock.ts'
 import { createSemaphore } from '../../lib/concurrency/semaphore.ts'
 import type { Log } from '../../lib/log.ts'
@@ -20,6 +20,7 @@ import {
   CLOCKS_APART_MS,
   fingerprintOf,
   joinRequest,
+  joinRequestOfAny,
   readLine,
   Refusal,
 } from './protocol.ts'
@@ -70,13 +71,13 @@ export async function serveDoor(served: Served): Promise<ServedDoor> {
 
   /** Throws a sentence for the host. */
   const answer = async (line: string): Promise<Admitted> => {
-    const asked = joinRequest.safeParse(parseJson(line))
+    const said = parseJson(line)
+    const [stranger, asked] = [joinRequestOfAny.safeParse(said), joinRequest.safeParse(said)]
+    if (!stranger.success) throw new Refusal('it sent something else than a host does')
+    const { name, node } = await admission.identify(stranger.data.secret)
+    const apart = refuseVersion(stranger.data.version)
+    if (apart !== null) throw new Refusal(apart)
     if (!asked.success) throw new Refusal('it sent something else than a host of this version does')
-    const { name, node } = await admission.identify(asked.data.secret)
-    if (asked.data.version !== VERSION)
-      throw new Refusal(
-        `it runs Berth ${asked.data.version} and the server ${VERSION}; install the same there`,
-      )
     const apartMs = Math.abs(asked.data.at - Date.now())
     if (apartMs > CLOCKS_APART_MS)
       throw new Refusal(`the clocks are ${Math.round(apartMs / SECOND)} s apart; set both, then join again`)

@@ -43,10 +43,17 @@ const tokenSchema = z.tuple([
   z.string().regex(/^[\w-]{43}$/),
 ])
 
-export const joinRequest = z.strictObject({
+const whoAsks = {
   version: z.string().max(32),
   /** Of the join token, or the token of a service account. */
   secret: z.string().max(4096),
+}
+
+/** What hosts of all versions say in the same place. */
+export const joinRequestOfAny = z.object(whoAsks)
+
+export const joinRequest = z.strictObject({
+  ...whoAsks,
   at: z.number(),
   /** The engine and the gateway have keys of their own: the gateway's process, which reads what strangers send, has only its. */
   requests: z.strictObject({ engine: request, gateway: request }),
