@@ -23,12 +23,19 @@ import { copyCluster } from './backup/cluster-copy.ts'
 import { findInstance, postgresSocketDir, runDirOf } from '../supervisor/instance.ts'
 import { postgresUrl } from '../supervisor/postgres.ts'
 
+/** Both for a backup and for a restore. */
+export const SERVER_HAS_NO_DISKS =
+  'A server without units has no disks: what it has is your database, with its dump (pg_dump), and its keys: ' +
+  'roles/server/secret.key and fleet/ of its data directory, or, in a cluster, the Secret berth-server. Back up or put back these, ' +
+  'the keys first. Disks of units are on their hosts.'
+
 /** Returns the exit code. Throws a sentence for the operator. */
 export async function runBackup(config: Config, args: string[]): Promise<number> {
   const [named, ...more] = args
   if (named === undefined || named.startsWith('-') || more.length > 0)
     throw new Error('Name a new directory: "npm run backup -- DIRECTORY". It must not exist yet.')
   const directory = resolve(named)
+  if (config.role === 'server') throw new Error(SERVER_HAS_NO_DISKS)
   if (existsSync(directory)) throw new Error(`${directory} already exists: name a new directory.`)
   const instance = await findInstance(config.dataDir)
   const paths = createPaths({ dataDir: config.dataDir, runDir: '' })

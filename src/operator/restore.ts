@@ -16,13 +16,14 @@ import { runOrThrow } from '../lib/process.ts'
 import { readIfThere } from '../lib/read-if-there.ts'
 import { print } from '../lib/terminal.ts'
 import { BACKUP_FILE, type Backup, backupSchema, keptFiles } from './backup/contents.ts'
-import { copyWhole } from './backup.ts'
+import { copyWhole, SERVER_HAS_NO_DISKS } from './backup.ts'
 
 /** Returns the exit code. Throws a sentence for the operator. */
 export async function runRestore(config: Config, args: string[]): Promise<number> {
   const [named, ...more] = args
   if (named === undefined || named.startsWith('-') || more.length > 0)
     throw new Error('Name the directory of a backup: "npm run restore -- DIRECTORY".')
+  if (config.role === 'server') throw new Error(SERVER_HAS_NO_DISKS)
   const from = resolve(named)
   const backup = await readBackup(from)
   const { dataDir } = config

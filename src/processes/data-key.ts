@@ -6,10 +6,11 @@
 // files opens the data key, and readers try both. Only a rotation writes these files, and rotations run one at a
 // time.
 
-import { chown, rename, rm, stat } from 'node:fs/promises'
+import { chown, readFile, rename, rm, stat } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Kysely } from 'kysely'
-import { loadSecretKey, newSecretKey, readKeyFile, type SecretKey, writeKeyFile } from '../lib/crypto.ts'
+import { loadSecretKey, newSecretKey, readKeyFile, SecretKey, writeKeyFile } from '../lib/crypto.ts'
+import { readBytesIfThere } from '../lib/read-if-there.ts'
 import {
   findDataKey,
   holdsSealed,
@@ -43,31 +44,45 @@ export async function openDataKey({ db, keyFile }: Where): Promise<SecretKey> {
   }
 }
 
+/** Where other machines find the key too: the one that opens the database is always there, as the key or as the next one. */
+export type KeyKeeper = {
+  /** Puts what is there into the files. */
+  take(): Promise<void>
+  keep(keys: { key: Buffer; next: Buffer | null }): Promise<void>
+}
+
 /** Replaces the file's key; the old key then opens nothing in the database any more. */
-export async function rotateKeyFile({ db, keyFile }: Where): Promise<{ from: string; to: string }> {
+export async function rotateKeyFile(
+  { db, keyFile }: Where,
+  keeper?: KeyKeeper,
+): Promise<{ from: string; to: string }> {
   return await whileRotating(db, async (connection) => {
+    await keeper?.take()
     const next = nextOf(keyFile)
     const sealed = await findDataKey(connection)
     if (!sealed) throw new Error('Nothing is sealed yet: start Berth once before you rotate its key.')
     // Completes a rotation that was interrupted.
     if (openWith(await readKeyFile(next), sealed)) await rename(next, keyFile)
-    const before = await readKeyFile(keyFile)
+    const key = await readBytesIfThere(keyFile)
+    const before = key && new SecretKey(key)
     const dataKey = openWith(before, sealed)
-    if (!before || !dataKey) throw await refusal(keyFile, sealed)
+    if (!key || !before || !dataKey) throw await refusal(keyFile, sealed)
 
     const { uid, gid } = await stat(keyFile)
     await rm(next, { force: true })
     await writeKeyFile(next)
     await chown(next, uid, gid)
-    const after = await readKeyFile(next)
-    if (!after) throw new Error(`${next} vanished while it was being created`)
+    const nextKey = await readFile(next)
+    const after = new SecretKey(nextKey)
+    await keeper?.keep({ key, next: nextKey })
     await updateDataKey(connection, sealWith(after, dataKey))
     await rename(next, keyFile)
+    await keeper?.keep({ key: nextKey, next: null })
     return { from: before.id, to: after.id }
   })
 }
 
-const nextOf = (keyFile: string) => `${keyFile}.next`
+export const nextOf = (keyFile: string) => `${keyFile}.next`
 
 /** If several processes create it at once, one wins. */
 async function makeDataKey({ db, keyFile }: Where): Promise<void> {

@@ -22,7 +22,7 @@ import { prepareIdentityOf, renewalsPart } from './fleet-identities.ts'
 import { type Credentials, readCredentials, writeCredentials } from './credentials-file.ts'
 import { lockDataDirectory } from './data-directory-lock.ts'
 import { listMachinesAndDisks, loadInstance, postgresSocketDir, runDirOf } from './instance.ts'
-import { kubernetesPart, shareKeysFromPod } from './kubernetes/part.ts'
+import { keysPart, kubernetesPart, shareKeysFromPod } from './kubernetes/part.ts'
 import { joinAtStart, refuseOtherRole } from './join/join-at-start.ts'
 import { type Membership, showGatewayIdentity } from './join/membership.ts'
 import type { Running } from './restart-policy.ts'
@@ -159,6 +159,8 @@ async function startBesideOthers(context: Context): Promise<void> {
   await shareKeysFromPod(config, async () => void (await prepareIdentity()))
   renewing(context, await prepareIdentity())
   await keep(context, renewalsPart({ config, runDir, databaseUrl, log: context.log }))
+  const keys = keysPart({ config, log: context.log })
+  if (keys) await keep(context, keys)
   const start = async (signal: AbortSignal): Promise<Running> => {
     const beside = whileLeading(kubernetesPart({ config, databaseUrl, log: context.log }), context)
     const server = await startOnce(context, 'server', signal, {}, beside.begin)

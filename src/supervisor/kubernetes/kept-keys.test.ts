@@ -3,14 +3,18 @@
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createTestClock } from '../../../test/support/clock.ts'
+import { createTestDatabase } from '../../../test/support/postgres.ts'
 import { type FakeApiServer, startFakeApiServer } from '../../../test/support/kubernetes/fake-api-server.ts'
 import { issueIdentity } from '../../certificates/fleet-ca.ts'
 import { type Api, openApi } from '../../kubernetes/api.ts'
+import { silentLog } from '../../lib/log.ts'
 import { keyFileIn } from '../../processes/channel.ts'
+import { type KeyKeeper, openDataKey, rotateKeyFile } from '../../processes/data-key.ts'
+import { openDatabase } from '../../store/db.ts'
 import { keptStateOf } from '../process-command.ts'
-import { keepHosts, shareKeys, takeHosts } from './kept-keys.ts'
+import { keeperOfKey, keepHosts, shareKeys, takeHosts, takeKeys } from './kept-keys.ts'
 
 const owner = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 }
 let fake: FakeApiServer
@@ -72,4 +76,58 @@ it('a server that takes the lead knows which addresses the one before gave to ho
   await takeHosts(two, around())
   expect(await readFile(file(two), 'utf8')).toBe('[{"name":"east"}]\n')
   expect(await keysOf(two)).toEqual(await keysOf(one))
+})
+
+describe('the key of the secrets', () => {
+  const keyFileOf = (dataDir: string) => keyFileIn(keptStateOf(dataDir, 'server'))
+  const aroundRotation = () => ({ ...around(), clock: createTestClock() })
+  let db: ReturnType<typeof openDatabase>
+  let one: string
+  let two: string
+  const opensIn = async (dataDir: string) => await openDataKey({ db, keyFile: keyFileOf(dataDir) })
+  const rotateIn = async (dataDir: string, keeper: KeyKeeper) =>
+    await rotateKeyFile({ db, keyFile: keyFileOf(dataDir) }, keeper)
+
+  beforeEach(async () => {
+    const database = await createTestDatabase()
+    db = openDatabase(database.url, silentLog)
+    ;[one, two] = [await startServer('one'), await startServer('two')]
+    await opensIn(one)
+    return async () => {
+      await db.destroy()
+      await database.drop()
+    }
+  })
+
+  it('is rotated by one server, and opens the database for another one once that has looked, and for a new one', async () => {
+    await rotateIn(one, keeperOfKey(one, aroundRotation()))
+    await opensIn(one)
+    await expect(opensIn(two)).rejects.toThrow('put that file back')
+    await takeKeys(two, around())
+    await opensIn(two)
+    await opensIn(await startServer('three'))
+    await rotateIn(two, keeperOfKey(two, aroundRotation()))
+    await takeKeys(one, around())
+    await opensIn(one)
+  })
+
+  it.each([1, 2])(
+    'is found by a new server after a rotation that was cut off at its %s. step, and after the next one',
+    async (step) => {
+      const keeper = keeperOfKey(one, aroundRotation())
+      let steps = 0
+      const cutOff: KeyKeeper = {
+        ...keeper,
+        keep: async (keys) => {
+          if (++steps === step) throw new Error('the power failed')
+          await keeper.keep(keys)
+        },
+      }
+      await expect(rotateIn(one, cutOff)).rejects.toThrow('the power failed')
+      await opensIn(await startServer('three'))
+      await takeKeys(two, around())
+      await rotateIn(two, keeperOfKey(two, aroundRotation()))
+      await opensIn(await startServer('four'))
+    },
+  )
 })
