@@ -31,6 +31,8 @@ export type Capacity = {
   availableMemoryMb: number
   /** How much disk the machines of one network group may use together. */
   teamDiskGb: number
+  /** Where the disks of machines are. Absent: an earlier Berth, which does not say. */
+  disk?: { gb: number; freeGb: number } | undefined
   /** Absent: it makes none ahead. */
   readyMachines?: ReadyMachinesStatus | undefined
   host?: HostFacts | undefined

@@ -78,9 +78,15 @@ async function loadOf(app: App, host: FleetHost): Promise<HostLoad | null> {
   const nowMs = app.clock.monotonicMs()
   const isOpen = promised.filter(({ untilMs }) => untilMs > nowMs)
   const promisedMb = isOpen.reduce((sum, { memoryMb }) => sum + memoryMb, 0)
-  const { memoryMb, availableMemoryMb } = capacity
-  const hasRoom = host.refusedUntilMs <= nowMs && (await app.coldStarts(host.id).hasCapacity())
-  return { memoryMb, usedMb: memoryMb - availableMemoryMb + promisedMb, hasRoom }
+  const { memoryMb, availableMemoryMb, disk } = capacity
+  const starts = app.coldStarts(host.id)
+  return {
+    memoryMb,
+    usedMb: memoryMb - availableMemoryMb + promisedMb,
+    disk: disk ? { gb: disk.gb, usedGb: disk.gb - disk.freeGb } : null,
+    waiting: starts.waiting(),
+    hasRoom: host.refusedUntilMs <= nowMs && (await starts.hasCapacity()),
+  }
 }
 
 function classesOf(known: Capabilities | undefined): HostLook['classes'] {

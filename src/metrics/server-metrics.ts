@@ -116,7 +116,10 @@ function createGauges(registry: Registry): (look: Look, now: Date) => void {
   const hostGateways = gauge('berth_host_gateway_up', 'Whether the gateway of another host is connected', [
     'host',
   ])
-  const hostsWanted = gauge('berth_hosts_wanted', 'Hosts that the memory in use and promised calls for')
+  const hostsWanted = gauge(
+    'berth_hosts_wanted',
+    'Hosts that the memory and disk in use, what is promised, and starts that wait call for',
+  )
   const hostUnits = gauge('berth_host_units', 'Units of a host, where there are several', ['host'])
   const hostMemory = gauge('berth_host_available_memory_bytes', 'Memory that a host has to spare', ['host'])
   const hostClocks = gauge(

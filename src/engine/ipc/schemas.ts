@@ -134,6 +134,7 @@ export const capacity = z.object({
   memoryMb: z.number(),
   availableMemoryMb: z.number(),
   teamDiskGb: z.number(),
+  disk: z.object({ gb: z.number(), freeGb: z.number() }).optional(),
   readyMachines: ready.optional(),
   host: hostFacts.optional(),
 })

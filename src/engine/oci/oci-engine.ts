@@ -37,7 +37,7 @@ import {
 import { writeProcess } from './processes/input.ts'
 import { startProcess } from './processes/start.ts'
 import { watchPool } from './lifecycle/pool-watch.ts'
-import { refuseUnwritable } from './storage/pool.ts'
+import { readSpace, refuseUnwritable } from './storage/pool.ts'
 import { buildForNewRuns } from './lifecycle/build-for-new-runs.ts'
 import { readMetrics } from './lifecycle/metrics.ts'
 import { recoverMachines } from './lifecycle/recover.ts'
@@ -72,7 +72,8 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
     capabilities: async () => host.capabilities,
     capacity: async () => {
       refuseUnwritable(host.paths)
-      return await readCapacity({ ...host, subnet: options.instance.subnet })
+      const disk = await readSpace(host.paths)
+      return await readCapacity({ ...host, disk, subnet: options.instance.subnet })
     },
     renew: async () => null,
     pull: (reference, waiter) => images.pull(reference, waiter),

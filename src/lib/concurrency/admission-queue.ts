@@ -22,6 +22,8 @@ export type AdmissionQueue = {
   run<T>(entry: Entry, work: () => Promise<T>): Promise<T>
   /** Returns how long until one more entry of the owner may wait; null if it may now. */
   fullForMs(owner: string): number | null
+  /** How many entries wait. */
+  waiting(): number
   /** Whether the capacity allows one more. True if it is unknown. */
   hasCapacity(): Promise<boolean>
   /** Whether there is no capacity, or the entries that wait have lacked it for a while. False if it is unknown. */
@@ -128,6 +130,7 @@ export function createAdmissionQueue(options: AdmissionQueueOptions): AdmissionQ
       }
     },
     fullForMs: (owner) => (queue.isFull(owner) ? throughMs() : null),
+    waiting: () => queue.waiting(),
     hasCapacity: async () => queue.weight() <= (await readCapacity()).weight,
     isOverloaded: async () =>
       (await readCapacity()).weight < 0 || clock.monotonicMs() - lackingSinceMs > A_WHILE_MS,

@@ -19,6 +19,7 @@ import { ANCHOR_LABEL, type AnchorPod, podsOf, setAnchors } from './anchors.ts'
 import { showAuthority } from './authority-map.ts'
 import { createHostObjects } from './host-objects.ts'
 import { followNodes } from './nodes.ts'
+import { setPlaceholderCosts } from './placeholders.ts'
 import { startRollout } from './rollout.ts'
 
 type Membership = {
@@ -92,10 +93,16 @@ export async function startMembership(membership: Membership): Promise<RunningMe
   const show = async () => {
     await showAuthority(dataDir, { api, namespace, clock })
     await keepHosts()
+    await setPlaceholderCosts({ api, namespace, clock }, await listHostsOnNodes(db))
   }
   const loops = [
     { name: 'nodes of Kubernetes', everyMs: ROUND_MS, timeoutMs: ROUND_WITHIN_MS, run: round },
-    { name: 'authority in Kubernetes', everyMs: SHOW_EVERY_MS, timeoutMs: ROUND_WITHIN_MS, run: show },
+    {
+      name: 'authority and placeholders in Kubernetes',
+      everyMs: SHOW_EVERY_MS,
+      timeoutMs: ROUND_WITHIN_MS,
+      run: show,
+    },
   ].map(async (loop) => await runLoop(loop, around))
   return {
     door: door.at,

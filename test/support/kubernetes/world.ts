@@ -101,9 +101,13 @@ export async function createKubeWorld(access: ApiAccess) {
     },
     setReady: async (name: string, isReady: boolean) => {
       const conditions = [{ type: 'Ready', status: isReady ? 'True' : 'False' }]
+      const capacity = { cpu: '8', memory: '32Gi', pods: '110' }
       await changeObject<FakeObject>(api, {
         path: `${nodePath(name)}/status`,
-        change: (node) => ({ ...node, status: { ...node.status, conditions } }),
+        change: (node) => ({
+          ...node,
+          status: { ...node.status, conditions, capacity, allocatable: capacity },
+        }),
         clock,
       })
     },

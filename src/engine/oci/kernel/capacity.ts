@@ -14,12 +14,14 @@ const PAGE_BYTES = 4096
 
 export async function readCapacity({
   shareBytes,
+  disk,
   ready,
   instanceId,
   subnet,
   clock,
 }: {
   shareBytes: number
+  disk: NonNullable<Capacity['disk']>
   ready: { stats(): ReadyMachinesStatus }
   instanceId: string
   subnet: string
@@ -35,6 +37,7 @@ export async function readCapacity({
     // Machines made ahead go first when a start needs what they have.
     availableMemoryMb: mb('MemAvailable') + readyMachines.memoryMb,
     teamDiskGb: Math.floor(shareBytes / GB),
+    disk,
     readyMachines,
     host: { instance: instanceId, boot: clock.boot, nowMs: clock.now().getTime(), subnet, version: VERSION },
   }

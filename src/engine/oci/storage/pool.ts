@@ -61,11 +61,17 @@ export async function closePool(paths: Paths): Promise<void> {
  */
 export async function checkReserve(paths: Paths, reserveGb: number): Promise<void> {
   refuseUnwritable(paths)
-  const [host, pool] = await Promise.all([statfs(paths.machines), statfs(paths.pool)])
-  const freeGb = Math.min((host.bavail * host.bsize) / GB, (pool.bavail * pool.bsize) / GB)
+  const { freeGb } = await readSpace(paths)
   if (freeGb < reserveGb) {
     throw new EngineError('host_full', `The host's disk is nearly full: less than ${reserveGb} GB are free.`)
   }
+}
+
+/** Free is what both the pool and the disk that it is on have. */
+export async function readSpace(paths: Paths): Promise<{ gb: number; freeGb: number }> {
+  const [host, pool] = await Promise.all([statfs(paths.machines), statfs(paths.pool)])
+  const freeGb = Math.min((host.bavail * host.bsize) / GB, (pool.bavail * pool.bsize) / GB)
+  return { gb: (pool.blocks * pool.bsize) / GB, freeGb }
 }
 
 /** The kernel makes a file system read-only that it could not write; and during a remount there is none. */
