@@ -35,7 +35,7 @@ const inPart = [
   'test/api/{fuzz,large-teams,rates-together}.test.ts',
   'test/clients/hosted-agents.test.ts',
   'test/coverage/strangers.test.ts',
-  'test/dashboard/{docs-accessible,keyboard}.test.ts',
+  'test/dashboard/{docs-accessible,keyboard,pictures}.test.ts',
 ]
 
 /** The examples import it as their users do. */

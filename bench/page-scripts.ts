@@ -1,7 +1,10 @@
 // What a benchmark of the dashboard runs in the page, as text: this project's types know no browser's.
 
 const watch = `
-  globalThis.berthBench = { paint: 0 }
+  globalThis.berthBench = { paint: 0, shift: 0 }
+  new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) berthBench.shift += entry.value
+  }).observe({ type: 'layout-shift', buffered: true })
   new PerformanceObserver((list) => {
     for (const entry of list.getEntries()) berthBench.paint = entry.startTime
   }).observe({ type: 'largest-contentful-paint', buffered: true })

@@ -189,7 +189,7 @@ async function stampOfSources(): Promise<string> {
   const sources = [
     'packages/{cli,sdk,python}/*.*',
     'packages/{agents,cli,sdk}/src/**/*.ts',
-    'src/lib/{money,byte-size}.ts',
+    'src/{contract/audit-sentences,lib/money,lib/byte-size}.ts',
   ]
   for await (const path of glob([...sources, 'packages/python/src/**/*.{py,typed}'], { cwd: project }))
     paths.push(path)

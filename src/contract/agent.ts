@@ -28,7 +28,7 @@ export const agentSchema = strict({
   })
     .nullable()
     .describe(
-      'The agent that used the credential last, as it names itself, updated once a minute; null if it is not a known agent.',
+      'The agent that used the credential last, as it names itself. Updated once a minute; null for an unknown agent.',
     ),
   createdBy: strict({ name: z.string().nullable(), email: z.string().nullable() }).nullable(),
   createdAt: timestamp,

@@ -21,7 +21,7 @@ export const egressLogLineSchema = strict({
     .string()
     .nullable()
     .describe(
-      'In lower-case ASCII. Null where the connection named none, or nothing that can be a public host, in the line for all beyond those that a minute has lines for, and in the line of a minute in which the rules were not enforced, so that nothing listed was reached.',
+      'In lower-case ASCII. Null where the connection named none, or nothing that can be a public host. Null also in the line for all beyond those that a minute has lines for. And null for a minute in which the rules were not enforced: nothing listed was reached then.',
     ),
   address: z.string().nullable().describe('Where the newest of these connections led.'),
   port: z.int().nullable().describe('Null for a name that was refused when it was looked up.'),
@@ -45,7 +45,7 @@ export const egressLogLineSchema = strict({
   count: z
     .int()
     .describe(
-      'How many connections, requests on port 80, or look-ups. 0 in the line of a minute in which the rules were not enforced.',
+      'How many connections, requests on port 80, or look-ups. Zero in the line of a minute in which the rules were not enforced.',
     ),
 }).meta({ id: 'EgressLogLine' })
 export type EgressLogLine = z.infer<typeof egressLogLineSchema>

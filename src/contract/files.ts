@@ -90,7 +90,7 @@ export function octalMode(mode: number): string {
 const fileUserSchema = unitUserSchema
   .optional()
   .describe(
-    "Whose it is to be, as are the folders that are made above it: a name or a number of the unit's `/etc/passwd`. " +
+    "Its owner, and that of folders made above it: a name or a number of the unit's `/etc/passwd`. " +
       'Without it an existing file keeps its owner, and a new one is of root.',
   )
 
@@ -214,7 +214,7 @@ export const directoryListSchema = strict({
           .literal('base64')
           .optional()
           .describe(
-            'Present if the name is not UTF-8: `name` is then the base64 of its bytes, as a path with it is with ' +
+            'Present if the name is not UTF-8. `name` is then the base64 of its bytes; give paths so with ' +
               '`pathEncoding=base64`.',
           ),
         ...entryFacts,
@@ -258,7 +258,7 @@ export const archiveQuerySchema = withDirectory({ user: readerSchema })
 
 export const archiveWriteQuerySchema = withDirectory({
   keep: queryFlag.describe(
-    'Files that exist are written in place, as by `cp -r`: they keep their mode and owner, and links are followed.',
+    'Files that exist are written in place, as by `cp -r`. They keep their mode and owner, and links are followed.',
   ),
 })
 

@@ -33,7 +33,7 @@ const fields = {
     ),
   allowNested: z.boolean().describe('Whether containers may run in its units: `nested` in their spec.'),
   allowedSecrets: allowedSecretsSchema.describe(
-    'The secrets of the team that its units may bind; `*` stands for all, and for the right to put and delete them, and only an owner or admin may give it.',
+    'The secrets of the team that its units may bind. `*` stands for all, and for the right to put and delete them. Only an owner or admin may give it.',
   ),
 }
 

@@ -51,7 +51,7 @@ export const terminalQuerySchema = strict({
     )
     .optional()
     .describe(
-      'A name of your choice: the command outlives its client by ten minutes, and a call of the same credential with the same name attaches to it, is shown what it printed last, and takes it over.',
+      'A name of your choice. The command then outlives its client by ten minutes. A call of the same credential with the same name takes it over, and is shown what it printed last.',
     ),
   team: z
     .string()

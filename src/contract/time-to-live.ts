@@ -22,7 +22,7 @@ export const timeToLiveFields = {
   timeToLive: timeToLiveSchema
     .optional()
     .describe(
-      'How long the unit lives once it is ready, however much it is used: a number followed by `s`, `m`, `h` or `d`. Default: `never`, without an end.',
+      'How long the unit lives once it is ready, however much it is used. A number with `s`, `m`, `h` or `d`. Default: `never`, without an end.',
     ),
   atEnd: atEndSchema
     .optional()

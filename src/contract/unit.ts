@@ -32,7 +32,7 @@ const memorySchema = strict({
   longSleep: z
     .enum(['tried', 'lost'])
     .describe(
-      'Whether the memory survives the second tier of sleep and is copied by a fork. `tried`: the host attempts it. `lost`: only the disk is kept, because this host cannot keep memory or failed to the last time.',
+      'Whether the memory survives the second tier of sleep and is copied by a fork. `tried`: the host attempts it. `lost`: only the disk is kept, since this host cannot keep memory or failed the last time.',
     ),
 })
 

@@ -17,12 +17,13 @@ beforeAll(async () => {
   for (const path of site.paths) {
     const address = path === '' ? '/docs' : `/docs/${path}`
     const { status, body } = await site.answer(address, new URLSearchParams())
+    const html = String(body)
     expect(status, address).toBe(200)
     pages.set(address, {
       address,
-      html: body,
-      ids: new Set([...body.matchAll(/ id="([^"]+)"/g)].map(([, id = '']) => id)),
-      links: [...body.matchAll(/<a[^>]* href="([^"]+)"/g)].map(([, href = '']) =>
+      html,
+      ids: new Set([...html.matchAll(/ id="([^"]+)"/g)].map(([, id = '']) => id)),
+      links: [...html.matchAll(/<a[^>]* href="([^"]+)"/g)].map(([, href = '']) =>
         href.replaceAll('&#38;', '&'),
       ),
     })
@@ -118,6 +119,21 @@ describe('the documentation over HTTP', () => {
     const etag = answer.headers.get('etag') ?? ''
     const again = await service.fetch('GET', '/docs/quick-start', { headers: { 'if-none-match': etag } })
     expect([again.status, await again.text()]).toEqual([304, ''])
+  })
+
+  it('names a picture, by its whole address, that other sites show for a page and for signing in', async () => {
+    for (const path of ['/docs/quick-start', '/sign-in']) {
+      const page = await (await service.fetch('GET', path, { headers: { accept: 'text/html' } })).text()
+      expect(page).toContain('<meta property="og:image" content="https://berth.example.org/docs/social.png">')
+    }
+    const picture = await service.fetch('GET', '/docs/social.png')
+    expect([picture.status, picture.headers.get('content-type')]).toEqual([200, 'image/png'])
+    const bytes = Buffer.from(await picture.arrayBuffer())
+    expect([bytes.toString('latin1', 1, 4), bytes.readUInt32BE(16), bytes.readUInt32BE(20)]).toEqual([
+      'PNG',
+      1200,
+      630,
+    ])
   })
 
   it.each([

@@ -334,7 +334,9 @@ describe('the commands for stacks, recipes, usage and records', () => {
     for (const stack of ['store', 'store-try']) expect((await berth(['stack', 'rm', stack])).code).toBe(0)
     expect((await berth(['usage', '--days', '2'])).stdout).toMatch(/^DAY\tCOST\tHOURS RUN\n.*\n.*\nin all /)
     expect(await jsonOf(['quota'])).toMatchObject({ units: { max: expect.any(Number) } })
-    expect((await berth(['audit', '-n', '3'])).stdout).toContain('berth-cli')
+    expect((await berth(['audit', '-n', '40'])).stdout).toMatch(
+      /^WHEN\tWHO\tWHAT\tSTATUS\tCOST\n[^]*\ttest key · berth-cli\tdestroyed the stack stack_\w+\t200\t/,
+    )
     expect((await berth(['keys'])).stdout).toContain('test key')
     expect(await jsonOf(['ps', unit.name])).toEqual([])
     expect(await jsonOf(['stats', unit.name])).toMatchObject([

@@ -77,7 +77,7 @@ it('a coding agent is made with a key that the person pastes, and opens in its t
   await page.getByRole('button', { name: 'Create' }).click()
   await page.getByText('Paste the value.').waitFor()
   await value.fill('sk-ant-of-a-person')
-  expect(await page.getByRole('complementary', { name: 'What it makes' }).textContent()).not.toContain(
+  expect(await page.getByRole('complementary', { name: 'Creates' }).textContent()).not.toContain(
     'sk-ant-of-a-person',
   )
   expect(await accessibilityFaults(page)).toEqual({})
@@ -120,7 +120,7 @@ it('the page of a unit shows its generated passwords until the person has kept t
   await page.getByRole('row', { name: /postgres/ }).waitFor()
   await page.goBack()
   expect(await card.getByRole('definition').allTextContents()).toEqual(shown)
-  await card.getByRole('button', { name: 'I have kept them' }).click()
+  await card.getByRole('button', { name: 'I have saved them' }).click()
   await card.waitFor({ state: 'detached' })
   expect(faults).toEqual([])
   await context.close()

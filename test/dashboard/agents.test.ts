@@ -23,13 +23,13 @@ it('the agents page creates a key with a cap, shows it once, merges concurrent c
   const hostile = '<img src=x onerror=alert(1)>'
   await page.getByLabel('Name').fill(hostile)
   await page.getByLabel('Euros a day').fill('3.50')
-  await page.getByRole('button', { name: 'Make the key' }).click()
+  await page.getByRole('button', { name: 'Create key' }).click()
   await page.getByRole('region', { name: 'the key' }).waitFor()
   await page
     .getByRole('region', { name: 'E2B_API_KEY' })
     .getByText(/^e2b_[0-9a-f]{76}$/)
     .waitFor()
-  await page.getByRole('link', { name: 'I have kept it' }).click()
+  await page.getByRole('link', { name: 'I have saved it' }).click()
   await page.getByRole('heading', { name: hostile }).waitFor()
   const made = (await agents()).find(({ name }) => name === hostile)
   expect(made?.policy.dailySpendCapCents).toBe(350)

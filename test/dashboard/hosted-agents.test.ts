@@ -62,7 +62,7 @@ it('a person pastes a credential and watches a session work in a unit, then swit
   await page.getByLabel('Its key').fill('sk-ant-oat01-wrong')
   await page.getByLabel('Image').fill('node:22')
   await picture(page, 'hosted-new')
-  await page.getByRole('button', { name: 'Add it' }).click()
+  await page.getByRole('button', { name: 'Add environment' }).click()
   await page.getByText('The environment key was refused').waitFor()
   await picture(page, 'hosted-refused')
   await page.getByRole('button', { name: 'Settings…' }).click()

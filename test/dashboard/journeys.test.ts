@@ -101,8 +101,8 @@ it('a member is invited by mail, accepts as themselves, and sees the units of th
   const { page, context, faults } = await dashboard.open(team, '/t')
   await page.getByRole('button', { name: /^Team/ }).click()
   await page.getByRole('menuitem', { name: /account/ }).click()
-  await page.getByLabel('Another team').fill('Shop')
-  await page.getByRole('button', { name: 'Make it' }).click()
+  await page.getByLabel('New team').fill('Shop')
+  await page.getByRole('button', { name: 'Create team' }).click()
   await page.getByRole('link', { name: 'Shop' }).click()
   await page.getByRole('link', { name: 'Team', exact: true }).click()
   await page.getByLabel('Email address').fill(guest.email)
@@ -175,9 +175,9 @@ it('the bill says what each day cost, for which units and agents, and what it wi
     'builder/builder',
     'small-one/small-one',
   ])
-  await page.getByLabel('What it was for').selectOption('by agent')
+  await page.getByLabel('Breakdown').selectOption('by agent')
   await rows.getByText('test key').waitFor()
-  await page.getByText('At this rate, the month').waitFor()
+  await page.getByText('Projected this month').waitFor()
   expect(await accessibilityFaults(page)).toEqual({})
   expect(faults).toEqual([])
   await context.close()

@@ -24,10 +24,10 @@ it('a person adds a secret, reads why one is refused, replaces its value and del
   await form.getByLabel('Name').fill('OPENAI_API_KEY')
   await form.getByLabel('Value').fill('sk-c4nary')
   await form.getByLabel('Hosts').fill('*.openai.com')
-  await form.getByRole('button', { name: 'Add it' }).click()
+  await form.getByRole('button', { name: 'Add secret' }).click()
   await form.getByText('must be an exact name').waitFor()
   await form.getByLabel('Hosts').fill('API.openai.com')
-  await form.getByRole('button', { name: 'Add it' }).click()
+  await form.getByRole('button', { name: 'Add secret' }).click()
   const row = page.getByRole('table', { name: 'Secrets' }).getByRole('row', { name: /OPENAI_API_KEY/ })
   await row.getByText('api.openai.com').waitFor()
 
@@ -40,7 +40,7 @@ it('a person adds a secret, reads why one is refused, replaces its value and del
   const id = made.body.units[0]?.id ?? ''
   await page.getByRole('button', { name: 'Replace OPENAI_API_KEY' }).click()
   await form.getByLabel('Value').fill('sk-c4nary-2')
-  await form.getByRole('button', { name: 'Replace it' }).click()
+  await form.getByRole('button', { name: 'Replace secret' }).click()
   await page.getByText('is replaced, also in units that run').waitFor()
   expect(dashboard.service.engine.egressOf(id)?.secrets.map(({ value }) => value)).toEqual(['sk-c4nary-2'])
   expect(await page.content()).not.toContain('c4nary')

@@ -163,7 +163,7 @@ it('a page has its heading while it is read, and where it cannot be read', async
     await alert.getByText('Berth cannot be reached').waitFor()
     expect({ path, wrong: await accessibilityFaults(page) }).toEqual({ path, wrong: {} })
     expect(await alert.innerText()).not.toContain('Failed to fetch')
-    await alert.getByText('Check your network; what is shown is as it was before.', { exact: true }).waitFor()
+    await alert.getByText('Check your network, then try again.', { exact: true }).waitFor()
     await page.unroute(call)
   }
   await context.close()

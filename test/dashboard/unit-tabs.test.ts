@@ -78,7 +78,7 @@ it('the logs tab follows, searches and pauses the log', async () => {
   const { page, context, faults } = await openUnit('logs')
   await page.getByRole('log').getByText('begun').waitFor()
   await page.getByRole('searchbox').fill('nothing like it')
-  await page.getByText('No line is like this.').waitFor()
+  await page.getByText('No line matches.').waitFor()
   await page.getByRole('searchbox').fill('BEGUN')
   await page.getByText(/^1 lines?$/).waitFor()
   await page.getByRole('button', { name: 'Pause' }).click()
@@ -121,7 +121,7 @@ it('a log whose connection is lost says so, and goes on behind its last line by 
 
 it('the metrics tab samples usage, can be read by keyboard, and shows that a unit sleeps or is stopped', async () => {
   const { page, context, faults, read, call } = await openUnit('metrics')
-  await page.getByText('Every two seconds').waitFor()
+  await page.getByText(/^Updated every two seconds/).waitFor()
   const memory = page.getByRole('slider', { name: 'Memory over five minutes' })
   await memory.focus()
   expect(await memory.getAttribute('aria-valuetext')).toBe('24 MiB')

@@ -8,10 +8,13 @@ import type { Page } from 'playwright-core'
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 type Violation = Pick<Result, 'id'> & { nodes: Pick<NodeResult, 'html'>[] }
 
-const widths = { wide: 1280, narrow: 390 } as const
+const widths = { wide: 1440, narrow: 390 } as const
 
-/** What is wrong, by screen and theme. */
-export async function accessibilityFaults(page: Page): Promise<Record<string, string[]>> {
+/** What is wrong, by screen and theme. `seen` is called with each of them, such as `wide, dark`. */
+export async function accessibilityFaults(
+  page: Page,
+  seen?: (how: string) => Promise<unknown>,
+): Promise<Record<string, string[]>> {
   const found: Record<string, string[]> = {}
   await page.evaluate(axe)
   for (const [screen, width] of Object.entries(widths)) {
@@ -19,7 +22,9 @@ export async function accessibilityFaults(page: Page): Promise<Record<string, st
     for (const colorScheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
       const wrong = await faultsNow(page)
-      if (wrong.length > 0) found[`${screen}, ${colorScheme}`] = wrong
+      const how = `${screen}, ${colorScheme}`
+      if (wrong.length > 0) found[how] = wrong
+      await seen?.(how)
     }
   }
   await page.setViewportSize({ width: widths.wide, height: 800 })

@@ -194,7 +194,7 @@ const exceptions = new Map([
 /** What the programs for people may know of the service: they import nothing. */
 const dashboardMayImport = [
   'src/contract/states.ts',
-  'src/contract/audit-actions.ts',
+  'src/contract/audit-sentences.ts',
   'src/contract/limits.ts',
   'src/lib/money.ts',
   'src/lib/byte-size.ts',

@@ -38,7 +38,7 @@ export type Agent = {
     uri: string | null
     icon: string | null
   } | null
-  /** The agent that used the credential last, as it names itself, updated once a minute; null if it is not a known agent. */
+  /** The agent that used the credential last, as it names itself. Updated once a minute; null for an unknown agent. */
   agent: {
     name: string
     title: string
@@ -79,7 +79,7 @@ export type AgentChange = {
     } | undefined
     /** Whether containers may run in its units: `nested` in their spec. */
     allowNested?: boolean | undefined
-    /** The secrets of the team that its units may bind; `*` stands for all, and for the right to put and delete them, and only an owner or admin may give it. */
+    /** The secrets of the team that its units may bind. `*` stands for all, and for the right to put and delete them. Only an owner or admin may give it. */
     allowedSecrets?: string[] | undefined
   } | undefined
 }
@@ -124,7 +124,7 @@ export type AgentDryRunAsked = {
     } | undefined
     /** Whether containers may run in its units: `nested` in their spec. */
     allowNested?: boolean | undefined
-    /** The secrets of the team that its units may bind; `*` stands for all, and for the right to put and delete them, and only an owner or admin may give it. */
+    /** The secrets of the team that its units may bind. `*` stands for all, and for the right to put and delete them. Only an owner or admin may give it. */
     allowedSecrets?: string[] | undefined
   }
 }
@@ -274,7 +274,7 @@ export type CreateFromRecipe = {
   } | undefined
   /** Labels of yours, for every unit that the recipe creates. */
   metadata?: { [name: string]: string } | undefined
-  /** How long the unit lives once it is ready, however much it is used: a number followed by `s`, `m`, `h` or `d`. Default: `never`, without an end. */
+  /** How long the unit lives once it is ready, however much it is used. A number with `s`, `m`, `h` or `d`. Default: `never`, without an end. */
   timeToLive?: string | undefined
   /** What happens when that time has passed. `destroy` destroys the unit. `sleep` puts it to sleep, also in the middle of a command, and takes the time to live away: the unit wakes as any other, and then has no end until it is given one. `stop` stops it in the same way: it keeps its disk, and starts when it is told to. Default: `destroy`. */
   atEnd?: 'destroy' | 'sleep' | 'stop' | undefined
@@ -299,7 +299,7 @@ export type CreateFromSpec = {
 export type DirectoryEntry = {
   /** Of an entry further down, its path from the listed folder. */
   name: string
-  /** Present if the name is not UTF-8: `name` is then the base64 of its bytes, as a path with it is with `pathEncoding=base64`. */
+  /** Present if the name is not UTF-8. `name` is then the base64 of its bytes; give paths so with `pathEncoding=base64`. */
   encoding?: 'base64' | undefined
   type: 'file' | 'directory' | 'link' | 'other'
   /** In four octal digits, such as "0755". */
@@ -342,7 +342,7 @@ export type DirectoryMake = {
   pathEncoding?: 'base64' | undefined
   /** The mode of the file, in octal: "0755". Without it an existing file keeps its mode, and a new one gets 0644. An existing file keeps its owner, unless `user` names another. */
   mode?: string | undefined
-  /** Whose it is to be, as are the folders that are made above it: a name or a number of the unit's `/etc/passwd`. Without it an existing file keeps its owner, and a new one is of root. */
+  /** Its owner, and that of folders made above it: a name or a number of the unit's `/etc/passwd`. Without it an existing file keeps its owner, and a new one is of root. */
   user?: string | undefined
 }
 
@@ -404,7 +404,7 @@ export type EgressInForce = {
 export type EgressLogLine = {
   /** The minute that the line sums up. */
   at: string
-  /** In lower-case ASCII. Null where the connection named none, or nothing that can be a public host, in the line for all beyond those that a minute has lines for, and in the line of a minute in which the rules were not enforced, so that nothing listed was reached. */
+  /** In lower-case ASCII. Null where the connection named none, or nothing that can be a public host. Null also in the line for all beyond those that a minute has lines for. And null for a minute in which the rules were not enforced: nothing listed was reached then. */
   host: string | null
   /** Where the newest of these connections led. */
   address: string | null
@@ -425,7 +425,7 @@ export type EgressLogLine = {
   bytesIn: number
   /** To the host, likewise. */
   bytesOut: number
-  /** How many connections, requests on port 80, or look-ups. 0 in the line of a minute in which the rules were not enforced. */
+  /** How many connections, requests on port 80, or look-ups. Zero in the line of a minute in which the rules were not enforced. */
   count: number
 }
 
@@ -550,7 +550,7 @@ export type FileMove = {
   pathEncoding?: 'base64' | undefined
   /** The new path, in base64 like `path` with `pathEncoding`. */
   to: string
-  /** Whose it is to be, as are the folders that are made above it: a name or a number of the unit's `/etc/passwd`. Without it an existing file keeps its owner, and a new one is of root. */
+  /** Its owner, and that of folders made above it: a name or a number of the unit's `/etc/passwd`. Without it an existing file keeps its owner, and a new one is of root. */
   user?: string | undefined
 }
 
@@ -574,7 +574,7 @@ export type FileWrite = {
   contentBase64: string
   /** The mode of the file, in octal: "0755". Without it an existing file keeps its mode, and a new one gets 0644. An existing file keeps its owner, unless `user` names another. */
   mode?: string | undefined
-  /** Whose it is to be, as are the folders that are made above it: a name or a number of the unit's `/etc/passwd`. Without it an existing file keeps its owner, and a new one is of root. */
+  /** Its owner, and that of folders made above it: a name or a number of the unit's `/etc/passwd`. Without it an existing file keeps its owner, and a new one is of root. */
   user?: string | undefined
 }
 
@@ -657,7 +657,7 @@ export type HostedCreate = {
     maxSleep?: string | undefined
     expiresAt?: string | null | undefined
     egress?: EgressBound | undefined
-    /** The secrets of the team that its units may bind; `*` stands for all, and for the right to put and delete them, and only an owner or admin may give it. */
+    /** The secrets of the team that its units may bind. `*` stands for all, and for the right to put and delete them. Only an owner or admin may give it. */
     allowedSecrets?: string[] | undefined
     /** Whether containers may run in its units: `nested` in their spec. */
     allowNested?: boolean | undefined
@@ -792,7 +792,7 @@ export type KeyCreate = {
     maxSleep?: string | undefined
     expiresAt?: string | null | undefined
     egress?: EgressBound | undefined
-    /** The secrets of the team that its units may bind; `*` stands for all, and for the right to put and delete them, and only an owner or admin may give it. */
+    /** The secrets of the team that its units may bind. `*` stands for all, and for the right to put and delete them. Only an owner or admin may give it. */
     allowedSecrets?: string[] | undefined
     /** Whether containers may run in its units: `nested` in their spec. */
     allowNested?: boolean | undefined
@@ -943,7 +943,7 @@ export type Policy = {
   maxSleep?: string | undefined
   expiresAt?: string | null | undefined
   egress?: EgressBound | undefined
-  /** The secrets of the team that its units may bind; `*` stands for all, and for the right to put and delete them, and only an owner or admin may give it. */
+  /** The secrets of the team that its units may bind. `*` stands for all, and for the right to put and delete them. Only an owner or admin may give it. */
   allowedSecrets?: string[] | undefined
   /** Whether containers may run in its units: `nested` in their spec. */
   allowNested?: boolean | undefined
@@ -1491,7 +1491,7 @@ export type Unit = {
   memory: {
     /** For a sleeping unit: whether it wakes with the memory of its processes, or starts again from its disk. Null in every other state, and while this is not known yet. */
     kept: boolean | null
-    /** Whether the memory survives the second tier of sleep and is copied by a fork. `tried`: the host attempts it. `lost`: only the disk is kept, because this host cannot keep memory or failed to the last time. */
+    /** Whether the memory survives the second tier of sleep and is copied by a fork. `tried`: the host attempts it. `lost`: only the disk is kept, since this host cannot keep memory or failed the last time. */
     longSleep: 'tried' | 'lost'
   }
   /** How far a unit in `creating` is; null in every other state. */
@@ -1702,7 +1702,7 @@ export type UnitSpec = {
   } | undefined
   /** Labels of yours, by which lists can be filtered. */
   metadata?: { [name: string]: string } | undefined
-  /** How long the unit lives once it is ready, however much it is used: a number followed by `s`, `m`, `h` or `d`. Default: `never`, without an end. */
+  /** How long the unit lives once it is ready, however much it is used. A number with `s`, `m`, `h` or `d`. Default: `never`, without an end. */
   timeToLive?: string | undefined
   /** What happens when that time has passed. `destroy` destroys the unit. `sleep` puts it to sleep, also in the middle of a command, and takes the time to live away: the unit wakes as any other, and then has no end until it is given one. `stop` stops it in the same way: it keeps its disk, and starts when it is told to. Default: `destroy`. */
   atEnd?: 'destroy' | 'sleep' | 'stop' | undefined

@@ -42,6 +42,6 @@ export function createDocsEndpoint(app: App): DocsEndpoint {
 }
 
 /** So that a browser that has a page already is not sent it again. */
-function tagOf(body: string): string {
+function tagOf(body: string | Uint8Array): string {
   return `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`
 }

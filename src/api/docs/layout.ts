@@ -4,6 +4,7 @@
 import { escapeHtml } from '../web/html.ts'
 import { addressOf, contents, listed, markdownAddressOf, type Readers, readersOfPage } from './contents.ts'
 import type { Heading } from './markdown.ts'
+import { socialTags } from './social.ts'
 import { type Found, MAX_QUERY_LENGTH } from './search.ts'
 
 export const docsHeaders = {
@@ -29,15 +30,17 @@ export type Shown = {
   headings: readonly Heading[]
   /** What was searched for. */
   query?: string
+  /** Null for a page that nobody links to. */
+  publicUrl?: string | null
 }
 
-export function layout({ path, title, html, headings, query = '' }: Shown): string {
+export function layout({ path, title, html, headings, query = '', publicUrl = null }: Shown): string {
   const whole = title === 'Berth' ? 'Berth documentation' : `${title} · Berth`
   const markdown =
     path === null ? '' : `<link rel="alternate" type="text/markdown" href="${markdownAddressOf(path)}">`
   return `<!doctype html>
 <html lang="en">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${escapeHtml(whole)}</title>${markdown}<link rel="stylesheet" href="/docs/docs.css"><script src="/docs/copy.js" defer></script></head>
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${escapeHtml(whole)}</title>${markdown}${publicUrl === null ? '' : socialTags(publicUrl, whole)}<link rel="stylesheet" href="/docs/docs.css"><script src="/docs/copy.js" defer></script></head>
 <body>
 <a class="skip" href="#main">Skip to the text</a>
 <header><a class="brand" href="/docs">Berth <span>docs</span></a>

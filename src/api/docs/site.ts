@@ -6,6 +6,7 @@ import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { addressOf, contents, listed, markdownAddressOf } from './contents.ts'
 import { docsHeaders, layout, missingPage, searchPage } from './layout.ts'
+import { socialPicture, socialPicturePath } from './social.ts'
 import { linkFrom, pathOfFile } from './links.ts'
 import { passagesOf, type Rendered, renderMarkdown } from './markdown.ts'
 import type { Document } from './reference/document.ts'
@@ -23,7 +24,7 @@ const own = new Set(
   contents.filter(({ fillsAddress }) => !fillsAddress).flatMap(({ pages }) => pages.map(({ path }) => path)),
 )
 
-export type DocsAnswer = { status: number; headers: Record<string, string>; body: string }
+export type DocsAnswer = { status: number; headers: Record<string, string>; body: string | Uint8Array }
 
 export type Site = {
   answer(path: string, query: URLSearchParams): Promise<DocsAnswer>
@@ -56,6 +57,14 @@ export async function openSite(publicUrl: string): Promise<Site> {
       if (address === '/llms-full.txt') return text('text/plain', llmsWhole(publicUrl, sources))
       if (address === '/docs/docs.css') return text('text/css', stylesheet)
       if (address === '/docs/copy.js') return text('text/javascript', copyScript)
+      if (address === socialPicturePath) {
+        const headers = {
+          ...docsHeaders,
+          'content-type': 'image/png',
+          'cache-control': 'public, max-age=86400',
+        }
+        return { status: 200, headers, body: await socialPicture() }
+      }
       if (address === '/docs/search') {
         const asked = (query.get('q') ?? '').trim()
         index ??= readIndex(sources)
@@ -66,7 +75,7 @@ export async function openSite(publicUrl: string): Promise<Site> {
       if (source === undefined) return html(404, missingPage())
       if (wantsMarkdown !== undefined) return text('text/markdown', source.markdown)
       const page = render(path, source)
-      return html(200, layout({ path, ...page }))
+      return html(200, layout({ path, ...page, publicUrl }))
     },
   }
 }

@@ -35,7 +35,12 @@ export function sendError(
   })
 }
 
-export function send(response: ServerResponse, status: number, text: string, headers: Headers): void {
+export function send(
+  response: ServerResponse,
+  status: number,
+  text: string | Uint8Array,
+  headers: Headers,
+): void {
   // The client has disconnected, or a stream has already sent the head.
   if (response.destroyed || response.headersSent) return
   const body = Buffer.from(text)

@@ -115,7 +115,7 @@ const dryRun = defineRoute({
   path: '/v1/agents/{id}/dry-run',
   summary: 'Say what a change of a policy would stop or narrow',
   description:
-    'Changes nothing: it returns the running units that the same PATCH would stop, and the units whose rules of egress it would narrow. Needs a session.',
+    'Changes nothing. Returns the running units that the same PATCH would stop, and those whose egress it would narrow. Needs a session.',
   action: 'agent.dryRun',
   kind: 'change',
   body: jsonBody(agentDryRunAskedSchema),

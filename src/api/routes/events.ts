@@ -14,10 +14,11 @@ const follow = defineRoute({
   noun: 'event',
   summary: 'Follow what changes in the team',
   description:
-    'A stream of events: `unit`, `stack` and `agent` with the current object, `gone` with the id of a destroyed unit or ' +
-    'stack, `host` when one that units of the team are on is away, answers again, is drained or given up, `process` when a background process ends, and `money`. Changes of use and money are sent every ten seconds at most, all others at once. `reset` means ' +
-    'that the client must read the lists again; it comes first, unless the header `Last-Event-ID` resumes a stream of the ' +
-    'last minute. Following does not count as use of any unit.',
+    'A stream of events. `unit`, `stack` and `agent` have the current object, `gone` the id of a destroyed unit or stack. ' +
+    '`host` tells that a host of the team is away, answers again, is drained or given up. `process` tells that a background ' +
+    'process has ended, and `money` what was spent. Changes of use and money are sent every ten seconds at most, all others ' +
+    'at once. `reset` means that the client must read the lists again. It comes first, unless the header `Last-Event-ID` ' +
+    'resumes a stream of the last minute. Following does not count as use of any unit.',
   action: 'event.follow',
   kind: 'read',
   params: noParams,

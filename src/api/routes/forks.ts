@@ -34,9 +34,9 @@ const ofUnit = defineRoute({
   noun: 'unit',
   summary: 'Copy a unit as it is now',
   description:
-    'Copies its disk and volume, and also its memory if it runs and its isolation class supports that: `copied` says which. ' +
+    'Copies its disk and volume, and the memory of a running unit where its isolation class supports that: see `copied`. ' +
     'The source keeps running. A sleeping or stopped source is not woken; its copy is then asleep or stopped too. ' +
-    'The copy has its own id, address, host name and meter, the same secrets, and no URL; its environment is that of the source, with `env` over it.',
+    'The copy has its own id, address, host name and meter, the same secrets, and no URL. Its environment is that of the source, with `env` over it.',
   action: 'unit.fork',
   body: jsonBody(unitForkSchema, { isOptional: true }),
   handle: (app, { params, body }, { caller, once }) => forkUnit(app, caller, params.id, body, once),

@@ -40,8 +40,8 @@ const create = defineRoute({
   path: '/v1/hosted-agents',
   summary: "Let a vendor's hosted agents work in units",
   description:
-    'Makes a key for the environment, which nobody is told and whose policy bounds its sessions, and asks the vendor for work from the ' +
-    'answer on. Needs a session, because a key cannot create another key.',
+    'Makes a key whose policy bounds the sessions, and shows it to nobody. From the answer on Berth asks the vendor for work. ' +
+    'Needs a session, because a key cannot create another key.',
   action: 'hosted.create',
   kind: 'change',
   params: noParams,

@@ -22,7 +22,7 @@ const create = defineRoute({
   path: '/v1/teams/{id}/payments',
   summary: 'Buy credits for a team',
   description:
-    'For owners and admins. Returns a URL at which a browser pays; the credits arrive seconds after the payment. 403 if the service takes no payments (`payments` of GET /v1/me).',
+    'For owners and admins. Returns a URL at which a browser pays. The credits arrive seconds after the payment. 403 if the service takes no payments (`payments` of GET /v1/me).',
   action: 'payment.create',
   kind: 'change',
   params: idParams,

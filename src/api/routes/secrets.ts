@@ -50,8 +50,8 @@ const put = defineRoute({
   method: 'PUT',
   summary: 'Make a secret of the team, or replace its value',
   description:
-    'Units bind it with `{ "teamSecret": NAME }` in `env`: they get a placeholder, and the value is put into the headers of their ' +
-    'requests to the hosts of the secret. Answers once units that run use the new value; they are not restarted. For owners and admins, ' +
+    'Units bind it with `{ "teamSecret": NAME }` in `env` and get a placeholder. ' +
+    'The value is put into the headers of their requests to the hosts of the secret. Answers once units that run use the new value; they are not restarted. For owners and admins, ' +
     'and for keys whose policy has `*` in `allowedSecrets`.',
   action: 'secret.put',
   body: jsonBody(secretPutSchema),
@@ -66,7 +66,7 @@ const remove = defineRoute({
   method: 'DELETE',
   summary: 'Delete a secret of the team',
   description:
-    'Units that bind it run on, and their placeholder is worth nothing from the answer on; the variable is gone at their next start. ' +
+    'Units that bind it run on, but their placeholder is worth nothing. The variable is gone at their next start. ' +
     'For the same callers as PUT.',
   action: 'secret.delete',
   body: noBody,

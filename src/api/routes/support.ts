@@ -11,7 +11,7 @@ const send = defineRoute({
   noun: 'support message',
   summary: 'Write to the operator of this service',
   description:
-    'The reply is sent by mail: to the signed-in person; for a key or a token to the person who created it, else to an owner of the team. ' +
+    'The signed-in person gets the reply by mail. For a key or a token it is its creator, else an owner of the team. ' +
     'Limit: five messages in ten minutes per credential.',
   action: 'support.send',
   kind: 'change',

@@ -19,7 +19,7 @@ const create = defineRoute({
   noun: 'team',
   summary: 'Create a team',
   description:
-    'The caller becomes its owner. Needs a session, and the Pro plan or above in a team you own; operators of the service need no plan.',
+    'The caller becomes its owner. Needs a session, and the Pro plan or above in a team you own. Operators of the service need no plan.',
   action: 'team.create',
   kind: 'change',
   params: noParams,

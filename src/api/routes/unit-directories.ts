@@ -78,8 +78,8 @@ const write = defineRoute({
   path: '/v1/units/{id}/archive',
   summary: 'Unpack a tar archive into a directory',
   description:
-    'The body is the archive, uncompressed. A missing directory is created; files with the name of an entry are ' +
-    'replaced, or written in place with `keep`, and all others stay. Files belong to root. Files unpacked before a ' +
+    'The body is the archive, uncompressed. A missing directory is created. Files with the name of an entry are ' +
+    'replaced, or written in place with `keep`; all others stay. Files belong to root. Files unpacked before a ' +
     'failure stay.',
   action: 'unit.archive.write',
   kind: 'change',

@@ -22,7 +22,7 @@ const log = defineRoute({
   path: '/v1/units/{id}/egress/log',
   summary: 'Read or follow what a unit reached and was refused',
   description:
-    'Connections by name and refused look-ups of a unit with rules, summed up by host, port, decision and minute, and kept for ' +
+    'Connections by name and refused look-ups of a unit with rules, by host, port, decision and minute. Lines are kept for ' +
     'seven days. A unit without rules has no lines. Wakes nothing.',
   action: 'unit.egress.log',
   kind: 'read',

@@ -30,7 +30,7 @@ const set = defineRoute({
   path: '/v1/units/{id}/egress',
   summary: 'Set what a unit may reach',
   description:
-    'Replaces the rules, also while the unit runs, and answers once they are in force: connections that are no longer ' +
+    'Replaces the rules, also while the unit runs, and answers once they are in force. Connections that are no longer ' +
     'allowed are cut. An omitted field gets the bound of the credential and the team; rules beyond that bound are refused ' +
     'with 402. Wakes nothing.',
   action: 'unit.egress',

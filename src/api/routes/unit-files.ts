@@ -102,7 +102,7 @@ const watch = defineRoute({
   description:
     'A stream of events: `ready` once it is watched, then each change with its path. `rename` tells the old path, and a ' +
     '`create` the new one. A new directory is told with what is in it, some of it perhaps twice. `overflow` says that some ' +
-    'changes were lost: list the directory again. An open watch does not keep the unit awake.',
+    'changes were lost. List the directory then. An open watch does not keep the unit awake.',
   action: 'unit.file.watch',
   kind: 'read',
   query: watchQuerySchema,

@@ -220,8 +220,8 @@ const sleep = defineRoute({
   summary: 'Set how long a unit, or its stack, may idle before it sleeps',
   description:
     'Does not count as use of the unit: it only moves `sleepsAt` by the new idle window, and wakes nothing. With ' +
-    '`now` the units sleep at once. A unit with a command, a file transfer or a visit in progress, or that owes ' +
-    'an answer on a database connection, refuses with 409.',
+    '`now` the units sleep at once. A unit with a command, a file transfer or a visit in progress ' +
+    'refuses with 409. So does one that owes an answer on a database connection.',
   action: 'unit.sleep',
   kind: 'change',
   body: jsonBody(sleepBodySchema),

@@ -41,7 +41,7 @@ ${refusal && refusal.issues.length === 0 ? `<p class="wrong" role="alert">${esca
 <input type="hidden" name="ticket" value="${escapeHtml(ticket)}">
 <input type="hidden" name="team" value="${escapeHtml(team.id)}">
 <fieldset><legend>Team</legend>${teamsMarkup(view)}</fieldset>
-<fieldset><legend>What it may do</legend>
+<fieldset><legend>Limits</legend>
 <p class="note">It makes units, runs commands in them and publishes them for the team, within these limits. You can change or revoke them at any time.</p>
 <p class="note">${planLimits(bounds)}</p>
 ${again}
@@ -54,7 +54,7 @@ ${consentFields(fields, bounds, refusal?.issues ?? [])}
 
 /** What no choice on this page changes. */
 function planLimits({ plan, diskGb, alwaysOn }: PlanBounds): string {
-  const disk = `The team has the plan “${plan}”, which limits it too: the disks and volumes of all its units, also of those that are stopped or asleep, are ${diskGb} GB together.`
+  const disk = `The team has the plan “${plan}”, which limits it too. The disks and volumes of all its units have ${diskGb} GB together, asleep or not.`
   return alwaysOn ? disk : `${disk} A unit that never sleeps needs the Pro plan or above.`
 }
 

@@ -29,16 +29,17 @@ export const pageHeaders = {
 
 /**
  * Returns a whole page around trusted markup; escape everything else with `escapeHtml` first. `goTo` is a URL that
- * the browser opens by itself; `wide` is for pages with more than a question.
+ * the browser opens by itself; `wide` is for pages with more than a question; `head` is trusted
+ * markup too.
  */
 export function htmlPage(
   title: string,
   markup: string,
-  { goTo = null, wide = false }: { goTo?: string | null; wide?: boolean } = {},
+  { goTo = null, wide = false, head = '' }: { goTo?: string | null; wide?: boolean; head?: string } = {},
 ): string {
   return `<!doctype html>
 <html lang="en">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width">${goTo === null ? '' : `<meta http-equiv="refresh" content="0; url=${escapeHtml(goTo)}">`}<meta name="color-scheme" content="light dark"><title>${escapeHtml(title)}</title><link rel="stylesheet" href="${stylesheetUrl}"></head>
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width">${goTo === null ? '' : `<meta http-equiv="refresh" content="0; url=${escapeHtml(goTo)}">`}<meta name="color-scheme" content="light dark"><title>${escapeHtml(title)}</title>${head}<link rel="stylesheet" href="${stylesheetUrl}"></head>
 <body${wide ? ' class="wide"' : ''}>${wide ? '' : harbour}<header class="brand">${logo}Berth</header>
 <main><h1>${escapeHtml(title)}</h1>
 ${markup}

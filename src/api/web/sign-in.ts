@@ -11,6 +11,7 @@ import { isWaiting } from '../../domain/oauth/consent.ts'
 import { listProviders } from '../../domain/providers/list.ts'
 import { emailPattern } from '../../lib/email.ts'
 import { dropCookie } from '../http/cookies.ts'
+import { socialTags } from '../docs/social.ts'
 import { escapeHtml, htmlPage } from './html.ts'
 import { type Page, type PageAnswer, refuseForeignPages } from './page.ts'
 import { providerNames } from './sign-in-providers.ts'
@@ -28,7 +29,8 @@ const showSignIn: Page = {
         : query.has('ended')
           ? '<p>You are signed out. Signing in leads back to where you were.</p>'
           : ''
-      return { status: 200, html: htmlPage('Sign in to Berth', why + waysIn(app)) }
+      const head = socialTags(app.config.publicUrl, 'Sign in to Berth')
+      return { status: 200, html: htmlPage('Sign in to Berth', why + waysIn(app), { head }) }
     }
     const email = await readSignInLink(app, token)
     if (email === null) return deadLink()

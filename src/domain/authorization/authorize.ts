@@ -61,7 +61,7 @@ export function authorize(caller: Caller, action: Action, resource?: Resource): 
   if (rule.everySecret && caller.kind !== 'session') {
     if (grantsEverySecret(caller.policy)) return
     throw forbidden(
-      'Only an owner or admin of the team may do this, or a key to whose policy one of them has given "*" in "allowedSecrets".',
+      'Only an owner or admin of the team may do this, or a key whose policy has "*" in "allowedSecrets".',
     )
   }
   if (rule.session && caller.kind !== 'session') {

@@ -19,7 +19,7 @@ export function checkSpending(spending: Spending, morePerHour: bigint, now: Date
   if (!lasts(leftOfTeam(spending), spending.teamPerHour + morePerHour)) {
     const balance = toCents(spending.balanceNanoCents)
     throw paymentRequired(
-      `The team is out of credits: ${inCents(Math.max(0, balance))} are left. Buy credits, or ask the operator of this service for some; units that slept for lack of credits then wake at their next use.`,
+      `The team is out of credits: ${inCents(Math.max(0, balance))} are left. Buy credits, or ask the operator of this service. Units that slept for lack of credits then wake at their next use.`,
       { creditBalanceCents: balance },
     )
   }

@@ -38,5 +38,5 @@ Open this link within ${MAILED_LINK_LIVES_MINUTES} minutes. It works once:
 
 ${url}
 
-If it was not you, you need not do anything: no one can sign in without the link.
+If it was not you, ignore this mail.
 `

@@ -105,7 +105,7 @@ function checkOpen(host: FleetHost): FleetHost {
   if (host.awaySince) throw hostAway(host.awaySince)
   if (!host.isDraining) return host
   throw unavailable(
-    "The host of this team's units takes no new ones, because its operator is emptying it; what is there goes on.",
+    'The operator is emptying the host of this team, so it takes no new units. Those on it go on.',
     TRY_AGAIN_S,
   )
 }

@@ -16,8 +16,8 @@ export function describeClient(metadata: ClientMetadata): Description {
   if (redirectUris.length === 0) {
     throw new OauthError(
       'invalid_redirect_uri',
-      'A redirect URI is an https URL, http to localhost, 127.0.0.1 or [::1], or has an app scheme such as com.example.app: ' +
-        'or cursor:, without a fragment, user or wildcard.',
+      'A redirect URI is an https URL, http to localhost, 127.0.0.1 or [::1], or has an app scheme (cursor:). ' +
+        'It has no fragment, user or wildcard.',
     )
   }
   return {

@@ -54,7 +54,7 @@ async function fetchClient(app: App, { id, peer }: { id: string; peer: string })
     app.log.info({ err: error }, 'OAuth client document could not be read')
     throw new OauthError(
       'invalid_client',
-      'The document at the URL that is the client_id cannot be read: it must be JSON at a public address, by https.',
+      'The document at the client_id cannot be read. It must be JSON at a public https address.',
     )
   })
   const described = readDocument(id, document)

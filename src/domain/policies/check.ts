@@ -43,13 +43,13 @@ export function checkRegistry({ policy }: EffectivePolicy, registry: string): vo
 export function checkSleep({ policy, plan, sleepMax }: EffectivePolicy, sleep: string): void {
   if (sleep === 'never' && plan === 'hobby') {
     throw forbidden(
-      'A unit that never sleeps needs the Pro plan or above; send a window such as "30m"; for an existing unit use POST /v1/units/{id}/sleep.',
+      'A unit that never sleeps needs the Pro plan or above. Send a window such as "30m"; for an existing unit use POST /v1/units/{id}/sleep.',
     )
   }
   const allowed = shortestWindow(policy.maxSleep, sleepMax)
   if (sleepWindowMs(sleep) <= sleepWindowMs(allowed)) return
   throw policyViolation(
-    `The longest sleep allowed here is "${allowed}", and "${sleep}" is longer: send a shorter one; for an existing unit use POST /v1/units/{id}/sleep.`,
+    `The longest sleep allowed here is "${allowed}", and "${sleep}" is longer. Send a shorter one; for an existing unit use POST /v1/units/{id}/sleep.`,
     { field: 'sleep', asked: sleep, allowed },
   )
 }
@@ -58,7 +58,7 @@ export function checkSleep({ policy, plan, sleepMax }: EffectivePolicy, sleep: s
 function checkNested({ policy }: EffectivePolicy): void {
   if (policy.allowNested) return
   throw policyViolation(
-    'This credential may not make units in which containers run; leave "nested" out, or ask a person of the team to set `allowNested` in its policy.',
+    'This credential may not make units in which containers run. Leave "nested" out, or ask the team to set `allowNested` in its policy.',
     { field: 'allowNested', asked: true, allowed: false },
   )
 }

@@ -51,7 +51,7 @@ export function checkTogether(bounds: Bounds, rules: EgressRules, asked: EgressA
     throw validation([{ path: 'egress.siblings', message: `must be "stack" or "team": ${what}` }])
   }
   throw policyViolation(
-    `No unit of this credential may reach another one, and ${what}: ask an owner or admin of the team to allow siblings of a stack.`,
+    `No unit of this credential may reach another one, and ${what}. Ask an owner or admin of the team to allow siblings of a stack.`,
     { field: 'egress', asked: { ...rules, siblings: 'stack' }, allowed: egressBound(bounds) },
   )
 }

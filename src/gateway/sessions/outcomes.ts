@@ -129,7 +129,7 @@ export function errorMessageOf(outcome: Outcome): ErrorMessage {
         title: 'This connection names no unit',
         text:
           'Its client sends no server name (SNI) in its TLS handshake. Let it send the host of the URL (redis-cli: ' +
-          '--sni), or use the port of the endpoint, where it has a portWithoutSni.',
+          '--sni), or use the portWithoutSni of the endpoint.',
         closes: true,
       }
     case 'misdirected':

@@ -3,6 +3,7 @@
 import type { Contract } from '@berth/sdk'
 import { oneOf, wholeNumber } from '../args.ts'
 import type { Context } from '../context.ts'
+import { refusalOf, sayCall, whoOf } from '../../../../src/contract/audit-sentences.ts'
 import { euros } from '../../../../src/lib/money.ts'
 import { type Cell, print, printJson, printTable, relative } from '../output.ts'
 
@@ -83,16 +84,23 @@ export async function audit(context: Context): Promise<void> {
     colour: code !== null && code < 400 ? 'green' : 'red',
   })
   await printTable(
-    ['WHEN', 'WHO', 'ACTION', 'TARGET', 'STATUS', 'COST'],
+    ['WHEN', 'WHO', 'WHAT', 'STATUS', 'COST'],
     events.map((event) => [
       relative(event.at),
-      event.agentName ?? event.credential.name,
-      event.action,
-      event.target ?? '-',
+      whoOf(event),
+      sentenceOf(event),
       status(event.status),
       euros(event.costDeltaCents),
     ]),
   )
+}
+
+/** As the dashboard's activity says it. */
+function sentenceOf(event: Contract.AuditEvent): string {
+  const { verb, detail } = sayCall(event)
+  const refusal = refusalOf(event)
+  const words = [refusal === null ? null : 'tried:', verb, event.target, detail, refusal && `(${refusal})`]
+  return words.filter((word) => word !== null && word !== undefined).join(' ')
 }
 
 export async function keys(context: Context): Promise<void> {

@@ -31,7 +31,7 @@ export const unitCommands: Command[] = [
       name: text('NAME', 'Of the unit; else one is made of the image'),
       stack: text('NAME', 'Its stack, made if absent'),
       size: text('SIZE', 'nano, small, medium or large (small)'),
-      port: text('PORT', 'On which it listens; again for more', { short: 'p', multiple: true }),
+      port: text('PORT', 'A port it listens on; again for more', { short: 'p', multiple: true }),
       expose: text('MODE', 'Publishes its port: public, or private for those who have the URL'),
       env: environment,
       secret: text('VAR=NAME', 'A secret of the team, as berth secrets ls; again for more', {

@@ -27,7 +27,7 @@ export function AccountPage() {
         <Card title="Your teams">
           <Teams />
         </Card>
-        <Card title="How these pages look">
+        <Card title="Appearance">
           <Looks />
         </Card>
         <Card title="This browser">
@@ -85,7 +85,7 @@ function NameForm() {
           type="submit"
           kind="main"
           busy={isBusy}
-          why={name === me.user.name ? 'Nothing is changed.' : null}
+          why={name === me.user.name ? 'There is nothing to save.' : null}
         >
           Save
         </Button>
@@ -94,10 +94,7 @@ function NameForm() {
   )
 }
 
-const words = { system: 'As the system has it', light: 'Light', dark: 'Dark' } as const satisfies Record<
-  Theme,
-  string
->
+const words = { system: 'System', light: 'Light', dark: 'Dark' } as const satisfies Record<Theme, string>
 
 function Looks() {
   const [theme, choose] = useState(readTheme)

@@ -58,22 +58,22 @@ export function Teams() {
           void make()
         }}
       >
-        <Field label="Another team">
+        <Field label="New team">
           {(props) => (
             <input
               {...props}
               className={inputClass}
               maxLength={60}
               autoComplete="off"
-              placeholder="Its name"
+              placeholder="Name"
               value={name}
               onChange={(event) => setName(event.target.value)}
             />
           )}
         </Field>
         <div>
-          <Button type="submit" busy={isBusy} why={name.trim().length < 2 ? 'Give it a name first.' : null}>
-            Make it
+          <Button type="submit" busy={isBusy} why={name.trim().length < 2 ? 'Enter a name first.' : null}>
+            Create team
           </Button>
         </div>
       </form>

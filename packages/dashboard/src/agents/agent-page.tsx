@@ -53,16 +53,16 @@ export function AgentPage() {
         {agent.revokedAt === null && <Revoke agent={agent} onEnding={setEnding} />}
       </PageHead>
       <div className={styles.page}>
-        <Card title="What it may do">
+        <Card title="Limits">
           <p className={styles.sentence}>{sentence(policy)}</p>
           {agent.revokedAt === null && (
             <PolicyEditor key={agent.id} team={team.id} agent={agent} use={usedBy(agent)} />
           )}
         </Card>
-        <Card title="About it">
+        <Card title="Details">
           <KeyValue rows={aboutOf(agent)} />
         </Card>
-        <Card title="What it did">
+        <Card title="Activity">
           <AuditRows asked={{ agent: agent.id }} />
         </Card>
       </div>
@@ -96,8 +96,8 @@ function aboutOf(agent: Contract.Agent): [string, ReactNode][] {
   if (agent.client) rows.push(['Program', <bdi key="client">{agent.client.name ?? agent.client.id}</bdi>])
   if (agent.agent) rows.push(['Used by', `${agent.agent.title} ${agent.agent.version ?? ''}`])
   const maker = agent.createdBy?.name ?? agent.createdBy?.email
-  if (maker !== null && maker !== undefined) rows.push(['Made by', <bdi key="maker">{maker}</bdi>])
-  rows.push(['Made', <Time key="made" at={agent.createdAt} />])
+  if (maker !== null && maker !== undefined) rows.push(['Created by', <bdi key="maker">{maker}</bdi>])
+  rows.push(['Created', <Time key="made" at={agent.createdAt} />])
   rows.push(['Last used', agent.lastUsedAt === null ? 'not yet' : <Time key="used" at={agent.lastUsedAt} />])
   return rows
 }

@@ -26,7 +26,7 @@ export function AgentsPage() {
   // Read before anything is shown, so that nothing below it moves.
   const { isPending } = useQuery(hostedListQuery(team.id))
   const agents = data?.agents.filter(({ revokedAt }) => revokedAt === null) ?? []
-  const seats = data ? `${data.seats.used} of ${data.seats.max} seats` : '… of … seats'
+  const seats = data ? `${data.seats.used} of ${data.seats.max} seats` : ''
   return (
     <>
       <PageHead title="Agents" note={seats}>

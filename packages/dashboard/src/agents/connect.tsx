@@ -29,7 +29,7 @@ const ways = [
     client: 'curl, with a key',
     paste: (url: string) =>
       `curl ${url.replace(/\/mcp$/, '/v1/units')} -H "authorization: Bearer $BERTH_API_KEY"`,
-    note: 'Make the key here with “New key”.',
+    note: 'Create the key here with “New key”.',
   },
 ] as const
 

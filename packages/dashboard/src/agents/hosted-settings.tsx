@@ -38,7 +38,7 @@ export function HostedSettings({ hosted, onDone }: { hosted: Hosted; onDone: () 
   })
   const refused = save.error && explain(save.error)
   const faultOf = (path: string) => faultAt(refused?.fields, path)
-  const why = isChanged ? lackOf(texts) : 'Nothing is changed.'
+  const why = isChanged ? lackOf(texts) : 'There is nothing to save.'
   return (
     <form
       className={styles.editor}
@@ -54,7 +54,7 @@ export function HostedSettings({ hosted, onDone }: { hosted: Hosted; onDone: () 
         <AtOnceField texts={texts} fault={faultOf('atOnce')} onChange={setTexts} />
         <Field
           label="Another key of the environment"
-          note="Empty: it stays. It is never shown."
+          note="Leave empty to keep it. It is never shown."
           error={faultOf('environmentKey')}
         >
           {(props) => <SecretInput {...props} value={environmentKey} onChange={setKey} />}

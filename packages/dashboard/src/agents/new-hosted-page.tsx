@@ -117,7 +117,7 @@ export function NewHostedPage() {
         </Card>
         <div className={styles.buttons}>
           <Button type="submit" kind="main" busy={add.isPending} why={why}>
-            Add it
+            Add environment
           </Button>
           <Link to="/t/$team/agents" params={{ team: team.slug }} className={buttonClass()}>
             Cancel

@@ -32,11 +32,7 @@ export function NewKeyPage() {
   const refused = make.error && explain(make.error)
   const nameFault = refused?.fields.find(({ path }) => path === 'name')?.message
   const why =
-    Object.keys(faults).length > 0
-      ? 'A field is not right yet.'
-      : name.trim() === ''
-        ? 'It needs a name.'
-        : null
+    Object.keys(faults).length > 0 ? 'A field is not valid.' : name.trim() === '' ? 'Enter a name.' : null
   return (
     <>
       <PageHead title="New key" />
@@ -64,13 +60,13 @@ export function NewKeyPage() {
             )}
           </Field>
         </Card>
-        <Card title="What it may do">
+        <Card title="Limits">
           <PolicyForm texts={texts} faults={{ ...faultsOf(make.error), ...faults }} onChange={setTexts} />
           <p className={styles.sentence}>{sentence(policy)}</p>
         </Card>
         <div className={styles.buttons}>
           <Button type="submit" kind="main" busy={make.isPending} why={why}>
-            Make the key
+            Create key
           </Button>
           <Link to="/t/$team/agents" params={{ team: team.slug }} className={buttonClass()}>
             Cancel
@@ -88,11 +84,9 @@ function KeyMade({ slug, made: { key, secret } }: { slug: string; made: Contract
     <>
       <PageHead title={<bdi>{key.name}</bdi>} note="The key is made." />
       <div className={styles.page}>
-        <Card title="The key, shown this once">
+        <Card title="The key, shown once">
           <Code text={secret} label="the key" />
-          <p className={styles.lead}>
-            Keep it now: nobody can see it again, and a lost key is replaced by a new one.
-          </p>
+          <p className={styles.lead}>Save it now: nobody can see it again.</p>
         </Card>
         <Card title="Try it">
           <Code text={curl} label="a first call" />
@@ -108,7 +102,7 @@ function KeyMade({ slug, made: { key, secret } }: { slug: string; made: Contract
         )}
         <div className={styles.buttons}>
           <Link to="/t/$team/agents/$id" params={{ team: slug, id: key.id }} className={buttonClass('main')}>
-            I have kept it
+            I have saved it
           </Link>
         </div>
       </div>

@@ -40,7 +40,7 @@ export function PolicyEditor({ team, agent, use }: { team: string; agent: Contra
   return (
     <form
       className={styles.editor}
-      aria-label="What it may do"
+      aria-label="Limits"
       onSubmit={(event) => {
         event.preventDefault()
         save.mutate()
@@ -85,9 +85,9 @@ export function PolicyEditor({ team, agent, use }: { team: string; agent: Contra
 type Edit = ReturnType<typeof usePolicyEdit>
 
 function whyNotSaved({ faults, conflicts, changed }: Edit): string | null {
-  if (Object.keys(faults).length > 0) return 'A field is not right yet.'
+  if (Object.keys(faults).length > 0) return 'A field is not valid.'
   if (conflicts.length > 0) return 'Choose first what becomes of the other change.'
-  return changed.length === 0 ? 'Nothing is changed.' : null
+  return changed.length === 0 ? 'There is nothing to save.' : null
 }
 
 /** Returns the saved policy; null if another person has changed the same field, which is then on the page. */

@@ -74,7 +74,7 @@ export function PolicyForm({
       </Field>
       <Field
         label={policyLabels.allowedRegistries}
-        note="One a line. Images that come with Berth are always allowed."
+        note="One per line. Images that come with Berth are always allowed."
         error={faults.allowedRegistries}
       >
         {(props) => (
@@ -88,7 +88,11 @@ export function PolicyForm({
           />
         )}
       </Field>
-      <Field label={policyLabels.expiresAt} note="Empty: not before it is revoked." error={faults.expiresAt}>
+      <Field
+        label={policyLabels.expiresAt}
+        note="Without an end it is valid until it is revoked."
+        error={faults.expiresAt}
+      >
         {(props) => (
           <input
             {...props}
@@ -108,7 +112,7 @@ export function PolicyForm({
       />
       <Field
         label={policyLabels.allowedSecrets}
-        note="Names, one a line. Units never see the values. * for all, and to set and delete them."
+        note="Names, one per line. Units never see the values. * for all, and to set and delete them."
         error={faults.allowedSecrets}
       >
         {(props) => (

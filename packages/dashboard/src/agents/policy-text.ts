@@ -152,7 +152,13 @@ export function sentence(policy: Policy): string {
   const idle =
     policy.maxSleep === 'never' ? 'may idle for as long as it likes' : `idles for ${policy.maxSleep} at most`
   const until = policy.expiresAt === null ? 'until you revoke it' : `until ${dayOf(policy.expiresAt)}`
-  return `May run ${units(policy.maxConcurrentUnits)} at once and spend ${euros(policy.dailySpendCapCents)} a day; ${sizesText(policy.allowedSizes)}; images from ${registriesText(policy.allowedRegistries, 3)}; each unit ${idle}, reaches ${egressText(policy.egress)}, and uses ${secretsText(policy.allowedSecrets)}${policy.allowNested ? '; containers may run in units' : ''}${Object.keys(policy.rates).length > 0 ? `; ${ratesText(policy.rates)} a minute` : ''}; ${until}.`
+  return [
+    `May run ${units(policy.maxConcurrentUnits)} at once and spend ${euros(policy.dailySpendCapCents)} a day, ${until}.`,
+    `Units are ${sizesText(policy.allowedSizes)}, with images from ${registriesText(policy.allowedRegistries, 3)}.`,
+    `Each unit ${idle}, reaches ${egressText(policy.egress)}, and uses ${secretsText(policy.allowedSecrets)}.`,
+    ...(policy.allowNested ? ['Containers may run in units.'] : []),
+    ...(Object.keys(policy.rates).length > 0 ? [`At most ${ratesText(policy.rates)} a minute.`] : []),
+  ].join(' ')
 }
 
 /** What one field says, to compare two of them. */

@@ -14,21 +14,21 @@ export type Explained = {
 }
 
 const titles: Partial<Record<string, string>> = {
-  validation: 'Something in this is not right',
+  validation: 'Some of this is not valid',
   unauthorized: 'You are signed out',
   forbidden: 'You may not do this here',
   policy_violation: 'A limit does not allow this',
   quota_exceeded: 'A limit of the team is reached',
   payment_required: 'This costs more than is left',
-  not_found: 'This is not here, or not of this team',
+  not_found: 'Not found in this team',
   invalid_state: 'Not in this state',
-  conflict: 'Something else came first',
+  conflict: 'Another change came first',
   payload_too_large: 'This is too large',
   connection_failed: 'Berth cannot be reached',
   timed_out: 'No answer came in time',
   unavailable: 'Berth is not ready',
-  provider_error: 'The machine did not do it',
-  internal: 'Berth failed at this',
+  provider_error: 'The host could not do this',
+  internal: 'Berth had an internal error',
 }
 
 /** What was refused of a field of a form, or of what is within it. */
@@ -72,7 +72,7 @@ function wayOut(error: BerthError): string {
   if (error.status === 429)
     return `Try again ${error.retryAfterMs === null ? 'in a while' : `in ${Math.ceil(error.retryAfterMs / 1000)} s`}.`
   if (error.status === 409) return 'What is shown here is what it is now.'
-  if (error.code === 'connection_failed') return 'Check your network; what is shown is as it was before.'
+  if (error.code === 'connection_failed') return 'Check your network, then try again.'
   return ''
 }
 

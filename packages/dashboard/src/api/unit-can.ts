@@ -6,9 +6,9 @@ import type { UnitState } from '../../../../src/contract/states.ts'
 export const unitActions = ['start', 'sleep', 'stop', 'fork', 'exec', 'destroy'] as const
 export type UnitAction = (typeof unitActions)[number]
 
-const moving = 'It is on its way to another state.'
+const moving = 'Its state is changing.'
 const gone = 'It is destroyed.'
-const failed = 'It could not be made.'
+const failed = 'It could not be created.'
 const asleep = 'It sleeps already.'
 const runs = 'It runs.'
 

@@ -5,7 +5,7 @@ import { Copied, Code } from '../ui/copy.tsx'
 import { Money } from '../ui/format.tsx'
 import { KeyValue } from '../ui/page-parts.tsx'
 import { Sentence } from './change-list.tsx'
-import { refusalOf } from './sentence.ts'
+import { refusalOf } from '../../../../src/contract/audit-sentences.ts'
 import styles from './audit.module.css'
 
 const clock = new Intl.DateTimeFormat(undefined, {

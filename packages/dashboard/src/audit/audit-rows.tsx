@@ -44,7 +44,7 @@ export function AuditRows({ asked, here }: { asked: AuditAsked; here?: string })
   if (error !== null && data === undefined)
     return <Failure {...explain(error)} onRetry={() => void refetch()} />
   if (data === undefined) return <Skeleton />
-  if (events.length === 0) return <p className={styles.none}>Nothing found.</p>
+  if (events.length === 0) return <p className={styles.none}>No calls match.</p>
   const open = events.find(({ id }) => id === shown)
   return (
     <div className={open && isBeside ? styles.halves : ''}>

@@ -3,8 +3,8 @@
 import type { Contract } from '@berth/sdk'
 import { Link } from '@tanstack/react-router'
 import { useTeam } from '../shell/team-context.ts'
-import { Time } from '../ui/format.tsx'
-import { refusalOf, sayCall, whoOf } from './sentence.ts'
+import { Money, Time } from '../ui/format.tsx'
+import { refusalOf, sayCall, whoOf } from '../../../../src/contract/audit-sentences.ts'
 import styles from './audit.module.css'
 
 /** The sentence of one call. `here`: the unit whose page this is, which is not named again. */
@@ -48,6 +48,9 @@ function Target({ id, name }: { id: string; name: string | undefined }) {
   )
 }
 
+/** What is less of a call is only noise. */
+const LEAST_CENTS = 0.1
+
 /** A few, without details. */
 export function ChangeList({
   events,
@@ -67,6 +70,11 @@ export function ChangeList({
             <Sentence event={event} nameOf={nameOf} here={here} />
           </span>
           <span className={styles.ago}>
+            {event.costDeltaCents >= LEAST_CENTS && (
+              <>
+                <Money cents={event.costDeltaCents} /> ·{' '}
+              </>
+            )}
             <Time at={event.at} />
           </span>
         </li>

@@ -37,7 +37,7 @@ export function EgressFields({
       {texts.mode === 'listed' && (
         <Field
           label="Hosts"
-          note="One a line: api.github.com, *.pythonhosted.org, github.com:22, 203.0.113.0/24, 203.0.113.7:5432, preset:npm."
+          note="One per line: api.github.com, *.pythonhosted.org, github.com:22, 203.0.113.0/24, 203.0.113.7:5432, preset:npm."
           error={fault}
         >
           {(props) => (

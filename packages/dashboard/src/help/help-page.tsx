@@ -18,16 +18,34 @@ const topics = [
   { value: 'idea', label: 'An idea' },
 ] as const
 
+const docs = [
+  ['quick-start', 'Quick start', 'A unit by CLI, TypeScript, Python, curl or an agent'],
+  ['install', 'Install', 'The CLI and the SDKs, served by this Berth'],
+  ['guides/first-web-app', 'First web app', 'From a folder to a page at a URL'],
+  ['troubleshooting', 'Troubleshooting', 'What an error means, and what to do'],
+  ['api', 'API reference', 'Every call, with examples'],
+] as const
+
 export function HelpPage() {
   const { me } = useHere()
   return (
     <>
       <PageHead title="Help" />
       <div className={styles.page}>
-        <Card title="Write to the operator of this Berth">
+        <Card title="Documentation">
+          <ul className={styles.docs}>
+            {docs.map(([path, title, about]) => (
+              <li key={path}>
+                <a href={`/docs/${path}`}>{title}</a>
+                <span>{about}</span>
+              </li>
+            ))}
+          </ul>
+        </Card>
+        <Card title="Contact the operator">
           <Message />
         </Card>
-        <Card title="The API">
+        <Card title="API">
           <KeyValue
             rows={[
               ['Address', <Copied key="api" text={`${me.apiUrl}`} label="Copy the address of the API" />],
@@ -70,13 +88,13 @@ function Message() {
   return (
     <form
       className={styles.form}
-      aria-label="Write to the operator of this Berth"
+      aria-label="Contact the operator"
       onSubmit={(event) => {
         event.preventDefault()
         void send()
       }}
     >
-      <Field label="It is">
+      <Field label="Topic">
         {(props) => <Select id={props.id} value={topic} options={topics} onChange={setTopic} />}
       </Field>
       <Field label="Message" note="The answer comes by mail. Never send keys or passwords.">
@@ -104,7 +122,7 @@ function Message() {
       <p role="status">
         {ticket !== null && (
           <>
-            It is sent. The answer will name <code>{ticket}</code>.
+            Sent. The answer will name <code>{ticket}</code>.
           </>
         )}
       </p>

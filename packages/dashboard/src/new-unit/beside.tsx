@@ -16,8 +16,8 @@ export function Beside({ body }: { body: Contract.CreateFromSpec }) {
   const gb = body.spec.volume?.gb ?? 0
   const aDay = ((pricing?.volumeCentsPerGbMonth ?? 0) * gb) / 30
   return (
-    <aside className={styles.beside} aria-label="What it comes to">
-      <Card title="It costs">
+    <aside className={styles.beside} aria-label="Cost">
+      <Card title="Cost">
         <p className={styles.note}>
           {price === undefined
             ? '…'

@@ -117,7 +117,7 @@ function Variable({
         <input
           className={inputClass}
           aria-label={`Value ${at}`}
-          placeholder={is === 'secret' ? 'Empty: one is made' : 'Value'}
+          placeholder={is === 'secret' ? 'Generated if empty' : 'Value'}
           type={is === 'secret' ? 'password' : 'text'}
           autoComplete="off"
           value={value}

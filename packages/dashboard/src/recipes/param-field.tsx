@@ -3,7 +3,7 @@
 import type { Contract } from '@berth/sdk'
 import { Field, inputClass, Select } from '../ui/field.tsx'
 import { PairsEditor } from './pairs-editor.tsx'
-import { type FieldValue, newPair, recordKind } from './params.ts'
+import { type FieldValue, labelOf, newPair, recordKind } from './params.ts'
 import { SecretField } from './secret-field.tsx'
 
 export function ParamField({
@@ -18,7 +18,7 @@ export function ParamField({
   onChange: (value: FieldValue) => void
 }) {
   const { name, type, options, required, description, format } = parameter
-  const label = required ? `${name} (required)` : name
+  const label = required ? `${labelOf(name)} (required)` : labelOf(name)
   const note =
     [description, type === 'record' || format === null ? null : `(${format})`].filter(Boolean).join(' ') ||
     undefined

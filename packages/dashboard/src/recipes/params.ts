@@ -22,6 +22,14 @@ export type Pair = {
 export type FieldValue = string | Pair[]
 export type Values = Record<string, FieldValue>
 
+/** The name of a parameter in words: `volumeGb` is `Volume (GB)`. */
+export function labelOf(name: string): string {
+  const words = name
+    .replace(/Gb$/, ' (GB)')
+    .replace(/[A-Z]+(?![A-Z)])/g, (letters) => ` ${letters.toLowerCase()}`)
+  return `${words.slice(0, 1).toUpperCase()}${words.slice(1)}`
+}
+
 /** How a record is edited: as files, as an environment, or, where this page does not know its form, as JSON. */
 export function recordKind({ format }: Pick<Parameter, 'format'>): 'files' | 'env' | 'json' {
   if (format?.startsWith('an object: a path')) return 'files'
@@ -119,7 +127,7 @@ export function paramsOf(parameters: readonly Parameter[], values: Values): Para
       if (fault !== undefined) faults[name] = fault
       const value = valueOf(parameter, field)
       if (value === undefined) {
-        if (required) faults[name] = 'It has to be given.'
+        if (required) faults[name] = 'Required.'
       } else if (type === 'integer' && typeof value !== 'number') faults[name] = 'A whole number.'
       else if (JSON.stringify(value) !== compact(defaultValue)) params[name] = value
     } catch {

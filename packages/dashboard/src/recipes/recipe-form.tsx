@@ -67,7 +67,7 @@ export function RecipeForm({
               onChange={(value) => setValues({ ...values, [parameter.name]: value })}
             />
           ))}
-          <Field label="Name" note={`Empty: ${recipe.name}.`} error={faultOf('name')}>
+          <Field label="Unit name" note={`Optional. ${recipe.name} by default.`} error={faultOf('name')}>
             {(props) => (
               <input
                 {...props}
@@ -79,7 +79,7 @@ export function RecipeForm({
               />
             )}
           </Field>
-          <Field label="Stack" note="Empty: one of its own." error={faultOf('stack')}>
+          <Field label="Stack" note="Optional. One of its own by default." error={faultOf('stack')}>
             {(props) => (
               <input
                 {...props}
@@ -113,7 +113,7 @@ export function RecipeForm({
             </Button>
           </div>
         </form>
-        <aside className={styles.beside} aria-label="What it makes">
+        <aside className={styles.beside} aria-label="Creates">
           <Makes recipe={recipe} />
           <SameAsCode languages={languages} codeIn={(language) => codeOf(language, location.origin, shown)} />
         </aside>
@@ -131,7 +131,7 @@ function Makes({ recipe }: { recipe: Contract.Recipe }) {
   const gb = recipe.units.reduce((sum, { volume }) => sum + (volume?.gb ?? 0), 0)
   const aDay = ((pricing?.volumeCentsPerGbMonth ?? 0) * gb) / 30
   return (
-    <Card title="It makes">
+    <Card title="Creates">
       <ul>
         {recipe.units.map((unit) => (
           <li key={unit.name}>
@@ -143,7 +143,7 @@ function Makes({ recipe }: { recipe: Contract.Recipe }) {
       <p className={styles.price}>
         {pricing &&
           `${rate(cents)} while it runs${gb > 0 ? `, and ${amount(aDay)} a day for its volume` : ''}. `}
-        {recipe.outputs.length > 0 && `It tells ${recipe.outputs.map((output) => output.name).join(', ')}.`}
+        {recipe.outputs.length > 0 && `Shows ${recipe.outputs.map((output) => output.name).join(', ')}.`}
       </p>
     </Card>
   )

@@ -5,24 +5,25 @@ import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { explain } from '../api/explain.ts'
 import { recipesQuery } from '../api/team-queries.ts'
 import { useTeam } from '../shell/team-context.ts'
+import { inputClass } from '../ui/field.tsx'
 import { Empty, Failure, PageHead, Skeleton } from '../ui/page-parts.tsx'
 import { Mark } from '../ui/mark.tsx'
-import { readRecipesSearch } from './search.ts'
+import { type RecipesSearch, readRecipesSearch, searchRecipes } from './search.ts'
 import styles from './recipes.module.css'
 
 export function RecipesPage() {
   const team = useTeam()
-  const { tag } = readRecipesSearch(useSearch({ strict: false }))
+  const search = readRecipesSearch(useSearch({ strict: false }))
   const go = useNavigate()
   const { data, error, refetch } = useQuery(recipesQuery(team.id))
   const all = data?.recipes ?? []
   const tags = [...new Set(all.flatMap((recipe) => recipe.tags))].toSorted()
-  const shown = all.filter((recipe) => tag === undefined || recipe.tags.includes(tag))
-  const choose = (next: string) =>
+  const shown = searchRecipes(all, search)
+  const change = (next: RecipesSearch) =>
     void go({
       to: '/t/$team/recipes',
       params: { team: team.slug },
-      search: next === tag ? {} : { tag: next },
+      search: readRecipesSearch(next),
       replace: true,
     })
   return (
@@ -34,21 +35,31 @@ export function RecipesPage() {
         <Skeleton rows={6} />
       ) : (
         <>
+          <div className={styles.search}>
+            <input
+              type="search"
+              className={inputClass}
+              aria-label="Search recipes"
+              placeholder="Search recipes"
+              value={search.q ?? ''}
+              onChange={({ target }) => change({ ...search, q: target.value })}
+            />
+          </div>
           <div className={styles.tags} role="group" aria-label="Tags">
             {tags.map((each) => (
               <button
                 key={each}
                 type="button"
                 className={styles.tag}
-                aria-pressed={each === tag}
-                onClick={() => choose(each)}
+                aria-pressed={each === search.tag}
+                onClick={() => change({ ...search, tag: each === search.tag ? '' : each })}
               >
                 {each}
               </button>
             ))}
           </div>
           {shown.length === 0 ? (
-            <Empty title="No recipe has this tag" />
+            <Empty title="No recipe matches" />
           ) : (
             <ul className={styles.cards}>
               {shown.map((recipe) => (

@@ -22,10 +22,10 @@ export function KeyHelpBox({ onClose }: { onClose: () => void }) {
               setOff(event.target.checked)
             }}
           />{' '}
-          Switch off keys of one letter
+          Turn off single-letter keys
         </label>
         <p className={styles.row}>
-          <span>Search, and what can be done here</span> <kbd>{paletteKey}</kbd>
+          <span>Search and commands</span> <kbd>{paletteKey}</kbd>
         </p>
         {groups.map(({ title, bindings }) => {
           const withKeys = bindings.filter(({ keys }) => keys !== null)

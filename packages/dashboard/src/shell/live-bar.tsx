@@ -24,7 +24,7 @@ export function LiveBar() {
       )}
       {outdated && (
         <p className={styles.outdated}>
-          Berth has been renewed.{' '}
+          Berth was updated.{' '}
           <button type="button" className={buttonClass('quiet')} onClick={() => location.reload()}>
             Reload this page
           </button>

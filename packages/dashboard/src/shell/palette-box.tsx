@@ -81,7 +81,7 @@ export function PaletteBox() {
               </div>
             ))}
           </div>
-          {choices.length === 0 && <p className={styles.none}>Nothing is called like this.</p>}
+          {choices.length === 0 && <p className={styles.none}>No results.</p>}
         </Base.Popup>
       </Base.Portal>
     </Base.Root>

@@ -2,6 +2,7 @@
 
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
+import BookOpen from 'lucide-react/icons/book-open'
 import ChevronDown from 'lucide-react/icons/chevron-down'
 import Search from 'lucide-react/icons/search'
 import { moneyQuery } from '../api/queries.ts'
@@ -75,13 +76,19 @@ export function Sidebar() {
             </Link>
           </li>
         ))}
+        <li className={styles.wideOnly}>
+          <a href="/docs" className={styles.page}>
+            <BookOpen aria-hidden="true" />
+            <span className={styles.label}>Docs</span>
+          </a>
+        </li>
       </ul>
       <Today />
     </nav>
   )
 }
 
-const themeLabels = { system: 'Theme of the system', light: 'Light', dark: 'Dark' } as const
+const themeLabels = { system: 'System theme', light: 'Light theme', dark: 'Dark theme' } as const
 
 function Today() {
   const { team } = useHere()

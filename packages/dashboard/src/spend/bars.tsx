@@ -22,7 +22,7 @@ export function Bars({ days }: { days: Contract.Usage['days'] }) {
         role="slider"
         tabIndex={0}
         className={styles.bars}
-        aria-label="Cost of a day"
+        aria-label="Cost per day"
         aria-valuemin={1}
         aria-valuemax={days.length}
         aria-valuenow={at + 1}

@@ -23,8 +23,8 @@ export function Parts({ days }: { days: number }) {
   const { data, error, refetch } = useQuery(usagePartsQuery(team.id, days, by))
   return (
     <Card
-      title="What it was for"
-      action={<Select aria-label="What it was for" value={by} options={kinds} onChange={setBy} />}
+      title="Breakdown"
+      action={<Select aria-label="Breakdown" value={by} options={kinds} onChange={setBy} />}
     >
       {error !== null ? (
         <Failure {...explain(error)} onRetry={() => void refetch()} />

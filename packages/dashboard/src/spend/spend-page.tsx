@@ -124,7 +124,7 @@ function Outlook({ days, creditCents }: { days: Contract.Usage['days']; creditCe
     <dl className={styles.outlook}>
       <Figure label="This month so far" value={<Money cents={monthCents} />} />
       <Figure
-        label="At this rate, the month"
+        label="Projected this month"
         value={forecastCents === null ? '–' : <Money cents={forecastCents} />}
       />
       <Figure label="Credits left" value={<Money cents={creditCents} />}>

@@ -57,7 +57,7 @@ export function ForkStack({
             void fork()
           }}
         >
-          <Field label="Name of the copy" note="Empty: one that is free.">
+          <Field label="Name of the copy" note="Optional. Berth picks a free one by default.">
             {(props) => (
               <input
                 {...props}

@@ -55,7 +55,7 @@ export function StackPage() {
       <ToldOnceCard of={stack.id} />
       <div className={styles.page}>
         <StackGraph units={units} arrows={arrows} onOpen={open} />
-        <Card title="Its units">
+        <Card title="Units">
           <DataTable
             label="Units of the stack"
             rows={units}

@@ -28,10 +28,7 @@ export function StacksPage() {
         <Skeleton rows={4} />
       ) : stacks.length === 0 ? (
         <Empty title="No stack yet">
-          <p>
-            A stack is units that belong together: they find each other by name, and can sleep and be forked
-            as one.
-          </p>
+          <p>Units of a stack find each other by name, and sleep, wake and fork together.</p>
           <Link
             to="/t/$team/recipes/$name"
             params={{ team: team.slug, name: 'web-with-postgres' }}
@@ -71,7 +68,7 @@ function StackCard({ stack, units }: { stack: Contract.Stack; units: Contract.Un
         {units.length === 0 && 'no units'}
       </p>
       <p className={styles.note}>
-        {rate(centsAnHour(units, pricing))} · made <Time at={stack.createdAt} />
+        {rate(centsAnHour(units, pricing))} · created <Time at={stack.createdAt} />
       </p>
     </li>
   )

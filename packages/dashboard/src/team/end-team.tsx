@@ -18,14 +18,10 @@ export function EndTeam({ isLast }: { isLast: boolean }) {
   }
   const personal = team.personal ? 'A personal team stays with its account.' : null
   return (
-    <Card title="The end">
+    <Card title="Danger zone">
       <div className={styles.buttons}>
         <Button
-          why={
-            team.role === 'owner'
-              ? (personal ?? 'The owner stays: make somebody else the owner first.')
-              : null
-          }
+          why={team.role === 'owner' ? (personal ?? 'Make someone else the owner first.') : null}
           onClick={() => ask('leave')}
         >
           Leave the team…

@@ -42,7 +42,7 @@ export function Invite() {
   return (
     <form
       className={styles.invite}
-      aria-label="Invite somebody"
+      aria-label="Invite someone"
       onSubmit={(event) => {
         event.preventDefault()
         void invite()
@@ -79,7 +79,7 @@ export function Invite() {
         type="submit"
         kind="main"
         busy={isBusy}
-        why={email.trim() === '' ? 'Give an address first.' : null}
+        why={email.trim() === '' ? 'Enter an address first.' : null}
       >
         Send the invitation
       </Button>

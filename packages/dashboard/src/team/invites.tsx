@@ -17,7 +17,7 @@ export function Invites({ invites }: { invites: readonly Contract.Invite[] }) {
     await callTeam(
       team.id,
       { method: 'DELETE', path: `/invites/${encodeURIComponent(id)}` },
-      `The invitation of ${email} is taken back`,
+      `Revoked the invitation of ${email}`,
     )
   return (
     <>
@@ -29,7 +29,7 @@ export function Invites({ invites }: { invites: readonly Contract.Invite[] }) {
           { head: 'Address', cell: ({ email }) => email },
           { head: 'As', cell: ({ role }) => role },
           {
-            head: 'Good until',
+            head: 'Expires',
             cell: ({ expiresAt }) => (Date.parse(expiresAt) < now ? 'expired' : <Time at={expiresAt} />),
             isExtra: true,
           },
@@ -38,19 +38,16 @@ export function Invites({ invites }: { invites: readonly Contract.Invite[] }) {
             kind: 'number',
             cell: (invite) =>
               team.role === 'member' ? null : (
-                <Button
-                  onClick={() => ask(invite)}
-                  aria-label={`Take back the invitation of ${invite.email}`}
-                >
-                  Take back…
+                <Button onClick={() => ask(invite)} aria-label={`Revoke the invitation of ${invite.email}`}>
+                  Revoke…
                 </Button>
               ),
           },
         ]}
       />
       <Confirm
-        title="Take back the invitation?"
-        action="Take it back"
+        title="Revoke the invitation?"
+        action="Revoke"
         isOpen={asked !== null}
         onClose={() => ask(null)}
         onConfirm={async () => {

@@ -45,9 +45,9 @@ export function SecretForm({
   const isSaid = ['name', 'value', 'hosts'].some((path) => faultOf(path) !== undefined)
   const why =
     name.trim() === ''
-      ? 'Give it a name first.'
+      ? 'Enter a name first.'
       : asked.value === ''
-        ? 'Give a value first.'
+        ? 'Enter a value first.'
         : asked.hosts.length === 0
           ? 'Say first where it goes.'
           : null
@@ -81,7 +81,7 @@ export function SecretForm({
       </Field>
       <Field
         label="Hosts"
-        note="Where the value goes: exact names, one a line, such as api.openai.com."
+        note="Where the value goes: exact names, one per line, such as api.openai.com."
         error={faultOf('hosts')}
       >
         {(props) => (
@@ -98,7 +98,7 @@ export function SecretForm({
       <div className={styles.formButtons}>
         <Button onClick={onCancel}>Cancel</Button>
         <Button type="submit" kind="main" busy={isBusy} why={why}>
-          {secret === null ? 'Add it' : 'Replace it'}
+          {secret === null ? 'Add secret' : 'Replace secret'}
         </Button>
       </div>
     </form>

@@ -33,12 +33,12 @@ export function TeamForm({ regions }: { regions: readonly Contract.Region[] }) {
     team.role === 'member'
       ? 'Owners and admins change this.'
       : Object.keys(change).length === 0
-        ? 'Nothing is changed.'
+        ? 'There is nothing to save.'
         : null
   return (
     <form
       className={styles.form}
-      aria-label="The team itself"
+      aria-label="General"
       onSubmit={(event) => {
         event.preventDefault()
         void save()

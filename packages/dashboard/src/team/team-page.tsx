@@ -51,7 +51,7 @@ export function TeamPage() {
               )}
             </Card>
             {mayLead(team) && (
-              <Card title="Invite somebody">{team.plan === 'hobby' ? <NeedsPlan /> : <Invitation />}</Card>
+              <Card title="Invite someone">{team.plan === 'hobby' ? <NeedsPlan /> : <Invitation />}</Card>
             )}
             {data.invites.length > 0 && (
               <Card title="Invitations">
@@ -61,7 +61,7 @@ export function TeamPage() {
           </>
         )}
         <Secrets mayChange={mayLead(team)} />
-        <Card title="The team itself">
+        <Card title="General">
           <TeamForm regions={me.regions} />
         </Card>
         <EndTeam isLast={me.teams.length < 2} />
@@ -75,8 +75,8 @@ function Invitation() {
     <>
       <Invite />
       <p className={styles.lead}>
-        Berth mails them a link. Without a mail server the mail is below <code>mail</code> in the data
-        directory of this Berth, and its operator passes it on.
+        Berth mails them a link. Without a mail server, the operator finds it in <code>mail</code> of the data
+        directory.
       </p>
     </>
   )

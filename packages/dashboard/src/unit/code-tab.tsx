@@ -50,7 +50,7 @@ export function CodeTab() {
           .
         </p>
       )}
-      <ol className={styles.cells} aria-label="What was run">
+      <ol className={styles.cells} aria-label="History">
         {cells.map((cell) => (
           <CellShown key={cell.number} cell={cell} />
         ))}
@@ -149,7 +149,7 @@ function CellShown({ cell }: { cell: Cell }) {
         {code}
       </pre>
       <div role="status" className={styles.outcome}>
-        {outcome.is === 'runs' && <p className={styles.quiet}>It runs…</p>}
+        {outcome.is === 'runs' && <p className={styles.quiet}>Running…</p>}
         {outcome.is === 'failed' && <p className={styles.error}>{outcome.why}</p>}
         {outcome.is === 'answered' && <Result result={outcome.result} />}
       </div>
@@ -172,9 +172,9 @@ function Result({ result }: { result: Contract.CodeResult }) {
           {error.traceback.length > 0 ? error.traceback.join('\n') : `${error.name}: ${error.value}`}
         </pre>
       )}
-      {timedOut && <p className={styles.quiet}>It ran out of time, and was interrupted.</p>}
-      {truncated && <p className={styles.quiet}>There was more than is shown.</p>}
-      {isEmpty && !timedOut && <p className={styles.quiet}>It ended, and gave no value.</p>}
+      {timedOut && <p className={styles.quiet}>Timed out and interrupted.</p>}
+      {truncated && <p className={styles.quiet}>The output was cut.</p>}
+      {isEmpty && !timedOut && <p className={styles.quiet}>Finished without a value.</p>}
     </>
   )
 }

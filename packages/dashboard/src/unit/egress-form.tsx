@@ -38,7 +38,7 @@ export function EgressForm({ unit }: { unit: Contract.Unit }) {
   const faultOf = (list: 'allow' | 'deny') =>
     error && sent ? entryFault(explain(error).fields, list, sent) : undefined
   const before = JSON.stringify(egressOf(egressTextsOf(unit.egress)))
-  const why = JSON.stringify(egressOf(texts)) === before ? 'Nothing is changed.' : null
+  const why = JSON.stringify(egressOf(texts)) === before ? 'There is nothing to save.' : null
   return (
     <form
       className={styles.fields}

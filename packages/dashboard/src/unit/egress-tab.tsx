@@ -23,7 +23,7 @@ import styles from './unit.module.css'
 
 const SHOWN_NAMES = 12
 const SHOWN_LINES = 100
-const lostText = 'The connection was lost. It is tried again by itself.'
+const lostText = 'Connection lost. Reconnecting…'
 
 export function EgressTab() {
   const unit = useUnit()
@@ -32,14 +32,14 @@ export function EgressTab() {
   return (
     <div className={styles.settings}>
       <div className={styles.column}>
-        <Card title="What it may reach">
+        <Card title="Outbound access">
           <EgressForm key={unit.egress.version} unit={unit} />
         </Card>
         <Card title="Publish a port">
           <PublishForm unit={unit} />
         </Card>
       </div>
-      <Card title="What it was refused">
+      <Card title="Refused connections">
         <RefusedNames unit={unit} names={refusedNames(lines, unit.egress.allow)} />
       </Card>
       <div className={styles.all}>
@@ -157,7 +157,7 @@ function Log({
     <>
       {status.is === 'lost' && <p className={styles.quiet}>{lostText}</p>}
       <DataTable
-        label="What it reached and was refused"
+        label="Connections"
         columns={columns}
         rows={lines.slice(0, SHOWN_LINES)}
         keyOf={({ key }) => key}

@@ -40,7 +40,7 @@ export function FileList({
   const { id } = useUnit()
   const [count, setCount] = useState(SHOWN)
   if (entries.length === 0)
-    return <p className={styles.quiet}>Nothing is in it. Drop files here to bring them.</p>
+    return <p className={styles.quiet}>This folder is empty. Drop files here to upload them.</p>
   const sorted = entries.toSorted(
     (one, other) => Number(other.type === 'directory') - Number(one.type === 'directory'),
   )

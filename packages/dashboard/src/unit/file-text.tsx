@@ -41,12 +41,12 @@ export function FileText({ place, path, directory }: { place: Place; path: strin
       ) : text === undefined ? (
         <Skeleton />
       ) : text === null ? (
-        <p className={styles.quiet}>This is no text. Download it to look at it.</p>
+        <p className={styles.quiet}>This is not text. Download it to open it.</p>
       ) : (
         <>
           <Code text={text.slice(0, SHOWN_CHARS)} label={nameOf(path)} />
           {text.length > SHOWN_CHARS && (
-            <p className={styles.quiet}>This is its beginning. Download it for the rest.</p>
+            <p className={styles.quiet}>Only the beginning is shown. Download it for the rest.</p>
           )}
         </>
       )}

@@ -34,9 +34,7 @@ export function ForksTab() {
         <Branch unit={root} here={unit.id} byParent={byParent} />
       </ul>
       {root.id === unit.id && !byParent.has(unit.id) && (
-        <p className={styles.quiet}>
-          Nothing is copied of it yet. A fork has what the unit has now, and goes its own way.
-        </p>
+        <p className={styles.quiet}>No forks yet. A fork begins with what the unit has now.</p>
       )}
     </div>
   )

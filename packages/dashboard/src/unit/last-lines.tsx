@@ -27,7 +27,7 @@ export function LastLines({ unit }: { unit: Contract.Unit }) {
         {last.length === 0
           ? status.is === 'reading'
             ? ''
-            : 'Nothing printed yet.'
+            : 'No output yet.'
           : last.map((line) => (
               <span key={line.number} className={line.stream === 'stderr' ? styles.stderr : ''}>
                 {plainText(line.text)}

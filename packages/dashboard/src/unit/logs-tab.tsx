@@ -32,7 +32,7 @@ export function LogsTab() {
   const { lines, status, held, again } = useLog({ team: team.id, unit, isPaused })
   const shown = useMemo(() => selectLines(lines, { text, stream }), [lines, text, stream])
   useKeys('Logs', [
-    { keys: '/', label: 'Search in what is loaded', run: () => search.current?.focus() },
+    { keys: '/', label: 'Search loaded lines', run: () => search.current?.focus() },
     { keys: 'p', label: 'Pause', run: () => setPaused(!isPaused) },
   ])
   return (
@@ -42,8 +42,8 @@ export function LogsTab() {
           ref={search}
           type="search"
           className={`${inputClass} ${styles.search}`}
-          aria-label="Search in what is loaded"
-          placeholder="Search in what is loaded"
+          aria-label="Search loaded lines"
+          placeholder="Search loaded lines"
           value={text}
           onChange={(event) => setText(event.target.value)}
         />
@@ -58,10 +58,10 @@ export function LogsTab() {
           onChange={setStream}
         />
         <Button hint="p" aria-pressed={isPaused} onClick={() => setPaused(!isPaused)}>
-          {isPaused ? 'Go on' : 'Pause'}
+          {isPaused ? 'Resume' : 'Pause'}
         </Button>
         <Button
-          why={shown.length === 0 ? 'There is no line.' : null}
+          why={shown.length === 0 ? 'No lines.' : null}
           onClick={() => download(`${unit.name}.log`, 'text/plain', fileOf(shown))}
         >
           Download
@@ -85,11 +85,7 @@ export function LogsTab() {
         </div>
       ) : (
         <p className={styles.none}>
-          {lines.length > 0
-            ? 'No line is like this.'
-            : status.is === 'reading'
-              ? 'Reading…'
-              : 'It has printed nothing.'}
+          {lines.length > 0 ? 'No line matches.' : status.is === 'reading' ? 'Reading…' : 'No output yet.'}
         </p>
       )}
       <p className={styles.quiet}>
@@ -156,7 +152,7 @@ function Lines({ lines, run }: { lines: readonly NumberedLine[]; run: string }) 
                 key={line.number}
                 className={`${styles.line} ${line.stream === 'stderr' ? styles.stderr : ''} ${item.index === first && first > 0 ? styles.first : ''}`}
                 style={{ transform: `translateY(${item.start}px)` }}
-                title={item.index === first ? 'With this line the present run begins.' : undefined}
+                title={item.index === first ? 'The current run begins here.' : undefined}
               >
                 <time dateTime={line.at} className={styles.at}>
                   {timeOfDay(line.at)}

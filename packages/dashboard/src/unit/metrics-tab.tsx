@@ -235,5 +235,5 @@ function sayStatus({ state, run }: Metrics, { is }: StreamStatus): string {
   if (is === 'lost' || is === 'ended') return sentences[is]
   if (run === null) return `It is ${state}: nothing runs in it, and its disk is all there is to count.`
   if (state === 'sleeping') return 'It sleeps, and stands still in memory. Looking does not wake it.'
-  return 'Every two seconds while this page is in sight. Nothing is kept of it.'
+  return 'Updated every two seconds while this page is open. History is on the overview.'
 }

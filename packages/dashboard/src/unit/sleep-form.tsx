@@ -33,9 +33,9 @@ export function SleepForm({ unit }: { unit: Contract.Unit }) {
   })
   const isRight = window.test(text.trim())
   const why = !isRight
-    ? 'The time is not right yet.'
+    ? 'Enter a valid time.'
     : text.trim() === unit.sleep && !isOfStack
-      ? 'Nothing is changed.'
+      ? 'There is nothing to save.'
       : null
   return (
     <form
@@ -50,7 +50,7 @@ export function SleepForm({ unit }: { unit: Contract.Unit }) {
         label="Sleeps after"
         note={
           me.maxSleep === 'never'
-            ? 'Such as 30m, 2h, 1d, or never.'
+            ? 'For example 30m, 2h, 1d, or never.'
             : `Such as 30m or 2h; ${me.maxSleep} is the longest here.`
         }
         error={isRight ? undefined : 'A number with m, h or d, or never.'}

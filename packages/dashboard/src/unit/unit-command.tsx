@@ -48,7 +48,7 @@ export function UnitCommand({ unit }: { unit: Contract.Unit }) {
         </Button>
       </form>
       <div role="status">
-        {isPending && <p className={styles.quiet}>It runs…</p>}
+        {isPending && <p className={styles.quiet}>Running…</p>}
         {failure && (
           <p className={styles.stderr}>
             {failure.title}: {failure.text}
@@ -61,7 +61,7 @@ export function UnitCommand({ unit }: { unit: Contract.Unit }) {
               {data.stderr !== '' && <span className={styles.stderr}>{data.stderr}</span>}
             </pre>
             <p className={styles.quiet}>
-              {data.timedOut ? 'It ran out of time.' : `It ended with ${data.exitCode}.`}
+              {data.timedOut ? 'Timed out.' : `Exited with code ${data.exitCode}.`}
               {data.truncated && ' It printed more than is shown.'}
             </p>
           </>

@@ -6,9 +6,10 @@ import { Link } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
 import { byteSize } from '../../../../src/lib/byte-size.ts'
 import { explain } from '../api/explain.ts'
+import { pricingQuery } from '../api/queries.ts'
 import { historyQuery } from '../api/team-queries.ts'
 import { useTeam } from '../shell/team-context.ts'
-import { span, timeOfDay, dayOf } from '../ui/format.tsx'
+import { amount, span, timeOfDay, dayOf } from '../ui/format.tsx'
 import { Card, Failure } from '../ui/page-parts.tsx'
 import { Segments } from '../ui/segments.tsx'
 import { Plot, type Series } from './plot.tsx'
@@ -50,7 +51,7 @@ export function Usage({ unit }: { unit: Contract.Unit }) {
         <Plots history={data} points={points} read={read} onRead={setRead} />
       )}
       <div className={styles.foot}>
-        <Runs points={samples} history={data} />
+        <Runs points={samples} history={data} size={unit.size} />
         <Link to="/t/$team/units/$id/metrics" params={{ team: team.slug, id: unit.id }}>
           Live metrics
         </Link>
@@ -156,7 +157,17 @@ const momentOf = (at: string, stepMs: number) =>
   stepMs < 3_600_000 ? timeOfDay(at) : `${dayOf(at)} ${timeOfDay(at)}`
 
 /** When it ran, as a band: what is between is sleep. */
-function Runs({ points, history }: { points: readonly Point[]; history: History | undefined }) {
+function Runs({
+  points,
+  history,
+  size,
+}: {
+  points: readonly Point[]
+  history: History | undefined
+  size: Contract.Unit['size']
+}) {
+  const { data: pricing } = useQuery(pricingQuery)
+  const centsAnHour = pricing?.sizes.find((each) => each.size === size)?.centsPerHour
   const stepMs = (history?.stepSeconds ?? 60) * 1000
   const fromMs = Date.parse(history?.from ?? '') || 0
   const toMs = Date.parse(history?.until ?? '') || 1
@@ -172,7 +183,7 @@ function Runs({ points, history }: { points: readonly Point[]; history: History 
   const words =
     points.length === 0
       ? 'No samples yet: one is taken each minute.'
-      : `Ran ${span(ranMs)} of ${span(toMs - fromMs)}.`
+      : `Ran ${span(ranMs)} of ${span(toMs - fromMs)}${costOf(ranMs, centsAnHour)}.`
   return (
     <div className={styles.runs}>
       <svg viewBox="0 0 1000 10" preserveAspectRatio="none" role="img" aria-label={words}>
@@ -191,3 +202,7 @@ function Runs({ points, history }: { points: readonly Point[]; history: History 
     </div>
   )
 }
+
+/** Its samples are of whole minutes or hours; the bill is exact to the moment. */
+const costOf = (ranMs: number, centsAnHour: number | undefined) =>
+  centsAnHour === undefined ? '' : `, for about ${amount((ranMs / 3_600_000) * centsAnHour)}`

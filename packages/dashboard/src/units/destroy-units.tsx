@@ -42,7 +42,8 @@ export function DestroyUnits({
         </p>
       )}
       <p>
-        Lost for good: {isOne ? 'its disk' : 'their disks'} and volume, what runs in {isOne ? 'it' : 'them'}
+        Deleted for good: {isOne ? 'its disk' : 'their disks'} and volume, what runs in{' '}
+        {isOne ? 'it' : 'them'}
         {endpoints > 0 && `, and ${endpoints === 1 ? 'its address' : `${endpoints} addresses`}`}. It cost{' '}
         <Money cents={cost} /> so far.
       </p>

@@ -15,7 +15,7 @@ export function ToldOnceCard({ of }: { of: string }) {
       <OutputList outputs={outputs} />
       <div>
         <Button kind="main" onClick={() => keepTold(of, null)}>
-          I have kept them
+          I have saved them
         </Button>
       </div>
     </section>

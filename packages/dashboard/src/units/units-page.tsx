@@ -118,8 +118,8 @@ export function UnitsPage() {
       ) : shown.length > 0 ? (
         <UnitTable units={shown} chosen={chosen} onChoose={choose} onStop={setToStop} onDestroy={setDoomed} />
       ) : (
-        <Empty title="No unit is like this">
-          <p>Change the filter, or take it away.</p>
+        <Empty title="No unit matches">
+          <p>Change or clear the filter.</p>
         </Empty>
       )}
       {selected.length > 0 && (

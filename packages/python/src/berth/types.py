@@ -24,7 +24,7 @@ class AgentClient(TypedDict):
 
 
 class AgentAgent(TypedDict):
-    """The agent that used the credential last, as it names itself, updated once a minute; null if it is not a known agent."""
+    """The agent that used the credential last, as it names itself. Updated once a minute; null for an unknown agent."""
 
     name: str
     title: str
@@ -46,7 +46,7 @@ class Agent(TypedDict):
     policy: Policy
     #: The connected OAuth client.
     client: AgentClient | None
-    #: The agent that used the credential last, as it names itself, updated once a minute; null if it is not a known agent.
+    #: The agent that used the credential last, as it names itself. Updated once a minute; null for an unknown agent.
     agent: AgentAgent | None
     createdBy: AgentCreatedBy | None
     createdAt: str
@@ -82,7 +82,7 @@ class AgentChangePolicy(TypedDict, total=False):
     rates: AgentChangePolicyRates
     #: Whether containers may run in its units: `nested` in their spec.
     allowNested: bool
-    #: The secrets of the team that its units may bind; `*` stands for all, and for the right to put and delete them, and only an owner or admin may give it.
+    #: The secrets of the team that its units may bind. `*` stands for all, and for the right to put and delete them. Only an owner or admin may give it.
     allowedSecrets: List[str]
 
 
@@ -142,7 +142,7 @@ class AgentDryRunAskedPolicy(TypedDict, total=False):
     rates: AgentDryRunAskedPolicyRates
     #: Whether containers may run in its units: `nested` in their spec.
     allowNested: bool
-    #: The secrets of the team that its units may bind; `*` stands for all, and for the right to put and delete them, and only an owner or admin may give it.
+    #: The secrets of the team that its units may bind. `*` stands for all, and for the right to put and delete them. Only an owner or admin may give it.
     allowedSecrets: List[str]
 
 
@@ -317,7 +317,7 @@ class CreateFromRecipe(_CreateFromRecipeRequired, total=False):
     egress: CreateFromRecipeEgress
     #: Labels of yours, for every unit that the recipe creates.
     metadata: Dict[str, str]
-    #: How long the unit lives once it is ready, however much it is used: a number followed by `s`, `m`, `h` or `d`. Default: `never`, without an end.
+    #: How long the unit lives once it is ready, however much it is used. A number with `s`, `m`, `h` or `d`. Default: `never`, without an end.
     timeToLive: str
     #: What happens when that time has passed. `destroy` destroys the unit. `sleep` puts it to sleep, also in the middle of a command, and takes the time to live away: the unit wakes as any other, and then has no end until it is given one. `stop` stops it in the same way: it keeps its disk, and starts when it is told to. Default: `destroy`.
     atEnd: Literal["destroy", "sleep", "stop"]
@@ -361,7 +361,7 @@ class _DirectoryEntryRequired(TypedDict):
 
 
 class DirectoryEntry(_DirectoryEntryRequired, total=False):
-    #: Present if the name is not UTF-8: `name` is then the base64 of its bytes, as a path with it is with `pathEncoding=base64`.
+    #: Present if the name is not UTF-8. `name` is then the base64 of its bytes; give paths so with `pathEncoding=base64`.
     encoding: Literal["base64"]
 
 
@@ -400,7 +400,7 @@ class DirectoryMake(_DirectoryMakeRequired, total=False):
     pathEncoding: Literal["base64"]
     #: The mode of the file, in octal: "0755". Without it an existing file keeps its mode, and a new one gets 0644. An existing file keeps its owner, unless `user` names another.
     mode: str
-    #: Whose it is to be, as are the folders that are made above it: a name or a number of the unit's `/etc/passwd`. Without it an existing file keeps its owner, and a new one is of root.
+    #: Its owner, and that of folders made above it: a name or a number of the unit's `/etc/passwd`. Without it an existing file keeps its owner, and a new one is of root.
     user: str
 
 
@@ -465,7 +465,7 @@ class EgressInForce(_EgressInForceRequired, total=False):
 class EgressLogLine(TypedDict):
     #: The minute that the line sums up.
     at: str
-    #: In lower-case ASCII. Null where the connection named none, or nothing that can be a public host, in the line for all beyond those that a minute has lines for, and in the line of a minute in which the rules were not enforced, so that nothing listed was reached.
+    #: In lower-case ASCII. Null where the connection named none, or nothing that can be a public host. Null also in the line for all beyond those that a minute has lines for. And null for a minute in which the rules were not enforced: nothing listed was reached then.
     host: str | None
     #: Where the newest of these connections led.
     address: str | None
@@ -486,7 +486,7 @@ class EgressLogLine(TypedDict):
     bytesIn: int
     #: To the host, likewise.
     bytesOut: int
-    #: How many connections, requests on port 80, or look-ups. 0 in the line of a minute in which the rules were not enforced.
+    #: How many connections, requests on port 80, or look-ups. Zero in the line of a minute in which the rules were not enforced.
     count: int
 
 
@@ -645,7 +645,7 @@ class _FileMoveRequired(TypedDict):
 class FileMove(_FileMoveRequired, total=False):
     #: Present if `path` is the base64 of its bytes, as of one that is not UTF-8.
     pathEncoding: Literal["base64"]
-    #: Whose it is to be, as are the folders that are made above it: a name or a number of the unit's `/etc/passwd`. Without it an existing file keeps its owner, and a new one is of root.
+    #: Its owner, and that of folders made above it: a name or a number of the unit's `/etc/passwd`. Without it an existing file keeps its owner, and a new one is of root.
     user: str
 
 
@@ -678,7 +678,7 @@ class FileWrite(_FileWriteRequired, total=False):
     pathEncoding: Literal["base64"]
     #: The mode of the file, in octal: "0755". Without it an existing file keeps its mode, and a new one gets 0644. An existing file keeps its owner, unless `user` names another.
     mode: str
-    #: Whose it is to be, as are the folders that are made above it: a name or a number of the unit's `/etc/passwd`. Without it an existing file keeps its owner, and a new one is of root.
+    #: Its owner, and that of folders made above it: a name or a number of the unit's `/etc/passwd`. Without it an existing file keeps its owner, and a new one is of root.
     user: str
 
 
@@ -770,7 +770,7 @@ class HostedCreatePolicy(TypedDict, total=False):
     maxSleep: str
     expiresAt: str | None
     egress: EgressBound
-    #: The secrets of the team that its units may bind; `*` stands for all, and for the right to put and delete them, and only an owner or admin may give it.
+    #: The secrets of the team that its units may bind. `*` stands for all, and for the right to put and delete them. Only an owner or admin may give it.
     allowedSecrets: List[str]
     #: Whether containers may run in its units: `nested` in their spec.
     allowNested: bool
@@ -933,7 +933,7 @@ class KeyCreatePolicy(TypedDict, total=False):
     maxSleep: str
     expiresAt: str | None
     egress: EgressBound
-    #: The secrets of the team that its units may bind; `*` stands for all, and for the right to put and delete them, and only an owner or admin may give it.
+    #: The secrets of the team that its units may bind. `*` stands for all, and for the right to put and delete them. Only an owner or admin may give it.
     allowedSecrets: List[str]
     #: Whether containers may run in its units: `nested` in their spec.
     allowNested: bool
@@ -1093,7 +1093,7 @@ class Policy(TypedDict, total=False):
     maxSleep: str
     expiresAt: str | None
     egress: EgressBound
-    #: The secrets of the team that its units may bind; `*` stands for all, and for the right to put and delete them, and only an owner or admin may give it.
+    #: The secrets of the team that its units may bind. `*` stands for all, and for the right to put and delete them. Only an owner or admin may give it.
     allowedSecrets: List[str]
     #: Whether containers may run in its units: `nested` in their spec.
     allowNested: bool
@@ -1683,7 +1683,7 @@ class UnitCreatedBy(TypedDict):
 class UnitMemory(TypedDict):
     #: For a sleeping unit: whether it wakes with the memory of its processes, or starts again from its disk. Null in every other state, and while this is not known yet.
     kept: bool | None
-    #: Whether the memory survives the second tier of sleep and is copied by a fork. `tried`: the host attempts it. `lost`: only the disk is kept, because this host cannot keep memory or failed to the last time.
+    #: Whether the memory survives the second tier of sleep and is copied by a fork. `tried`: the host attempts it. `lost`: only the disk is kept, since this host cannot keep memory or failed the last time.
     longSleep: Literal["tried", "lost"]
 
 
@@ -2009,7 +2009,7 @@ class UnitSpec(_UnitSpecRequired, total=False):
     egress: UnitSpecEgress
     #: Labels of yours, by which lists can be filtered.
     metadata: Dict[str, str]
-    #: How long the unit lives once it is ready, however much it is used: a number followed by `s`, `m`, `h` or `d`. Default: `never`, without an end.
+    #: How long the unit lives once it is ready, however much it is used. A number with `s`, `m`, `h` or `d`. Default: `never`, without an end.
     timeToLive: str
     #: What happens when that time has passed. `destroy` destroys the unit. `sleep` puts it to sleep, also in the middle of a command, and takes the time to live away: the unit wakes as any other, and then has no end until it is given one. `stop` stops it in the same way: it keeps its disk, and starts when it is told to. Default: `destroy`.
     atEnd: Literal["destroy", "sleep", "stop"]

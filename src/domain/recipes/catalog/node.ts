@@ -5,7 +5,7 @@ export const node = defineRecipe({
   name: 'node',
   title: 'Node.js 18',
   description:
-    'A web application in Node.js. It installs the dependencies in package.json, by its lock file if there is one, and runs ' +
+    'A web application in Node.js. It installs the dependencies in package.json, by its lock file if there is one. It runs ' +
     'the script "start", else "main" of package.json, server.js, index.js or app.js. It must listen on the port in PORT.',
   tags: ['runtime', 'web', 'javascript'],
   params: appParams('The files of the application, with package.json if it has one.', {

@@ -49,7 +49,7 @@ export function checkVolumes(
   if (largest <= teamDiskGb) return
   logLimitReached(app, { bound: 'disk of one team on this host', by: teamId })
   throw quotaExceeded(
-    `The units of a team may fill ${teamDiskGb} GB on this host, and a volume of ${largest} GB would never fit; ask for at most ${teamDiskGb} GB.`,
+    `The units of a team may fill ${teamDiskGb} GB on this host, so a volume of ${largest} GB never fits. Ask for at most ${teamDiskGb} GB.`,
     { field: 'volume', maxGb: teamDiskGb, askedGb: largest },
   )
 }

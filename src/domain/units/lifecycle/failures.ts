@@ -86,9 +86,9 @@ function nextStep(unit: UnitRecord): string | null {
 function wayBack({ id, stoppedReason }: UnitRecord): string {
   switch (stoppedReason) {
     case 'cap':
-      return 'The daily spend cap or the concurrency limit of its credential stopped it: it wakes at its next use once the limit allows, see GET /v1/quota.'
+      return 'A limit of its credential stopped it: daily spend or units at once. It wakes at its next use once that allows, see GET /v1/quota.'
     case 'credits':
-      return 'It was stopped because its team is out of credits: it wakes at its next use once the team has credits.'
+      return 'It was stopped because its team is out of credits. It wakes at its next use once there are some.'
     default:
       return `Start it first: POST /v1/units/${id}/start.`
   }

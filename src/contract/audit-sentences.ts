@@ -1,10 +1,9 @@
-// A call of the audit log as a sentence: who did what, and what it was about. Everything in it was sent by a caller, and is
-// shown as text.
+// A call of the audit log as a sentence: who did what, and what it was about; the dashboard and the CLI say it. Everything
+// in it was sent by a caller, and is shown as text.
 
-import type { Contract } from '@berth/sdk'
-import type { ChangeAction } from '../../../../src/contract/audit-actions.ts'
+import type { AuditEvent } from './audit.ts'
+import type { ChangeAction } from './audit-actions.ts'
 
-type Event = Contract.AuditEvent
 type Input = Readonly<Record<string, unknown>>
 /** The verb, and what a person may want to know of it at once. */
 type Said = { verb: string; detail?: string | undefined }
@@ -95,7 +94,7 @@ const says = {
 } as const satisfies Record<ChangeAction, (input: Input) => Said>
 
 /** Reads and other calls keep the name that the API has for them. */
-export function sayCall({ action, input }: Event): Said {
+export function sayCall({ action, input }: Pick<AuditEvent, 'action' | 'input'>): Said {
   const said: Said = action in says ? says[action as ChangeAction](input ?? {}) : { verb: action }
   const { detail } = said
   return detail !== undefined && detail.length > MAX_DETAIL
@@ -104,14 +103,14 @@ export function sayCall({ action, input }: Event): Said {
 }
 
 /** The agent or the person, with the program that it calls with. */
-export function whoOf({ credential, agentName }: Event): string {
+export function whoOf({ credential, agentName }: Pick<AuditEvent, 'credential' | 'agentName'>): string {
   return agentName === null || agentName === credential.name
     ? credential.name
     : `${credential.name} · ${agentName}`
 }
 
 /** Why nothing came of it; null where it was answered. A caller that hung up was not refused. */
-export function refusalOf({ status, errorCode }: Event): string | null {
+export function refusalOf({ status, errorCode }: Pick<AuditEvent, 'status' | 'errorCode'>): string | null {
   if (status === null) return 'no answer'
   return status >= 400 && status !== 499 ? (errorCode ?? String(status)).replaceAll('_', ' ') : null
 }

@@ -1,0 +1,48 @@
+// What people read is short, and in their words: each sentence of the dashboard, the pages, the CLI, errors and the SDKs,
+// and of the pages of the documentation that a newcomer opens first.
+
+import { readFileSync } from 'node:fs'
+import { expect, it } from 'vitest'
+import { listSentences, type Sentence, sentencesOf } from '../../scripts/sentences.ts'
+
+const MAX_WORDS = 20
+
+const firstPages = [
+  'README.md',
+  'docs/README.md',
+  'docs/quick-start.md',
+  'docs/install.md',
+  'docs/guides/first-web-app.md',
+  'docs/troubleshooting.md',
+  'docs/certificates.md',
+  'docs/upgrade.md',
+]
+
+const all: Sentence[] = [...listSentences(), ...firstPages.flatMap(proseOf)]
+
+const told = ({ place, text }: Sentence) => `${place}: ${text}`
+
+it('no sentence that people see has more than 20 words', () => {
+  expect(all.length).toBeGreaterThan(1500)
+  expect(all.filter(({ text }) => text.split(' ').length > MAX_WORDS).map(told)).toEqual([])
+})
+
+it('no sentence of the dashboard, of a page or of the CLI names what Berth is made with', () => {
+  const inside =
+    /\b(?:React|zod|Kysely|Fastify|conmon|runsc|cgroup|overlayfs|Postgres|SQL|schema|handler|reconciler)\b/
+  const places = /^(?:packages\/(?:dashboard|cli)|src\/api\/web)\//
+  expect(all.filter(({ place, text }) => places.test(place) && inside.test(text)).map(told)).toEqual([])
+})
+
+/** Of a page in Markdown: without code, tables and addresses. */
+function proseOf(place: string): Sentence[] {
+  const prose = readFileSync(new URL(`../../${place}`, import.meta.url), 'utf8')
+    .replaceAll(/^```[^]*?^```$/gm, '\n')
+    .replaceAll(/^\|.*$|<[^>]+>/gm, '\n')
+    .replaceAll(/!?\[([^\]]*)\]\([^)]*\)/g, '$1')
+    .replaceAll('**', '')
+  return prose
+    .split(/\n\s*\n|\n(?=[-*#>]|\d+\. )/)
+    .flatMap(sentencesOf)
+    .map((text) => ({ place, text }))
+}
