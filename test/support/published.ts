@@ -8,7 +8,7 @@ import type { Exposed, Protocol } from '../../src/contract/endpoint.ts'
 import type { Unit } from '../../src/contract/unit.ts'
 import { runDirOf } from '../../src/supervisor/instance.ts'
 import { type Berth, eventually } from './berth.ts'
-import { createUnit } from './berth-units.ts'
+import { createUnit, type Service } from './berth-units.ts'
 import { withDatabase } from './host-invariants.ts'
 
 export type Published = { unit: Unit; url: string; host: string; port: number }
@@ -17,7 +17,7 @@ export type Published = { unit: Unit; url: string; host: string; port: number }
 export const FROZEN_FOR_S = 4
 
 export async function publish(
-  berth: Berth,
+  berth: Service,
   spec: Record<string, unknown>,
   at: { port: number; protocol: Protocol; mode?: 'public' | 'private' },
 ): Promise<Published> {
@@ -30,10 +30,10 @@ export async function publish(
   return { unit, url, host: hostname, port: Number(port) }
 }
 
-export const unitOf = async (berth: Berth, { id }: Unit) =>
+export const unitOf = async (berth: Service, { id }: Unit) =>
   (await berth.call<Unit>('GET', `/v1/units/${id}`)).body
 
-export async function freeze(berth: Berth, unit: Unit): Promise<void> {
+export async function freeze(berth: Service, unit: Unit): Promise<void> {
   // What was sent a moment before is told a moment later, and would wake it.
   await delay(600)
   await eventually(async () => {
@@ -68,7 +68,7 @@ export async function untilStopped(berth: Berth, units: Unit[]): Promise<void> {
 
 /** What a client is answered by a unit that sleeps, which it wakes, from a freeze in the run that it was in. */
 export async function waking<T>(
-  berth: Berth,
+  berth: Service,
   unit: Unit,
   tier: 'frozen' | 'cold',
   client: () => Promise<T>,
