@@ -25,17 +25,11 @@ import { hostIdentitiesIn } from '../../src/processes/channel.ts'
 import { listHostsOnNodes } from '../../src/store/host-nodes.ts'
 import { joinAtStart } from '../../src/supervisor/join/join-at-start.ts'
 import { type RunningMembership, startMembership } from '../../src/supervisor/kubernetes/membership.ts'
-import { DELETION_COST } from '../../src/supervisor/kubernetes/placeholders.ts'
 import { createTestDomain, makeUnit, type TestDomain } from '../support/domain.ts'
 import { createFakeEngine } from '../support/fake-engine/fake-engine.ts'
 import { type ControlPlane, startControlPlane } from '../support/kubernetes/control-plane.ts'
 import { firstValues, kubectl, renderChart, runTool } from '../support/kubernetes/run.ts'
 import { createKubeWorld, type HostPod, type KubeWorld, NAMESPACE } from '../support/kubernetes/world.ts'
-
-type Placeholder = {
-  metadata: { deletionTimestamp?: string; annotations?: Record<string, string> }
-  spec: { nodeName?: string }
-}
 
 const PATIENT = { timeout: 90_000, interval: 100 }
 const stop = new AbortController()
@@ -254,28 +248,6 @@ describe('a host in the cluster', () => {
     )
     await kubectl(plane.kubeconfig, ['uncordon', 'node-a'])
     await stateSoon('node-a').toBe('ready')
-  })
-
-  it('keeps its placeholder when there are to be fewer, and the emptiest one loses it', async () => {
-    const { caller, id } = await unitOn('node-a')
-    for (const node of ['node-a', 'node-b']) await world.setReady(node, true)
-    const chart = await renderChart([...firstValues, 'placeholders.enabled=true'])
-    await kubectl(plane.kubeconfig, ['apply', '-n', NAMESPACE, '-f', '-'], chart.stdout)
-    const deployment = ['-n', NAMESPACE, 'deployment', 'berth-placeholders']
-    await kubectl(plane.kubeconfig, ['scale', '--replicas=2', ...deployment])
-    const placeholders = async () => {
-      const args = ['get', 'pods', '-n', NAMESPACE, '-l', 'berth.dev/part=placeholder', '-o', 'json']
-      const { items } = JSON.parse(await kubectl(plane.kubeconfig, args)) as { items: Placeholder[] }
-      return items
-        .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
-        .map(({ spec, metadata }) => `${spec.nodeName} ${metadata.annotations?.[DELETION_COST]}`)
-        .toSorted()
-    }
-    await expect.poll(placeholders, PATIENT).toEqual(['node-a 2', 'node-b 0'])
-    await kubectl(plane.kubeconfig, ['scale', '--replicas=1', ...deployment])
-    await expect.poll(placeholders, PATIENT).toEqual(['node-a 2'])
-    await kubectl(plane.kubeconfig, ['delete', ...deployment])
-    await destroyUnit(app, caller, id)
   })
 
   it('serves all calls while the API server is away, and follows its node again afterwards', async () => {

@@ -11,6 +11,7 @@ import { createTestDomain, makeUnit, type TestDomain } from '../../../test/suppo
 import { createKubeWorld, type KubeWorld, NAMESPACE } from '../../../test/support/kubernetes/world.ts'
 import { type FakeApiServer, startFakeApiServer } from '../../../test/support/kubernetes/fake-api-server.ts'
 import { loadConfig } from '../../config.ts'
+import { createObject, getObject, type KubeObject, pathOf } from '../../kubernetes/api.ts'
 import { freePort } from '../../lib/free-port.ts'
 import { memberOf } from '../../lib/fleet-identity.ts'
 import { SECOND } from '../../lib/clock.ts'
@@ -20,6 +21,7 @@ import { setHostAway, setHostState } from '../../store/hosts.ts'
 import { silentLog } from '../../lib/log.ts'
 import { joinAtStart } from '../join/join-at-start.ts'
 import { kubernetesPart } from './part.ts'
+import { DELETION_COST } from './placeholders.ts'
 import { type RunningMembership, startMembership } from './membership.ts'
 
 let domain: TestDomain
@@ -329,6 +331,23 @@ describe('the anchor of a host', () => {
       return await world.anchors()
     }).toEqual([])
   })
+})
+
+it('a placeholder costs more the more units its host has, so that the emptiest goes first', async () => {
+  const pods = pathOf('api', 'v1', 'namespaces', NAMESPACE, 'pods')
+  const labels = { 'berth.dev/part': 'placeholder' }
+  for (const node of ['node-1', 'node-of-none']) {
+    const pod = { metadata: { name: `on-${node}`, labels }, spec: { nodeName: node } }
+    await createObject(world.api, pods, { apiVersion: 'v1', kind: 'Pod', ...pod } as KubeObject)
+  }
+  const unit = await makeUnit(domain.app, await domain.makeCaller(), { sleep: 'never' })
+  const id = (await hostOn('node-1'))?.id ?? ''
+  await domain.app.db.updateTable('units').set({ host_id: id }).where('id', '=', unit.id).execute()
+  const costOn = async (node: string) =>
+    (await getObject(world.api, `${pods}/on-${node}`))?.metadata.annotations?.[DELETION_COST]
+  await soon(async () => [await costOn('node-1'), await costOn('node-of-none')]).toEqual(['2', '0'])
+  await domain.app.db.deleteFrom('units').where('id', '=', unit.id).execute()
+  await soon(async () => await costOn('node-1')).toBe('0')
 })
 
 describe('the objects of hosts', () => {

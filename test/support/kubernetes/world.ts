@@ -61,6 +61,12 @@ export async function createKubeWorld(access: ApiAccess) {
   const nodePath = (name: string) => NODES + pathOf(name)
   const changeNode = async (name: string, change: (node: Node) => Node) =>
     await changeObject<Node>(api, { path: nodePath(name), change, clock })
+  const setNodeStatus = async (name: string, status: Record<string, unknown>) =>
+    void (await changeObject<FakeObject>(api, {
+      path: `${nodePath(name)}/status`,
+      change: (node) => ({ ...node, status: { ...node.status, ...status } }),
+      clock,
+    }))
   const listAnchors = async (): Promise<FakeObject[]> => {
     const query = { labelSelector: 'berth.dev/anchor=true' }
     const { items } = (await api.call({ method: 'GET', path: anchorsPath, query })) as { items: FakeObject[] }
@@ -99,18 +105,8 @@ export async function createKubeWorld(access: ApiAccess) {
       const taints = isTainted ? [taint] : []
       await changeNode(name, (node) => ({ ...node, spec: { ...node.spec, taints } }))
     },
-    setReady: async (name: string, isReady: boolean) => {
-      const conditions = [{ type: 'Ready', status: isReady ? 'True' : 'False' }]
-      const capacity = { cpu: '8', memory: '32Gi', pods: '110' }
-      await changeObject<FakeObject>(api, {
-        path: `${nodePath(name)}/status`,
-        change: (node) => ({
-          ...node,
-          status: { ...node.status, conditions, capacity, allocatable: capacity },
-        }),
-        clock,
-      })
-    },
+    setReady: async (name: string, isReady: boolean) =>
+      await setNodeStatus(name, { conditions: [{ type: 'Ready', status: isReady ? 'True' : 'False' }] }),
     readAuthority,
     hostObject: async (name: string) => await getObject<FakeObject>(api, `${hostObjects}/${name}`),
     anchorOf,
