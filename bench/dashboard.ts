@@ -23,6 +23,14 @@ const EVENTS = 60
 const KEYS = 100
 const TABS = 20
 
+/** What Lighthouse calls a slow 4G: 1.6 Mbit a second down, 0.75 up, 150 ms there and back. */
+const slowNetwork = {
+  offline: false,
+  latency: 150,
+  downloadThroughput: (1.6 * 1e6) / 8,
+  uploadThroughput: (0.75 * 1e6) / 8,
+}
+
 const chosen = process.argv.slice(2)
 
 await import('../scripts/build-dashboard.ts')
@@ -88,14 +96,6 @@ async function measureSizes(): Promise<void> {
   )
 }
 
-/** What Lighthouse calls a slow 4G: 1.6 Mbit a second down, 0.75 up, 150 ms there and back. */
-const slowNetwork = {
-  offline: false,
-  latency: 150,
-  downloadThroughput: (1.6 * 1e6) / 8,
-  uploadThroughput: (0.75 * 1e6) / 8,
-}
-
 /** Nothing is cached before it, but where `isKnown`: the files of a browser that was here before. */
 async function measureFirstPaint(units: string): Promise<void> {
   const cases = [
@@ -113,7 +113,6 @@ async function measureFirstPaint(units: string): Promise<void> {
       if (isKnown) {
         await page.goto(units)
         await page.getByRole('row', { name: /seen/ }).waitFor()
-        await page.goto('about:blank')
       }
       await tools.send('Emulation.setCPUThrottlingRate', { rate })
       await tools.send('Network.enable')
