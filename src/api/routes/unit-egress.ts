@@ -39,7 +39,10 @@ const set = defineRoute({
   response: egressSetSchema,
   errors: [402, 404, 409, 413, 415, 502],
   record: ({ body }) => body,
-  outcome: ({ appliedAt: _, ...added }) => ({ added }),
+  outcome: (answer) => {
+    const { appliedAt: _, ...added } = answer
+    return { added }
+  },
   handle: (app, { params, body }, { caller }) => setUnitEgress(app, caller, params.id, body),
 })
 

@@ -29,7 +29,8 @@ export function EgressForm({ unit }: { unit: Contract.Unit }) {
         `/v1/units/${encodeURIComponent(unit.id)}/egress`,
         { body },
       ),
-    onSuccess: ({ previous: _, appliedAt: __, ...egress }) => {
+    onSuccess: (answer) => {
+      const { previous: _, appliedAt: __, ...egress } = answer
       putEgress(team.id, unit.id, egress)
       tell(`${unit.name} reaches ${egressText(egress)}`)
     },

@@ -55,7 +55,8 @@ function RefusedNames({ unit, names }: { unit: Contract.Unit; names: RefusedName
   const { team } = useHere()
   const { mutate, error, isPending, variables } = useMutation({
     mutationFn: async (entry: string) => await berthOf(team.id).units.of(unit).allowEgress(entry),
-    onSuccess: ({ appliedAt: _, ...egress }, entry) => {
+    onSuccess: (answer, entry) => {
+      const { appliedAt: _, ...egress } = answer
       putEgress(team.id, unit.id, egress)
       tell(`${unit.name} may reach ${entry}`)
     },

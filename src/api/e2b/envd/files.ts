@@ -11,7 +11,7 @@ import { sendJson } from '../../http/response.ts'
 import { runOperation, runStreamed } from '../run.ts'
 import { checkUser, checkRuns, type SandboxCall } from '../sandbox-call.ts'
 import { type FileMetadata, saidOfFiles, setFileMetadata } from './file-metadata.ts'
-import { partsOf } from './multipart.ts'
+import { type Part, partsOf } from './multipart.ts'
 import { resolvePath, type SandboxUser, type SandboxUsers } from './users.ts'
 
 export async function serveFiles(
@@ -58,7 +58,7 @@ async function receiveFiles(call: SandboxCall, path: string | null, user: Sandbo
     throw unsupportedMediaType('Send the files as multipart/form-data, or one as application/octet-stream.')
   const written: Promise<Written>[] = []
   const open = new Map<string, Promise<unknown>>()
-  await partsOf(call.request, async ({ filename, pieces }) => {
+  const write = async ({ filename, pieces }: Part): Promise<void> => {
     // The path of the query is that of a single file.
     const named = path === null || path === '' ? filename : path
     const to = pathOf(named, user)
@@ -72,7 +72,12 @@ async function receiveFiles(call: SandboxCall, path: string | null, user: Sandbo
     ended.catch(() => {})
     open.set(to, ended)
     if (!isWhole) await writing
-  }).finally(async () => await Promise.allSettled(written))
+  }
+  try {
+    await partsOf(call.request, write)
+  } finally {
+    await Promise.allSettled(written)
+  }
   if (written.length === 0) throw validation([{ path: 'file', message: 'send at least one file' }])
   return await noted(call, await Promise.all(written))
 }
