@@ -180,7 +180,7 @@ async function load(calls: Call[]): Promise<void> {
     'sleep and wake': async (n) => {
       const [call, id] = ofTeam(n, 'frozen')
       await call('POST', `/v1/units/${id}/exec`, { cmd: ['true'] })
-      await call('POST', `/v1/units/${id}/sleep`, {})
+      await call('POST', `/v1/units/${id}/sleep`, { sleep: '12h', now: true })
     },
     exec: async (n) => {
       const [call, id] = ofTeam(n, 'running')

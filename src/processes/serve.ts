@@ -1,7 +1,9 @@
 // The API and the background jobs of the server that leads, on top of the database and the engines.
 
+import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { TLSSocket } from 'node:tls'
 import type { Kysely } from 'kysely'
 import { serveHostedAgents } from '../agents/serve-hosted.ts'
@@ -117,6 +119,7 @@ export async function serve(
   return {
     stop: async () => {
       calls.stop()
+      if (takeOver) await leaveCallers(server)
       // Their last calls are answered.
       await hosted.stop()
       await shown.close()
@@ -141,6 +144,16 @@ async function prepareDatabase({ config }: ProcessContext, db: Kysely<Database>)
   await refuseUnusable(db)
   await migrate(db)
   await ensureFirstAccount({ db, clock: systemClock, freeCreditsCents: config.freeCreditsCents })
+}
+
+const LEAVES_MS = 500
+
+/** With its next answer each client is told that its connection ends, and sends its next call to the other server. */
+async function leaveCallers({ server }: ReturnType<typeof createServer>): Promise<void> {
+  server.prependListener('request', (_request, response: ServerResponse) => {
+    response.shouldKeepAlive = false
+  })
+  await delay(LEAVES_MS)
 }
 
 /** Calls that came to another server, until this one stops. */

@@ -17,6 +17,13 @@ const HELD_MS = 15 * SECOND
 const AGAIN_MS = SECOND / 5
 const MAX_CONNECTIONS = 2500
 
+/** When it stops: a call in progress has this time, and a connection that is quiet after an answer has none. */
+const ENDS_WITHIN_MS = 8 * SECOND
+const QUIET_MS = SECOND / 5
+
+/** `isAsked`: what was said last on it came from the caller. */
+type Link = { to: string; isAsked: boolean; heardMs: number }
+
 export type Standby = {
   /** The other server that leads; null while none is known. Connections that were handed to another one end. */
   follow: (leader: Address | null) => void
@@ -34,8 +41,7 @@ type Around = {
 
 /** Listens until it is closed, or this server leads. */
 export async function startStandby({ config, identity, clock, log }: Around): Promise<Standby> {
-  /** To which server, by its address. */
-  const links = new Map<Socket, string>()
+  const links = new Map<Socket, Link>()
   const waiting = new Set<Socket>()
   let leader: Address | null = null
   let isLeaving = false
@@ -59,7 +65,11 @@ export async function startStandby({ config, identity, clock, log }: Around): Pr
   }
 
   function join(caller: Socket, link: Socket, to: string): void {
-    links.set(link, to)
+    const state: Link = { to, isAsked: true, heardMs: clock.monotonicMs() }
+    const hear = (isAsked: boolean) => Object.assign(state, { isAsked, heardMs: clock.monotonicMs() })
+    caller.on('data', () => hear(true))
+    link.on('data', () => hear(false))
+    links.set(link, state)
     link.once('close', () => links.delete(link))
     for (const [one, other] of [
       [caller, link],
@@ -88,7 +98,16 @@ export async function startStandby({ config, identity, clock, log }: Around): Pr
   }
 
   const endLinks = (but: string | null) => {
-    for (const [link, to] of links) if (to !== but) link.destroy()
+    for (const [link, { to }] of links) if (to !== but) link.destroy()
+  }
+  /** Of calls that are handed over, those in progress are answered first. */
+  const endUnused = async () => {
+    const giveUpMs = clock.monotonicMs() + ENDS_WITHIN_MS
+    while (links.size > 0 && clock.monotonicMs() < giveUpMs) {
+      for (const [link, { isAsked, heardMs }] of links)
+        if (!isAsked && clock.monotonicMs() - heardMs > QUIET_MS) link.destroy()
+      await clock.sleep(QUIET_MS / 4)
+    }
   }
 
   return {
@@ -108,6 +127,7 @@ export async function startStandby({ config, identity, clock, log }: Around): Pr
       if (server.listening) {
         await shown.close()
         server.close()
+        await endUnused()
       }
       endLinks(null)
       for (const caller of waiting) caller.destroy()

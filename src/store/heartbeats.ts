@@ -25,16 +25,22 @@ export async function lockHeartbeat(db: Kysely<Database>): Promise<Heartbeat | n
   return (await selectHeartbeats(db).where('id', '=', SERVICE).forUpdate().executeTakeFirst()) ?? null
 }
 
-export async function saveHeartbeat(
+/** Each of another host, or of the service. */
+export async function saveHeartbeats(
   db: Kysely<Database>,
-  ids: string[],
-  { at, boot, offsetMs }: Heartbeat,
+  beats: { id: string; at: Date }[],
+  { boot, offsetMs }: Omit<Heartbeat, 'at'>,
 ): Promise<void> {
-  const values = { at, boot, offset_ms: offsetMs }
   await db
     .insertInto('heartbeats')
-    .values(ids.map((id) => ({ id, ...values })))
-    .onConflict((conflict) => conflict.column('id').doUpdateSet(values))
+    .values(beats.map((beat) => ({ ...beat, boot, offset_ms: offsetMs })))
+    .onConflict((conflict) =>
+      conflict.column('id').doUpdateSet((set) => ({
+        at: set.ref('excluded.at'),
+        boot,
+        offset_ms: offsetMs,
+      })),
+    )
     .execute()
 }
 

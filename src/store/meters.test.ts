@@ -6,7 +6,7 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestDomain, makeUnit, type TestDomain } from '../../test/support/domain.ts'
 import type { Caller } from '../domain/credentials/caller.ts'
-import { saveHeartbeat } from './heartbeats.ts'
+import { saveHeartbeats } from './heartbeats.ts'
 import { chargeOpenMeters, type MeterKind, meterKinds } from './meters.ts'
 import { moveOpenTimes } from './open-times.ts'
 import { changeState } from './unit-state.ts'
@@ -165,8 +165,7 @@ class History {
   }
 
   async #saveHeartbeat(): Promise<void> {
-    await saveHeartbeat(domain.app.db, [domain.app.fleet.local().id], {
-      at: new Date(this.#beatAt),
+    await saveHeartbeats(domain.app.db, [{ id: domain.app.fleet.local().id, at: new Date(this.#beatAt) }], {
       boot: 'boot',
       offsetMs: 0,
     })
@@ -285,11 +284,14 @@ describe('charges', () => {
 
   it('cannot be changed or deleted', async () => {
     const { id } = await makeUnit(domain.app, caller, { name: 'once' })
-    await saveHeartbeat(domain.app.db, [domain.app.fleet.local().id], {
-      at: new Date(Date.now() + DAY),
-      boot: 'boot',
-      offsetMs: 0,
-    })
+    await saveHeartbeats(
+      domain.app.db,
+      [{ id: domain.app.fleet.local().id, at: new Date(Date.now() + DAY) }],
+      {
+        boot: 'boot',
+        offsetMs: 0,
+      },
+    )
     await chargeOpenMeters(domain.app.db, { now: new Date(Date.now() + HOUR), limit: 1000 })
     const charges = domain.app.db.updateTable('charges').set({ nano_cents: 0n }).where('unit_id', '=', id)
     await expect(charges.execute()).rejects.toThrow('charges are only ever added')

@@ -9,7 +9,7 @@ import { sizeNanoCentsPerHour } from '../domain/billing/prices.ts'
 import { getUnit } from '../domain/units/get.ts'
 import { toNanoCents } from '../lib/money.ts'
 import { insertCredit } from './credits.ts'
-import { saveHeartbeat } from './heartbeats.ts'
+import { saveHeartbeats } from './heartbeats.ts'
 import { chargeOpenMeters, type MeterKind } from './meters.ts'
 import { changeState } from './unit-state.ts'
 import { findUnit } from './units.ts'
@@ -60,7 +60,10 @@ it('the ledger charges what docs/money.md says for a unit that runs past midnigh
   )
 
   const beat = async (at: string) =>
-    await saveHeartbeat(app.db, [app.fleet.local().id], { at: new Date(at), boot: 'boot', offsetMs: 0 })
+    await saveHeartbeats(app.db, [{ id: app.fleet.local().id, at: new Date(at) }], {
+      boot: 'boot',
+      offsetMs: 0,
+    })
   const change = async (at: string, meters: { opens: MeterKind[]; closes: MeterKind[] }) => {
     const unit = await findUnit(app.db, { teamId: caller.teamId, id, now: new Date(at) })
     if (!unit) throw new Error('the unit is gone')

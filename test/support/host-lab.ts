@@ -46,19 +46,17 @@ export type Machine = {
 /**
  * A machine for the tests of the file, on which Berth has never been started. After them, and after the hooks that the file
  * registers below this call, Ctrl-C ends its host, and nothing of it is left. `images`: the built-in ones of its units.
- * `within`: the command that starts it.
  */
 export function useMachine(
   name: string,
   index: number,
   more: Settings = {},
   images: string[] = ['debian:12'],
-  within: string[] = [],
 ): Machine {
   const wire = nameWire(index)
   const settings: Settings = { BERTH_ROLE: 'host', ...more }
   const path = nameDataDir()
-  const berth = new Berth(path, undefined, wire.network, within)
+  const berth = new Berth(path, undefined, wire.network)
   let data: DataDir
 
   clearAfterwards(path, wire.network)

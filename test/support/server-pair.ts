@@ -4,10 +4,11 @@
 import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { issueIdentity } from '../../src/certificates/fleet-ca.ts'
 import { openEpochs } from '../../src/engine/epochs.ts'
-import { serveEngine } from '../../src/engine/ipc/server.ts'
+import { type ServedEngine, serveEngine } from '../../src/engine/ipc/server.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { parseIdentity } from '../../src/lib/fleet-identity.ts'
 import { freePort } from '../../src/lib/free-port.ts'
@@ -34,6 +35,8 @@ export type OneServer = {
 export type ServerPair = {
   servers: [OneServer, OneServer]
   engine: FakeEngine
+  /** Its process ends in order, and the next one listens so long after. */
+  restartEngine: (awayMs: number) => Promise<void>
   /** Of a team. */
   key: () => string
   /** Which of them has the lead; throws while none has. */
@@ -49,6 +52,8 @@ export function useServerPair(postgres: OwnPostgres, databaseUrl: (index: number
   const servers = paths.map((path) => newServer(new Berth(path))) as [OneServer, OneServer]
   const engine = createFakeEngine({ clock: systemClock, subnet: 77 })
   let key = ''
+  let serve: () => Promise<ServedEngine>
+  let served: ServedEngine | undefined
   for (const path of paths) clearAfterwards(path)
 
   beforeAll(async () => {
@@ -67,20 +72,22 @@ export function useServerPair(postgres: OwnPostgres, databaseUrl: (index: number
       await issueIdentity(paths[0], { role: 'engine', host: 'east' }, new Date()),
     )
     const port = await freePort(HOST)
-    const served = await serveEngine({
-      engine,
-      epochs: await openEpochs(join(directory, 'epoch')),
-      socketPath: join(directory, 'engine.sock'),
-      socketGid: 0,
-      tls: { host: HOST, port, identity },
-      log: silentLog,
-    })
+    serve = async () =>
+      await serveEngine({
+        engine,
+        epochs: await openEpochs(join(directory, 'epoch')),
+        socketPath: join(directory, 'engine.sock'),
+        socketGid: 0,
+        tls: { host: HOST, port, identity },
+        log: silentLog,
+      })
+    served = await serve()
     await withDatabaseAt(postgres.url(), async (db) => {
       await insertHost(db, { id: newId('host'), name: 'east', address: `${HOST}:${port}`, region: null })
       key = (await makeTeam({ app: { db, clock: systemClock } })).key
     })
     return async () => {
-      await served.close()
+      await served?.close()
       await rm(directory, { recursive: true })
       for (const each of data) await each.remove()
     }
@@ -92,6 +99,11 @@ export function useServerPair(postgres: OwnPostgres, databaseUrl: (index: number
   return {
     servers,
     engine,
+    restartEngine: async (awayMs) => {
+      await served?.close()
+      await delay(awayMs)
+      served = await serve()
+    },
     key: () => key,
     leader: async () => {
       const [row] = await postgres.ask<{ holder: string | null }>('select holder from leaders')

@@ -3,7 +3,7 @@
 // only one of several processes shifts the times, and a jump while none ran is found.
 
 import type { App } from '../../app.ts'
-import { findHeartbeat, lockHeartbeat, saveHeartbeat, SERVICE } from '../../store/heartbeats.ts'
+import { findHeartbeat, lockHeartbeat, saveHeartbeats, SERVICE } from '../../store/heartbeats.ts'
 import { moveOpenTimes } from '../../store/open-times.ts'
 import { haveSameOffset } from './heartbeat.ts'
 
@@ -28,7 +28,7 @@ export async function adoptClockJump(app: App): Promise<void> {
       if (last?.boot === boot && haveSameOffset(last, { offsetMs })) return false
       await moveOpenTimes(db, { from, to })
       const at = new Date(last ? last.at.getTime() + byMs : to.getTime())
-      await saveHeartbeat(db, [SERVICE], { at, boot, offsetMs })
+      await saveHeartbeats(db, [{ id: SERVICE, at }], { boot, offsetMs })
       return true
     })
     app.log.warn({ byMs, moved }, 'wall clock jumped')

@@ -6,12 +6,13 @@ import type { App } from '../../app.ts'
 import { isEngineError } from '../../engine/errors.ts'
 import type { FleetHost } from '../../engine/fleet.ts'
 import { SECOND } from '../../lib/clock.ts'
+import { batched } from '../../lib/concurrency/batch.ts'
 import { TOLERATED_JUMP_MS } from '../../lib/service-clock.ts'
 import {
   findHeartbeat,
   type Heartbeat,
   lockHeartbeat,
-  saveHeartbeat,
+  saveHeartbeats,
   SERVICE,
 } from '../../store/heartbeats.ts'
 import { isOutage } from '../../store/outage.ts'
@@ -46,29 +47,47 @@ function isOutOfReach(error: unknown): boolean {
   return isEngineError(error, 'engine_away') || isEngineError(error, 'timeout') || isOutage(error)
 }
 
+type Seen = { hostId: string; seenMs: number }
+
+const recorders = new WeakMap<App['outages'], (seen: Seen) => Promise<unknown>>()
+
 /** `seenMs`: when the engine answered, in monotonic time. Ends an outage. */
 export async function recordHeartbeat(
   app: App,
   { id: hostId }: Pick<FleetHost, 'id'>,
   { seenMs }: { seenMs: number },
 ): Promise<void> {
-  const { clock, db, outages } = app
+  const record =
+    recorders.get(app.outages) ?? batched(async (seen: Seen[]) => await recordHeartbeats(app, seen))
+  recorders.set(app.outages, record)
+  await record({ hostId, seenMs })
+}
+
+/**
+ * Of several hosts in one transaction: each would wait for the row of the service, and two hundred of them would keep all
+ * connections from the calls.
+ */
+async function recordHeartbeats({ clock, db, outages }: App, all: Seen[]): Promise<void[]> {
+  const seen = new Map(all.map(({ hostId, seenMs }) => [hostId, seenMs]))
   const noted = await inTransaction({ db, clock }, async (transaction) => {
     const service = await lockHeartbeat(transaction)
     const now = clock.now()
-    const at = new Date(now.getTime() - Math.ceil(clock.monotonicMs() - seenMs))
-    const beat: Heartbeat = { at, boot: clock.boot, offsetMs: clock.offsetMs() }
+    const time = { boot: clock.boot, offsetMs: clock.offsetMs() }
     // Another process already uses the new time; this one follows soon.
-    if (service && service.boot === beat.boot && !haveSameOffset(service, beat)) return false
-    const last = outages.has(hostId) ? await findHeartbeat(transaction, hostId) : null
-    if (last) {
-      const awayMs = Math.max(0, now.getTime() - last.at.getTime())
-      await putOffSleep(transaction, { hostId, now, byMs: awayMs, graceMs: GRACE_MS })
+    if (service && service.boot === time.boot && !haveSameOffset(service, time)) return false
+    const atOf = (seenMs: number) => new Date(now.getTime() - Math.ceil(clock.monotonicMs() - seenMs))
+    for (const hostId of [...seen.keys()].filter((id) => outages.has(id))) {
+      const last = await findHeartbeat(transaction, hostId)
+      const awayMs = Math.max(0, now.getTime() - (last?.at ?? now).getTime())
+      if (last) await putOffSleep(transaction, { hostId, now, byMs: awayMs, graceMs: GRACE_MS })
     }
-    await saveHeartbeat(transaction, [SERVICE, hostId], beat)
+    const beats = [...seen].map(([id, seenMs]) => ({ id, at: atOf(seenMs) }))
+    const newest = atOf(Math.max(...seen.values()))
+    await saveHeartbeats(transaction, [...beats, { id: SERVICE, at: newest }], time)
     return true
   })
-  if (noted) outages.delete(hostId)
+  if (noted) for (const hostId of seen.keys()) outages.delete(hostId)
+  return all.map(() => {})
 }
 
 /** For two heartbeats of the same boot. */
