@@ -79,7 +79,8 @@ export function buildConfig(input: BundleInput): OciConfig {
         { type: 'network', path: input.networkNamespace },
       ],
       resources: buildResources(spec, input.ioDevice),
-      rootfsPropagation: 'private',
+      // Of all mounts: where the data directory is a shared one, what a unit mounts in it would be mounted on the host too.
+      rootfsPropagation: 'rslave',
       maskedPaths,
       // Container engines set up forwarding there: in the sandbox's own kernel.
       readonlyPaths: isNested(spec) ? readonlyPaths.filter((path) => path !== '/proc/sys') : readonlyPaths,
