@@ -34,7 +34,7 @@ const unsent = new WeakSet<Error>()
 
 export const noteUnsent = (error: Error) => void unsent.add(error)
 
-/** Nobody listens, or whoever did has not taken the connection. */
+/** No engine listens, or the one that did has not taken the connection. */
 function wasRefused(error: unknown): boolean {
   return error instanceof Error && unsent.has(error) && isCode(error, ['ECONNREFUSED', 'ECONNRESET'])
 }
