@@ -145,7 +145,7 @@ it('the README shows the page of a unit in both themes, and other sites a pictur
   }
   const page = await dashboard.browser.newPage({ viewport: { width: 1200, height: 630 } })
   await page.setContent(socialPage)
-  drawn['src/api/docs/social.png'] = await page.screenshot()
+  drawn['src/api/web/social.png'] = await page.screenshot()
   await page.close()
   for (const [path, bytes] of Object.entries(drawn)) {
     const file = new URL(`../../${path}`, import.meta.url)

@@ -4,7 +4,7 @@
 import { escapeHtml } from '../web/html.ts'
 import { addressOf, contents, listed, markdownAddressOf, type Readers, readersOfPage } from './contents.ts'
 import type { Heading } from './markdown.ts'
-import { socialTags } from './social.ts'
+import { socialTags } from '../web/social.ts'
 import { type Found, MAX_QUERY_LENGTH } from './search.ts'
 
 export const docsHeaders = {

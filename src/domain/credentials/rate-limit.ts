@@ -19,7 +19,7 @@ import {
   saveRateWindows,
 } from '../../store/rate-windows.ts'
 import type { Caller } from './caller.ts'
-import { type Rates, ratesOf } from '../policies/rates.ts'
+import { type Rates, ratesOf } from './rates.ts'
 import { type RateWindow, spentOf, waitMs, withCall, withoutCall } from './rate-window.ts'
 
 export type RateLimits = {

@@ -18,7 +18,7 @@ import { type Instance, namespacePath } from '../../../src/engine/oci/network/na
 import type { MachineEgress } from '../../../src/engine/egress.ts'
 import type { Attachment, KnownMachine, RecoveredNetwork } from '../../../src/engine/oci/network/types.ts'
 import type { LinkSockets } from '../../../src/engine/oci/network/egress-link.ts'
-import type { Pullers } from '../../../src/engine/oci/network/firewall-rules.ts'
+import type { Pullers } from '../../../src/engine/oci/network/firewall-processes.ts'
 import type { MachineSeen } from '../../../src/lib/egress/seen.ts'
 import type { Pair } from '../../../src/engine/oci/network/traffic.ts'
 import type { Call, Reply, Told } from './network-process.ts'

@@ -22,8 +22,9 @@
 // Of a machine in `brokers`, which may reach everything and has secrets, only the connections to the hosts of those are
 // redirected: their addresses are in `brokered` before the resolver answers (`by_secret`).
 
-import { privateRanges4, privateRanges6 } from '../../../lib/address-ranges.ts'
+import { privateRanges4 } from '../../../lib/address-ranges.ts'
 import { addElement, commandsOf, machineElement, memberElements, openingPort } from './firewall-elements.ts'
+import { egressChains, elementsOf, pullerChains, type Pullers } from './firewall-processes.ts'
 import { GATEWAY_MAC, type Names } from './names.ts'
 import { maskOf } from './addresses.ts'
 import {
@@ -44,13 +45,6 @@ export type FirewallState = {
   opened: string[]
   /** Address → what its machine may reach, for those that are restricted or of a stack. */
   egress: Map<string, Restriction>
-}
-
-export type Pullers = {
-  /** Groups of processes that fetch from untrusted addresses. */
-  gids: number[]
-  /** Private IPv4 services that they may reach anyway: mirrors and proxies of the operator. */
-  allowed: { address: string; port: number }[]
 }
 
 /** Where the egress process and the resolver for restricted machines listen on the gateway address. */
@@ -281,50 +275,3 @@ const CONNECTION_REFUSED = 'tcp flags & (rst | ack) == rst | ack tcp sequence 0'
 
 /** The only answer that a sandbox's network stack gives to a program by UDP, so that QUIC falls back at once. */
 const REFUSED_UDP = 'meta l4proto udp counter reject with icmp type port-unreachable'
-
-/** Image pulls connect to untrusted addresses, so they may not reach private services (reliability S15). */
-function pullerChains({ gids, allowed }: Pullers): string {
-  if (gids.length === 0) return ''
-  const services = allowed.map(({ address, port }) => `${address} . ${port}`)
-  return `
-  set pullers_allowed { type ipv4_addr . inet_service; ${elementsOf(services)} }
-  set refused6 { type ipv6_addr; flags interval; auto-merge; ${elementsOf(privateRanges6)} }
-  chain output {
-    type filter hook output priority filter; policy accept;
-    meta skgid { ${gids.join(', ')} } jump from_puller
-  }
-  chain from_puller {
-    meta l4proto { tcp, udp } th dport 53 accept
-    ip daddr . tcp dport @pullers_allowed accept
-    ip daddr @refused counter reject
-    ip6 daddr @refused6 counter reject
-  }
-`
-}
-
-/**
- * The egress process connects where machines ask it to, by names that strangers can point anywhere: to public hosts,
- * at the two ports it serves, and never to this host.
- */
-function egressChains(gid: number | null): string {
-  if (gid === null) return ''
-  return `
-  chain egress_output {
-    type filter hook output priority filter; policy accept;
-    meta skgid ${gid} jump from_egress
-  }
-  chain from_egress {
-    ct state established,related accept
-    meta l4proto { tcp, udp } th dport 53 accept
-    meta nfproto ipv6 counter reject
-    ip daddr @refused counter reject
-    oifname "lo" counter reject
-    tcp dport { 80, 443 } accept
-    counter reject
-  }
-`
-}
-
-function elementsOf(elements: readonly string[]): string {
-  return elements.length === 0 ? '' : `elements = { ${elements.join(', ')} }`
-}

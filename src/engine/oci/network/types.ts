@@ -2,7 +2,7 @@
 
 import type { Log } from '../../../lib/log.ts'
 import type { MachineEgress } from '../../egress.ts'
-import type { Pullers } from './firewall-rules.ts'
+import type { Pullers } from './firewall-processes.ts'
 import type { Instance } from './names.ts'
 import type { EgressOptions } from './restricting.ts'
 import type { Seen } from './seen.ts'

@@ -1,7 +1,7 @@
-// What other sites show where somebody links to a page: `npm run pictures` draws the picture.
+// What other sites show where a page is linked: `npm run pictures` draws the picture.
 
 import { readFile } from 'node:fs/promises'
-import { escapeHtml } from '../web/html.ts'
+import { escapeHtml } from './html.ts'
 
 export const socialPicturePath = '/docs/social.png'
 
