@@ -52,7 +52,7 @@ export function Teams() {
       />
       <form
         className={styles.newTeam}
-        aria-label="New team"
+        aria-label="Create a team"
         onSubmit={(event) => {
           event.preventDefault()
           void make()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import codecs
 import json
-from typing import Any, AsyncIterator, Dict, List
+from typing import Any, AsyncIterator, Awaitable, Callable, Dict, List
 
 from claude_agent_sdk import ClaudeAgentOptions, CLIConnectionError, ProcessError, Transport
 from claude_agent_sdk._internal.transport.subprocess_cli import SubprocessCLITransport
@@ -103,7 +103,12 @@ class BerthTransport(Transport):
         process, self._process = self._process, None
         if process is None:
             return
-        for step in (process.end_input, process.wait, lambda: process.signal("KILL")):
+        steps: list[Callable[[], Awaitable[object]]] = [
+            process.end_input,
+            process.wait,
+            lambda: process.signal("KILL"),
+        ]
+        for step in steps:
             try:
                 await asyncio.wait_for(step(), _GRACE)
             except (BerthError, asyncio.TimeoutError):
