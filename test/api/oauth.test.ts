@@ -289,7 +289,7 @@ describe('the consent page', () => {
       const consent = await openConsent(browser, authorizePath(client, newPkce().challenge))
       const page = await (await browser.get(consent)).text()
       expect(page).toContain(`The team has the plan “${plan}”, which limits it too`)
-      expect(page).toContain(`are ${diskGb} GB together`)
+      expect(page).toContain(`have ${diskGb} GB together`)
       expect(page.includes('A unit that never sleeps needs the Pro plan')).toBe(plan === 'hobby')
       const most = { maxConcurrentUnits: units, dailySpendCap: euros }
       const beyond: [keyof typeof most, string][] = [

@@ -145,7 +145,7 @@ it('a unit is stopped by a daily cap of one cent, says why, and wakes on its nex
   expect(spendToday.cents).toBeLessThanOrEqual(1)
   expect((await find(key, id)).costCentsSoFar).toBe(spendToday.cents)
 
-  const error = { code: 'invalid_state', message: expect.stringContaining('daily spend cap') }
+  const error = { code: 'invalid_state', message: expect.stringContaining('daily spend') }
   expect(await exec(key, id)).toMatchObject({ status: 409, body: { error } })
   const created = await service.call('POST', '/v1/units', {
     key,

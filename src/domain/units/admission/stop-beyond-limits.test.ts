@@ -102,7 +102,7 @@ describe('a daily cap', () => {
 
     expect(await refusal(execInUnit(app, caller, id, command))).toMatchObject({
       code: 'invalid_state',
-      message: expect.stringContaining('daily spend cap'),
+      message: expect.stringContaining('daily spend'),
     })
     expect(await refusal(startUnit(app, caller, id))).toMatchObject({ code: 'invalid_state' })
     expect(await refusal(makeUnit(app, caller, { name: 'another' }))).toMatchObject({
