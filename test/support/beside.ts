@@ -23,6 +23,7 @@ export const filesBeside = [
   'test/dashboard/accessible.test.ts',
   'test/dashboard/docs-accessible.test.ts',
   'test/dashboard/keyboard.test.ts',
+  'test/dashboard/pictures.test.ts',
 ]
 
 /** In this order. */
