@@ -79,7 +79,7 @@ async function send(
   onInputFailed: (reason: unknown) => void = () => {},
 ): Promise<IncomingMessage> {
   const once = async () => await sendOnce(question, signal, onInputFailed)
-  return await whileRestarting(question.transport.waitsMs, once, { signal })
+  return await whileRestarting(question.transport.waitsMs, question.operation, once, { signal })
 }
 
 async function sendOnce(

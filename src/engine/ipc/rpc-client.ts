@@ -24,7 +24,7 @@ export function connectRpc({ transport, epoch }: { transport: EngineTransport; e
 
   return async (operation, request, deadlineMs) => {
     const ask = async () => await connected().call({ epoch, operation, request }, deadlineMs)
-    const answer = await whileRestarting(transport.waitsMs, ask, { mayRepeat: endedInOrder })
+    const answer = await whileRestarting(transport.waitsMs, operation, ask, { mayRepeat: endedInOrder })
     if ('error' in answer) throw engineErrorIn(answer)
     return answer.answer
   }

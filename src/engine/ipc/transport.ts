@@ -22,6 +22,8 @@ export type EngineAddress =
       identity: FleetIdentity | (() => FleetIdentity)
       /** One whose certificate is older is an earlier host of this name, and refused. */
       memberSince?: Date
+      /** How long calls wait for an engine that restarts. Default: as long as one takes. */
+      restartsWithinMs?: number
     }
 
 export type EngineTransport = {
@@ -62,6 +64,7 @@ function overTls({
   name,
   identity,
   memberSince,
+  restartsWithinMs = RESTARTS_WITHIN_MS,
 }: Exclude<EngineAddress, { socketPath: string }>): EngineTransport {
   // Asked for each connection, since an identity is renewed: a connection is kept for calls with the same one.
   const tls = () => ({
@@ -85,7 +88,7 @@ function overTls({
     socket.once('close', () => open.delete(socket))
   }
   return {
-    waitsMs: RESTARTS_WITHIN_MS,
+    waitsMs: restartsWithinMs,
     // Node names HTTP in ALPN by itself.
     request: (options, onAnswer) => {
       const own = options.agent === false ? check : {}

@@ -8,17 +8,22 @@ import { SECOND } from '../../lib/clock.ts'
 export const RESTARTS_WITHIN_MS = 10 * SECOND
 const AGAIN_MS = SECOND / 4
 
+/** What a watch of hosts asks in each round: only an answer at once says that the host is there. */
+const probes = new Set(['capacity'])
+
 /**
  * @param waitsMs How long; 0: it is sent once.
+ * @param operation A probe is sent once.
  * @param ask Must be repeatable as long as nothing was sent; `mayRepeat` says more.
  * @param mayRepeat Whether a call that failed in this way may be sent again. Default: it was refused the connection.
  */
 export async function whileRestarting<T>(
   waitsMs: number,
+  operation: string,
   ask: () => Promise<T>,
   { mayRepeat = wasRefused, signal }: { mayRepeat?: (error: unknown) => boolean; signal?: AbortSignal } = {},
 ): Promise<T> {
-  const giveUpMs = performance.now() + waitsMs
+  const giveUpMs = performance.now() + (probes.has(operation) ? 0 : waitsMs)
   for (;;) {
     try {
       return await ask()
