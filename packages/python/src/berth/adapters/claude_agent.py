@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import codecs
 import json
+from functools import partial
 from typing import Any, AsyncIterator, Awaitable, Callable, Dict, List
 
 from claude_agent_sdk import ClaudeAgentOptions, CLIConnectionError, ProcessError, Transport
@@ -106,7 +107,7 @@ class BerthTransport(Transport):
         steps: list[Callable[[], Awaitable[object]]] = [
             process.end_input,
             process.wait,
-            lambda: process.signal("KILL"),
+            partial(process.signal, "KILL"),
         ]
         for step in steps:
             try:
