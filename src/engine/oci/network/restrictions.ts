@@ -14,9 +14,9 @@ export type Restriction = { egress: MachineEgress; stack: number | null; pins: P
 export type Element = { set: string; element: string }
 
 /**
- * One set for each length of a prefix, of what a machine may reach at a port, at all, and of what it is denied. A set of intervals could hold them all, but the kernel copies all of it for each change, so
- * that a machine with rules would make those of every other machine slower (decisions/egress.md). No rule is a range of all
- * addresses.
+ * One set for each length of a prefix, of what a machine may reach at a port, at all, and of what it is denied. A set of intervals
+ * could hold them all, but the kernel copies all of it for each change, so that a machine with rules would make those of every
+ * other machine slower (decisions/egress.md). No rule is a range of all addresses.
  */
 export const rangePrefixes = Array.from({ length: 32 }, (_, longer) => longer + 1)
 export const rangesOf = (prefix: number | string) => `ranges${prefix}`
@@ -79,23 +79,29 @@ export function elementsOf(address: string, { egress, stack, pins }: Restriction
 
 /** Returns the pins that the rules still allow, and without those whose name is unknown. */
 export function pinsWithin(pins: readonly Pin[], egress: MachineEgress): Pin[] {
-  return pins.filter(({ name, port }) => name !== null && pinnedPortsOf(name, egress).includes(port))
+  const portsOf = pinnedPorts(egress)
+  return pins.filter(({ name, port }) => name !== null && portsOf(name).includes(port))
 }
 
 /** Returns pins for a name's addresses, at the ports at which it is not the connection that says the name. */
 export function pinsFor(name: string, addresses: readonly string[], egress: MachineEgress): Pin[] {
-  const ports = pinnedPortsOf(name, egress)
+  const ports = pinnedPorts(egress)(name)
   return addresses.flatMap((address) => ports.map((port) => ({ name, address, port })))
 }
 
-/** What goes to the hosts of secrets is redirected by their addresses, also where a range of the rules has them. */
-function pinnedPortsOf(name: string, { mode, allow, secrets }: MachineEgress): number[] {
-  if (mode === 'none') return []
+/**
+ * Returns at which ports the addresses of a name are pinned. What goes to the hosts of secrets is redirected by their addresses,
+ * also where a range of the rules has them.
+ */
+function pinnedPorts({ mode, allow, secrets }: MachineEgress): (name: string) => number[] {
+  if (mode === 'none') return () => []
   const entries = parseAllowed(allow)
-  const byPort = portsForName(entries, name).filter((port) => !portsByName.includes(port))
   const isRedirected = mode === 'open' || entries.some(({ kind }) => kind === 'range')
-  const isHost = isRedirected && secrets.some(({ hosts }) => hosts.includes(name))
-  return isHost ? [...byPort, TLS_PORT] : byPort
+  return (name) => {
+    const byPort = portsForName(entries, name).filter((port) => !portsByName.includes(port))
+    const isHost = isRedirected && secrets.some(({ hosts }) => hosts.includes(name))
+    return isHost ? [...byPort, TLS_PORT] : byPort
+  }
 }
 
 /** Adds pins as the newest; one of the same address and port is replaced. */
