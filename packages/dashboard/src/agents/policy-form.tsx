@@ -1,7 +1,7 @@
 // The fields of a policy: the same for a new key and for one that is there.
 
 import { EgressFields } from '../egress/egress-fields.tsx'
-import { Field, inputClass } from '../ui/field.tsx'
+import { Field, inputClass, LinesInput } from '../ui/field.tsx'
 import { type Faults, policyLabels, type PolicyTexts, type Size, sizes } from './policy-text.ts'
 import styles from './agents.module.css'
 
@@ -78,13 +78,11 @@ export function PolicyForm({
         error={faults.allowedRegistries}
       >
         {(props) => (
-          <textarea
+          <LinesInput
             {...props}
-            className={inputClass}
             rows={3}
-            spellCheck={false}
             value={texts.allowedRegistries}
-            onChange={(event) => set('allowedRegistries', event.target.value)}
+            onChange={(value) => set('allowedRegistries', value)}
           />
         )}
       </Field>
@@ -116,13 +114,11 @@ export function PolicyForm({
         error={faults.allowedSecrets}
       >
         {(props) => (
-          <textarea
+          <LinesInput
             {...props}
-            className={inputClass}
             rows={2}
-            spellCheck={false}
             value={texts.allowedSecrets}
-            onChange={(event) => set('allowedSecrets', event.target.value)}
+            onChange={(value) => set('allowedSecrets', value)}
           />
         )}
       </Field>
@@ -132,14 +128,7 @@ export function PolicyForm({
         error={faults.rates}
       >
         {(props) => (
-          <textarea
-            {...props}
-            className={inputClass}
-            rows={2}
-            spellCheck={false}
-            value={texts.rates}
-            onChange={(event) => set('rates', event.target.value)}
-          />
+          <LinesInput {...props} rows={2} value={texts.rates} onChange={(value) => set('rates', value)} />
         )}
       </Field>
       <fieldset className={styles.choices}>

@@ -1,6 +1,6 @@
 // The fields of rules of egress: the same for a policy and for a unit.
 
-import { Field, inputClass } from '../ui/field.tsx'
+import { Field, inputClass, LinesInput } from '../ui/field.tsx'
 import { type Egress, type EgressTexts, modes, modeTexts, scopes, scopeTexts } from './egress-text.ts'
 
 export function EgressFields({
@@ -41,13 +41,11 @@ export function EgressFields({
           error={fault}
         >
           {(props) => (
-            <textarea
+            <LinesInput
               {...props}
-              className={inputClass}
               rows={4}
-              spellCheck={false}
               value={texts.allow}
-              onChange={(event) => onChange({ ...texts, allow: event.target.value })}
+              onChange={(value) => onChange({ ...texts, allow: value })}
             />
           )}
         </Field>
@@ -59,13 +57,11 @@ export function EgressFields({
           error={denyFault}
         >
           {(props) => (
-            <textarea
+            <LinesInput
               {...props}
-              className={inputClass}
               rows={2}
-              spellCheck={false}
               value={texts.deny}
-              onChange={(event) => onChange({ ...texts, deny: event.target.value })}
+              onChange={(value) => onChange({ ...texts, deny: value })}
             />
           )}
         </Field>

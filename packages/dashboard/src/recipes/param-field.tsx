@@ -1,7 +1,7 @@
 // The field of one parameter, by its type.
 
 import type { Contract } from '@berth/sdk'
-import { Field, inputClass, Select } from '../ui/field.tsx'
+import { Field, inputClass, LinesInput, Select } from '../ui/field.tsx'
 import { PairsEditor } from './pairs-editor.tsx'
 import { type FieldValue, labelOf, newPair, recordKind } from './params.ts'
 import { SecretField } from './secret-field.tsx'
@@ -55,14 +55,7 @@ export function ParamField({
             onChange={onChange}
           />
         ) : type === 'record' ? (
-          <textarea
-            {...props}
-            className={inputClass}
-            rows={4}
-            spellCheck={false}
-            value={value}
-            onChange={(event) => onChange(event.target.value)}
-          />
+          <LinesInput {...props} rows={4} value={value} onChange={onChange} />
         ) : (
           <input
             {...props}

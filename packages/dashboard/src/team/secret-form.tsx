@@ -6,7 +6,7 @@ import { berthOf } from '../api/client.ts'
 import { explain, faultAt } from '../api/explain.ts'
 import { useHere } from '../shell/team-context.ts'
 import { Button } from '../ui/button.tsx'
-import { Field, inputClass, SecretInput } from '../ui/field.tsx'
+import { Field, inputClass, LinesInput, SecretInput } from '../ui/field.tsx'
 import { Failure } from '../ui/page-parts.tsx'
 import { tell } from '../ui/toast.tsx'
 import styles from './team.module.css'
@@ -84,16 +84,7 @@ export function SecretForm({
         note="Where the value goes: exact names, one per line, such as api.openai.com."
         error={faultOf('hosts')}
       >
-        {(props) => (
-          <textarea
-            {...props}
-            className={inputClass}
-            rows={2}
-            spellCheck={false}
-            value={hosts}
-            onChange={(event) => setHosts(event.target.value)}
-          />
-        )}
+        {(props) => <LinesInput {...props} rows={2} value={hosts} onChange={setHosts} />}
       </Field>
       <div className={styles.formButtons}>
         <Button onClick={onCancel}>Cancel</Button>

@@ -60,6 +60,21 @@ export function SecretInput({
   )
 }
 
+/** For a list, or text that people write in lines. */
+export function LinesInput({
+  onChange,
+  ...rest
+}: Props & { rows: number; value: string; onChange: (value: string) => void }) {
+  return (
+    <textarea
+      {...rest}
+      className={inputClass}
+      spellCheck={false}
+      onChange={(event) => onChange(event.target.value)}
+    />
+  )
+}
+
 /** Choices of a small closed set: the browser's own control. */
 export function Select<T extends string>({
   value,
