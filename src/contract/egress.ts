@@ -15,20 +15,25 @@ import { portSchema } from './endpoint.ts'
 import { strict, text, timestamp } from './fields.ts'
 import { limits } from './limits.ts'
 
-const entry = text(limits.egressEntryLength)
-  .superRefine((value, context) => {
-    const message = faultOf(value)
-    if (message !== null) context.addIssue({ code: 'custom', message })
-  })
-  .overwrite((value) => (faultOf(value) === null ? canonicalEgressEntry(value) : value))
+/** A list without doubles. `fault`: what is wrong with an entry, or null; `written`: one that is right, as it is stored. */
+function entriesOf(fault: (value: string) => string | null, written: (value: string) => string) {
+  const entry = text(limits.egressEntryLength)
+    .superRefine((value, context) => {
+      const message = fault(value)
+      if (message !== null) context.addIssue({ code: 'custom', message })
+    })
+    .overwrite((value) => (fault(value) === null ? written(value) : value))
+  return z
+    .array(entry)
+    .max(limits.egressEntries, {
+      error: `must have at most ${limits.egressEntries} entries`,
+      abort: true,
+    })
+    .overwrite((entries) => [...new Set(entries)])
+}
 
-const allow = z
-  .array(entry)
-  .max(limits.egressEntries, {
-    error: `must have at most ${limits.egressEntries} entries`,
-    abort: true,
-  })
-  .overwrite((entries) => [...new Set(entries)])
+const allow = entriesOf(faultOf, canonicalEgressEntry)
+const deny = entriesOf(faultOfDenied, (value) => formatEgressEntry(parseDeniedRange(value)))
 
 const described = {
   mode: 'Which public hosts: `open` all, `listed` those of `allow`, `none` no host.',
@@ -37,26 +42,6 @@ const described = {
   deny: 'Ranges such as `203.0.113.0/24` or addresses that are refused, whatever else allows them. Absent: none.',
   siblings: 'Which units of the team: `team` all, `stack` those of its stack, `none` no unit.',
 }
-
-const deny = z
-  .array(
-    text(limits.egressEntryLength)
-      .superRefine((value, context) => {
-        const message = messageOf(() => parseDeniedRange(value))
-        if (message !== null) context.addIssue({ code: 'custom', message })
-      })
-      .overwrite((value) =>
-        messageOf(() => parseDeniedRange(value)) === null
-          ? formatEgressEntry(parseDeniedRange(value))
-          : value,
-      ),
-  )
-  .max(limits.egressEntries, {
-    error: `must have at most ${limits.egressEntries} entries`,
-    abort: true,
-  })
-  .overwrite((entries) => [...new Set(entries)])
-  .describe(described.deny)
 
 type Given = { mode?: EgressRules['mode'] | undefined; allow?: string[] | undefined }
 
@@ -96,7 +81,7 @@ export type EgressAsked = z.infer<typeof egressAskedSchema>
 export const egressBoundSchema = strict({
   mode: z.enum(egressModes).default(openEgress.mode).describe(described.mode),
   allow: allow.default([]).describe(described.allow),
-  deny: deny.min(1, 'must have an entry, or be left out').optional(),
+  deny: deny.min(1, 'must have an entry, or be left out').optional().describe(described.deny),
   siblings: z.enum(siblingScopes).default(openEgress.siblings).describe(described.siblings),
 })
   .superRefine(checkAllow)
@@ -156,6 +141,10 @@ const OF_UNITS =
 function faultOf(value: string): string | null {
   const isUnits = () => parseEgressEntry(value).some((each) => each.kind === 'name' && isUnitName(each.name))
   return messageOf(() => (isUnits() ? OF_UNITS : null))
+}
+
+function faultOfDenied(value: string): string | null {
+  return messageOf(() => void parseDeniedRange(value))
 }
 
 /** What `check` says, also as InvalidEgressEntry; null if it says nothing. */

@@ -32,8 +32,7 @@ export function countHostsWanted(hosts: HostLoad[]): number | null {
 
 /** So many of their average size that what all take together leaves a fifth. */
 function countFor(hosts: { has: number; takes: number }[]): number {
-  const [has, takes] = [hosts.map((host) => host.has), hosts.map((host) => host.takes)].map((all) =>
-    all.reduce((sum, each) => sum + each, 0),
-  ) as [number, number]
+  const has = hosts.reduce((sum, host) => sum + host.has, 0)
+  const takes = hosts.reduce((sum, host) => sum + host.takes, 0)
   return has === 0 ? 1 : Math.max(1, Math.ceil((takes * hosts.length) / (FILLED * has)))
 }

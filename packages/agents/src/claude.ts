@@ -96,10 +96,9 @@ export async function createClaudeQueue(options: ClaudeOptions): Promise<LeasedQ
         if (statusOf(error) === 404) return null
         throw error
       })
-      const { metadata = {}, status = 'terminated', archived_at: archivedAt = null } = session ?? {}
-      const hasEnded = status === 'terminated' || archivedAt !== null
-      if (session === null || item === null || hasEnded)
-        return { hasEnded, metadata, lacks: [], worker: null }
+      const hasEnded = session === null || session.status === 'terminated' || session.archived_at !== null
+      const metadata = session?.metadata ?? {}
+      if (hasEnded || item === null) return { hasEnded, metadata, lacks: [], worker: null }
       const about = { environmentId, workId: item.id, sessionId: id, token: tokenOf(item) }
       return { hasEnded, metadata, ...insideOf(session, about, { url, idleMs }) }
     },

@@ -39,8 +39,8 @@ export type RateLimits = {
 
 type Needs = Pick<App, 'db' | 'clock' | 'config'>
 /** A call passes only if all its limits have room. `countedMs`: when the creation to give back was counted. */
-type Call = { credentialId: string; rates: Rates } & (
-  | { kind: 'spend'; needs: readonly RateClass[]; counts: readonly RateClass[] }
+type Call = { credentialId: string } & (
+  | { kind: 'spend'; rates: Rates; needs: readonly RateClass[]; counts: readonly RateClass[] }
   | { kind: 'giveBack'; countedMs: number }
 )
 type Refusal = { rateClass: RateClass; waitMs: number }
@@ -68,7 +68,7 @@ export function createRateLimits(needs: Needs): RateLimits {
   const count = batched((calls: Call[]) => countTogether(needs, known, calls))
   const spend = async (credentialId: string, wants: Pick<Call & { kind: 'spend' }, 'needs' | 'counts'>) => {
     const rates = ratesFor(credentialId)
-    const outcome = await count({ credentialId, rates, kind: 'spend', ...wants })
+    const outcome = await count({ credentialId, kind: 'spend', rates, ...wants })
     if (outcome.refusal) return refuse(rates, outcome.refusal)
     return outcome.countedMs
   }
@@ -84,8 +84,7 @@ export function createRateLimits(needs: Needs): RateLimits {
     },
     spendCreation: async (credentialId) => {
       const countedMs = await spend(credentialId, { needs: ['creations'], counts: ['creations'] })
-      const giveBack = { credentialId, rates: ratesFor(credentialId), kind: 'giveBack', countedMs } as const
-      return async () => void (await count(giveBack))
+      return async () => void (await count({ credentialId, kind: 'giveBack', countedMs }))
     },
   }
 }
@@ -180,9 +179,11 @@ async function lookAgain(
   const unsure = [...open].filter(([credentialId, asked]) => {
     const mine = known.get(credentialId)
     if (!mine) return asked.some(({ kind }) => kind === 'giveBack')
-    const more = asked.find((call) => call.kind === 'spend' && call.needs.includes('creations'))
-    if (!more || nowMs - mine.asOfMs < LOOK_EVERY_MS) return false
-    return waitMs(mine.windows.creations, more.rates.creations, nowMs) > 0
+    const most = asked.flatMap((call) =>
+      call.kind === 'spend' && call.needs.includes('creations') ? [call.rates.creations] : [],
+    )[0]
+    if (most === undefined || nowMs - mine.asOfMs < LOOK_EVERY_MS) return false
+    return waitMs(mine.windows.creations, most, nowMs) > 0
   })
   if (unsure.length === 0) return
   const ids = unsure.map(([credentialId]) => credentialId)

@@ -49,6 +49,7 @@ function isOutOfReach(error: unknown): boolean {
 
 type Seen = { hostId: string; seenMs: number }
 
+/** One for each service, which its outages stand for: an App may be copied, and they are not. */
 const recorders = new WeakMap<App['outages'], (seen: Seen) => Promise<unknown>>()
 
 /** `seenMs`: when the engine answered, in monotonic time. Ends an outage. */

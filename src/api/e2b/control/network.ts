@@ -43,10 +43,9 @@ export function egressOf(network: Network, internet: boolean | null | undefined)
     ])
   if (isClosed && !allowOut.includes(EVERYWHERE))
     return allowOut.length === 0 ? { mode: 'none' } : { mode: 'listed', allow: allowOut }
-  const mode = internet === true ? { mode: 'open' as const } : {}
   const deny = allowOut.includes(EVERYWHERE) ? [] : deniedOf(denyOut, allowOut)
-  if (deny.length > 0) return { ...mode, deny }
-  return internet === true ? { mode: 'open' } : null
+  if (internet !== true && deny.length === 0) return null
+  return { ...(internet === true && { mode: 'open' }), ...(deny.length > 0 && { deny }) }
 }
 
 /** Here what is allowed goes before what is denied, and in our rules the other way round. */

@@ -3,7 +3,6 @@
 
 import { notFound } from '../../../contract/errors.ts'
 import type { Secret, SecretList } from '../../../contract/secret.ts'
-import { notSupported } from '../errors.ts'
 import { type ControlAnswer, type ControlCall, perform } from './call.ts'
 
 const toShown = ({ name, createdAt, updatedAt }: Secret) => ({
@@ -33,8 +32,4 @@ export async function getSecret(call: ControlCall, name: string): Promise<Contro
 export async function deleteSecret(call: ControlCall, name: string): Promise<ControlAnswer> {
   await perform(call, { route: 'DELETE /v1/secrets/{name}', input: { params: { name } } })
   return { status: 204, body: null }
-}
-
-export async function refuseSecret(): Promise<ControlAnswer> {
-  throw notSupported('A secret without its hosts (PUT /v1/secrets/{name} makes one with them)')
 }

@@ -58,14 +58,11 @@ export function processMethods(processes: SandboxProcesses): Methods {
           pty: pty?.size ?? null,
           takesInput: stdin,
         }
-        const { signal, stop } = untilPaused(call)
-        try {
+        yield* untilPaused(call, async function* begun(signal) {
           const { process, output } = await processes.start(call, options, signal)
           if (call.timeoutMs !== null) void killWhenLate(call, process, call.timeoutMs)
           yield* events(process, output, call)
-        } finally {
-          stop()
-        }
+        })
       },
     },
     Connect: {
@@ -73,12 +70,7 @@ export function processMethods(processes: SandboxProcesses): Methods {
       answers: async function* (input, call) {
         const process = find(call, input)
         await act(call, 'process.attach', process, async () => {})
-        const { signal, stop } = untilPaused(call)
-        try {
-          yield* events(process, process.attach(signal), call)
-        } finally {
-          stop()
-        }
+        yield* untilPaused(call, (signal) => events(process, process.attach(signal), call))
       },
     },
     SendInput: {

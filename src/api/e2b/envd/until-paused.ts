@@ -9,8 +9,11 @@ import type { RpcCall } from './rpc.ts'
 /** Changes of a team within this time are looked at together. */
 const GATHER_MS = 200
 
-/** The signal aborts with the client's error as well as with that of a pause. `stop` is called when the stream has ended. */
-export function untilPaused(call: RpcCall): { signal: AbortSignal; stop: () => void } {
+/** Yields what `answers` does. Its signal aborts with the client's error as well as with that of a pause. */
+export async function* untilPaused<T>(
+  call: RpcCall,
+  answers: (signal: AbortSignal) => AsyncIterable<T>,
+): AsyncGenerator<T> {
   const { app, sender, unitId, requestId } = call
   const paused = new AbortController()
   const over = new AbortController()
@@ -38,9 +41,10 @@ export function untilPaused(call: RpcCall): { signal: AbortSignal; stop: () => v
   }
   // One listener for each open stream.
   app.teamEvents.setMaxListeners(0).on('changed', onChanged)
-  const stop = () => {
+  try {
+    yield* answers(AbortSignal.any([call.signal, paused.signal]))
+  } finally {
     over.abort()
     app.teamEvents.off('changed', onChanged)
   }
-  return { signal: AbortSignal.any([call.signal, paused.signal]), stop }
 }
