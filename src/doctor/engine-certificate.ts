@@ -8,6 +8,7 @@ import type { Config } from '../config.ts'
 import { DAY } from '../lib/clock.ts'
 import { memberOf, parseIdentity } from '../lib/fleet-identity.ts'
 import { type Check, fail, type Finding, ok, warn } from './check.ts'
+import { errorCodeOf } from '../lib/error-code.ts'
 
 export const engineCertificateCheck: Check = {
   name: 'engine over TLS',
@@ -48,7 +49,7 @@ export async function engineCertificateFinding(
   try {
     certificate = new X509Certificate(parseIdentity(await readFile(certificateFile, 'utf8')).certificate)
   } catch (error) {
-    const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT'
+    const isMissing = errorCodeOf(error) === 'ENOENT'
     if (isMissing && role === 'host') return warn('this machine has not joined a Berth yet', advice)
     return fail(
       `${certificateFile} cannot be used: ${error instanceof Error ? error.message : String(error)}`,

@@ -3,6 +3,7 @@
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
+import { errorCodeOf } from './error-code.ts'
 
 /** Below the range of outgoing connections, which can take a port at any time. */
 const FIRST = 15_000
@@ -35,5 +36,5 @@ export async function tryListening(host: string, port: number): Promise<void> {
 }
 
 export function isPortTaken(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'EADDRINUSE'
+  return errorCodeOf(error) === 'EADDRINUSE'
 }

@@ -2,6 +2,7 @@
 // one would create another in its place.
 
 import { readFile } from 'node:fs/promises'
+import { errorCodeOf } from './error-code.ts'
 
 /** Returns null if the file does not exist. */
 export async function readIfThere(path: string): Promise<string | null> {
@@ -14,7 +15,7 @@ export async function readBytesIfThere(path: string): Promise<Buffer | null> {
   try {
     return await readFile(path)
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null
+    if (errorCodeOf(error) === 'ENOENT') return null
     throw error
   }
 }

@@ -17,6 +17,7 @@ import {
   takeLeadership,
 } from '../store/leaders.ts'
 import { isOfNewerRelease, migrate } from '../store/migrate.ts'
+import { errorCodeOf } from '../lib/error-code.ts'
 
 const RENEW_EVERY_MS = 5 * SECOND
 /** A leader that has not renewed for this long counts as gone. */
@@ -163,7 +164,7 @@ const UNDEFINED_TABLE = '42P01'
 /** A database that is new has no tables, and nobody leads. */
 async function findLeaderOrMigrate(db: Kysely<Database>): Promise<Leadership | null> {
   return await findLeader(db).catch(async (error: unknown) => {
-    if (!(error instanceof Error && 'code' in error && error.code === UNDEFINED_TABLE)) throw error
+    if (errorCodeOf(error) !== UNDEFINED_TABLE) throw error
     await migrate(db)
     return null
   })

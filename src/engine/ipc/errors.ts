@@ -3,6 +3,7 @@
 
 import { EngineError } from '../errors.ts'
 import { errorAnswer } from './protocol.ts'
+import { errorCodeOf } from '../../lib/error-code.ts'
 
 /** Returns the engine's error. Throws if the JSON is not one. */
 export function engineErrorIn(said: unknown): EngineError {
@@ -31,7 +32,7 @@ const TLS_FAILURE = /^(?:ERR_SSL_|ERR_TLS_|CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_Z
 
 /** Errors of the caller, thrown into a stream, are returned unchanged. */
 export function toEngineError(error: unknown): unknown {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  const code = errorCodeOf(error)
   return AWAY.has(code) || TLS_FAILURE.test(code) ? awayError(error) : error
 }
 

@@ -12,7 +12,7 @@ import {
   type RpcRequest,
   type RpcResponse,
 } from './rpc-protocol.ts'
-import { isCode, whileRestarting } from './while-restarting.ts'
+import { isRefusal, whileRestarting } from './while-restarting.ts'
 
 /** Resolves to the encoded answer; rejects with an EngineError. */
 export type RpcCall = (operation: RpcOperation, request: unknown, deadlineMs: number) => Promise<unknown>
@@ -34,7 +34,7 @@ export function connectRpc({ transport, epoch }: { transport: EngineTransport; e
 function endedInOrder(error: unknown): boolean {
   if (!isEngineError(error, 'engine_away')) return false
   const { cause } = error
-  return cause === undefined || isCode(cause, ['ECONNREFUSED', 'ECONNRESET'])
+  return cause === undefined || isRefusal(cause)
 }
 
 function openConnection(transport: EngineTransport): JsonLinesClient<Asked, RpcResponse> {

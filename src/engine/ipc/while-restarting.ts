@@ -3,6 +3,7 @@
 
 import { setTimeout as delay } from 'node:timers/promises'
 import { SECOND } from '../../lib/clock.ts'
+import { errorCodeOf } from '../../lib/error-code.ts'
 
 /** Below the time after which a host is away: from then on its calls are refused before they come here. */
 export const RESTARTS_WITHIN_MS = 10 * SECOND
@@ -41,9 +42,8 @@ export const noteUnsent = (error: Error) => void unsent.add(error)
 
 /** No engine listens, or the one that did has not taken the connection. */
 function wasRefused(error: unknown): boolean {
-  return error instanceof Error && unsent.has(error) && isCode(error, ['ECONNREFUSED', 'ECONNRESET'])
+  return error instanceof Error && unsent.has(error) && isRefusal(error)
 }
 
-export function isCode(error: unknown, codes: string[]): boolean {
-  return error instanceof Error && 'code' in error && codes.includes(String(error.code))
-}
+/** Of the system, to a connection. */
+export const isRefusal = (error: unknown) => ['ECONNREFUSED', 'ECONNRESET'].includes(errorCodeOf(error))

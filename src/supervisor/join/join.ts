@@ -20,6 +20,7 @@ import {
   joinAnswer,
   readLine,
 } from './protocol.ts'
+import { errorCodeOf } from '../../lib/error-code.ts'
 
 type Joining = {
   dataDir: string
@@ -151,6 +152,5 @@ const reasons: Record<string, string> = {
 }
 
 function reasonOf(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-  return reasons[code] ?? (error instanceof Error ? error.message : String(error))
+  return reasons[errorCodeOf(error)] ?? (error instanceof Error ? error.message : String(error))
 }

@@ -21,6 +21,7 @@ import {
 import { trackLaunch } from '../runtime/launching.ts'
 import { type Attempt, type Launch, type Outcome, readPid, signalGroup } from './launch.ts'
 import { drain, openReader, pump } from '../kernel/pipes.ts'
+import { errorCodeOf } from '../../../lib/error-code.ts'
 
 const NOT_EXECUTABLE = 126
 const MAX_COMPLAINT = 4096
@@ -167,7 +168,7 @@ function tryWrite(fd: number, data: Buffer): number {
   try {
     return writeSync(fd, data)
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'EAGAIN') return 0
+    if (errorCodeOf(error) === 'EAGAIN') return 0
     throw error
   }
 }

@@ -7,6 +7,7 @@ import { closeSync, constants, fstatSync, openSync, readlinkSync, readSync } fro
 import { chmod, mkdir, open, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { closeFd, openInRoot, O_PATH } from './syscalls.ts'
+import { errorCodeOf } from '../../../lib/error-code.ts'
 
 const DIRECTORY = O_PATH | constants.O_DIRECTORY
 const REWRITTEN = constants.O_WRONLY | constants.O_TRUNC | constants.O_NOFOLLOW
@@ -215,7 +216,6 @@ function placeIn(directory: number, name: string): string {
 /** Rethrows an error that has none of these codes. */
 function unless(...codes: string[]): (error: unknown) => void {
   return (error) => {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined
-    if (typeof code !== 'string' || !codes.includes(code)) throw error
+    if (!codes.includes(errorCodeOf(error))) throw error
   }
 }
