@@ -39,9 +39,9 @@ async function write(page: Page, field: Locator, text: string): Promise<void> {
 
 async function find(page: Page, text: string): Promise<void> {
   await page.keyboard.press('Control+k')
-  await page.getByRole('combobox').waitFor()
+  await page.getByRole('combobox', { name: /^Search units/ }).waitFor()
   await page.keyboard.type(text)
-  await page.getByRole('option').first().waitFor()
+  await page.getByRole('listbox', { name: 'Results' }).getByRole('option').first().waitFor()
   await page.keyboard.press('Enter')
 }
 
