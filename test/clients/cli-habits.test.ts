@@ -51,6 +51,37 @@ describe('commands that change the state of a unit', () => {
   })
 })
 
+describe('words of the command line', () => {
+  it('take options of every command also before its name', async () => {
+    await berth(['run', 'node:22', '--name', 'led'])
+    const { code, stdout } = await berth(['--json', '--url', setup.service.baseUrl, 'inspect', 'led'])
+    expect(code).toBe(0)
+    expect(JSON.parse(stdout)).toMatchObject([{ name: 'led' }])
+    expect(await berth(['--json', 'exec', 'led', '--', 'echo', '--json'])).toMatchObject({
+      stdout: expect.stringContaining('"stdout":"--json\\n"'),
+    })
+    expect(await berth(['--json', 'lss'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('There is no command \\"lss\\".'),
+    })
+    expect(await berth(['--json'])).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('Usage: berth'),
+    })
+  })
+
+  it('that name several units get a hint how to name one', async () => {
+    await berth(['run', 'node:22', '--name', 'same', '--stack', 'one'])
+    await berth(['run', 'node:22', '--name', 'same', '--stack', 'other'])
+    const { code, stderr } = await berth(['stop', 'same'])
+    expect(code).toBe(2)
+    expect(stderr).toMatch(
+      /^error: Several stacks have a unit "same".*\ntry: berth ls, then STACK\/same or the id\n$/,
+    )
+    expect(await berth(['stop', 'other/same'])).toMatchObject({ code: 0 })
+  })
+})
+
 describe('habits of docker', () => {
   it('run -d starts the command in the background, and rm -f destroys and passes over what is not there', async () => {
     expect(await berth(['run', '-d', '--name', 'server', 'node:22', '--', 'sleep', '60'])).toEqual({

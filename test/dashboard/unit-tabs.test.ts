@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Unit } from '../../src/contract/unit.ts'
+import { accessibilityFaults } from '../support/axe.ts'
 import { type DashboardFixture, startDashboard } from '../support/dashboard.ts'
 import { makeTeam, makeUnit } from '../support/make.ts'
 
@@ -12,19 +13,20 @@ beforeAll(async () => {
 }, 240_000)
 afterAll(async () => await dashboard.close())
 
-async function openUnit(tab: string) {
+async function openUnit(tab: string, spec: Parameters<typeof makeUnit>[2] = {}) {
   const team = await makeTeam(dashboard.service)
-  const unit = await makeUnit(dashboard.service, team, { cmd: ['sh', '-c', 'echo begun; sleep infinity'] })
+  const cmd = ['sh', '-c', 'echo begun; sleep infinity']
+  const unit = await makeUnit(dashboard.service, team, { cmd, ...spec })
   const { page, context, faults } = await dashboard.open(team, '/t')
   await page.waitForURL(/\/units$/)
   await page.goto(`${page.url()}/${unit.id}/${tab}`)
   const read = async () =>
     (await dashboard.service.call<Unit>('GET', `/v1/units/${unit.id}`, { key: team.key })).body
   const path = `/v1/units/${unit.id}/files`
-  const write = async (file: string, text: string) =>
+  const write = async (file: string, content: string | Buffer) =>
     await dashboard.service.call('POST', path, {
       key: team.key,
-      body: { path: file, contentBase64: Buffer.from(text).toString('base64') },
+      body: { path: file, contentBase64: Buffer.from(content).toString('base64') },
     })
   const call = async (method: string, below: string, body?: object) =>
     await dashboard.service.call(method, `/v1/units/${unit.id}${below}`, { key: team.key, body })
@@ -162,6 +164,44 @@ it('the files tab browses, shows, uploads, downloads and deletes files', async (
   await page.getByRole('menuitem', { name: 'Delete…' }).click()
   await page.getByRole('button', { name: 'Delete it' }).click()
   await page.getByRole('link', { name: 'brought.txt' }).waitFor({ state: 'detached' })
+  expect(faults).toEqual([])
+  await context.close()
+}, 120_000)
+
+it('the files tab opens where the program works, draws pictures, makes folders and renames', async () => {
+  dashboard.service.engine.setImage('docker.io/library/works-in:1', { workingDir: '/srv/app' })
+  const { page, context, faults, write } = await openUnit('settings', { image: 'works-in:1' })
+  await write('/srv/app/notes.txt', 'some')
+  await write('/srv/app/taken.txt', 'other')
+  const dot =
+    'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+  await write('/srv/app/dot.png', Buffer.from(dot, 'base64'))
+  await page.getByRole('navigation', { name: 'This unit' }).getByRole('link', { name: 'Files' }).click()
+  await page.getByRole('table', { name: 'What is in /srv/app' }).waitFor()
+  await page.getByRole('button', { name: 'New folder' }).click()
+  await page.getByRole('textbox', { name: 'Name' }).fill('a/b')
+  await page.getByRole('button', { name: 'Create' }).click()
+  await page.getByText('A name has no slash').waitFor()
+  await page.getByRole('textbox', { name: 'Name' }).fill('pictures')
+  await page.getByRole('button', { name: 'Create' }).click()
+  await page.getByRole('link', { name: 'pictures' }).waitFor()
+  await page.getByRole('button', { name: 'Actions of notes.txt' }).click()
+  await page.getByRole('menuitem', { name: 'Rename…' }).click()
+  await page.getByRole('textbox', { name: 'Name' }).fill('taken.txt')
+  await page.getByRole('dialog').getByRole('button', { name: 'Rename' }).click()
+  await page.getByText('There is a "taken.txt" in this folder already.').waitFor()
+  await page.getByRole('textbox', { name: 'Name' }).fill('read.txt')
+  await page.getByRole('dialog').getByRole('button', { name: 'Rename' }).click()
+  await page.getByRole('link', { name: 'read.txt' }).waitFor()
+  expect(await page.getByRole('link', { name: 'notes.txt' }).count()).toBe(0)
+  await page.getByRole('link', { name: 'dot.png' }).click()
+  const picture = page.getByRole('img', { name: 'dot.png' })
+  await picture.waitFor()
+  const widthOf = `document.querySelector('img[alt="dot.png"]').naturalWidth`
+  await expect.poll(async () => await page.evaluate(widthOf)).toBe(1)
+  expect(await accessibilityFaults(page)).toEqual({})
+  await page.getByRole('link', { name: 'root' }).click()
+  await page.getByRole('link', { name: 'srv' }).waitFor()
   expect(faults).toEqual([])
   await context.close()
 }, 120_000)

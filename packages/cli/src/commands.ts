@@ -1,6 +1,6 @@
 // Every command, as data: help, completion and the parser use it. load-command.ts has the code of each.
 
-import type { Command } from './args.ts'
+import { type Command, globalOptions } from './args.ts'
 import { agentCommands } from './described/agents.ts'
 import { otherCommands } from './described/others.ts'
 import { unitCommands } from './described/units.ts'
@@ -56,12 +56,29 @@ const complete: Command = {
   examples: [],
 }
 
-/** The command that the words begin with, and the words behind its name. */
+/**
+ * The command that the words begin with, and the words behind its name. Options of every command may stand before it:
+ * `berth --json ls`.
+ */
 export function findCommand(words: string[]): [Command | null, string[]] {
-  const [first = '', second = ''] = words
-  if (first === complete.name) return [complete, words.slice(1)]
+  const at = ownOptions(words)
+  const [first = '', second = ''] = words.slice(at)
+  const [lead, left] = [words.slice(0, at), words.slice(at)]
+  if (first === complete.name) return [complete, left.slice(1)]
   const two = commands[`${first} ${second}`]
-  if (two) return [two, words.slice(2)]
+  if (two) return [two, [...lead, ...left.slice(2)]]
   const one = Object.hasOwn(commands, first) ? commands[first] : undefined
-  return one ? [one, words.slice(1)] : [null, words]
+  if (one) return [one, [...lead, ...left.slice(1)]]
+  return [null, left.length === 0 ? [] : [...left, ...lead]]
+}
+
+/** How many words before the command are options, and their values. */
+function ownOptions(words: string[]): number {
+  let at = 0
+  for (;;) {
+    const [name = '', value] = (words[at] ?? '').split('=')
+    const option = name.startsWith('--') ? globalOptions[name.slice(2)] : undefined
+    if (option === undefined || name === '--help') return at
+    at += option.type === 'string' && value === undefined ? 2 : 1
+  }
 }

@@ -4,7 +4,7 @@
 import { Berth, BerthError, type Unit } from '@berth/sdk'
 import { type Args, closest } from './args.ts'
 import { type Profile, readConfig } from './config.ts'
-import { Failure } from './failure.ts'
+import { exitCodes, Failure } from './failure.ts'
 
 export type Context = {
   args: Args
@@ -72,7 +72,15 @@ export async function unitOf(context: Context, word: string): Promise<Unit> {
   if (/^unit_[0-9a-z]+$/i.test(word)) return await units.get(word, { signal })
   const [name = '', stack] = word.split('/').toReversed()
   const found = await units.find(name, { stack, signal }).catch((error: unknown) => {
-    if (error instanceof BerthError && error.code === 'not_found') return null
+    if (!(error instanceof BerthError)) throw error
+    if (error.code === 'not_found') return null
+    // Several are called so: any other name that is wrong has a stack.
+    if (error.code === 'validation' && stack === undefined)
+      throw new Failure(error.message, {
+        hint: `berth ls, then STACK/${name} or the id`,
+        exitCode: exitCodes.usage,
+        code: 'validation',
+      })
     throw error
   })
   if (found) return found

@@ -2,6 +2,7 @@
 // `berth`: finds the command, loads its file alone, and ends with its code.
 
 import module from 'node:module'
+import { readArgs, splitWords } from './args.ts'
 import { findCommand } from './commands.ts'
 import { loadCommand } from './load-command.ts'
 
@@ -24,11 +25,8 @@ async function main(words: string[]): Promise<number> {
     return 0
   }
   const [command, rest] = findCommand(words)
-  if (!command) return await (await import('./help.ts')).helpOrUnknown(words)
-  const [{ readArgs, splitWords }, { contextOf }] = await Promise.all([
-    import('./args.ts'),
-    import('./context.ts'),
-  ])
+  if (!command) return await (await import('./help.ts')).helpOrUnknown(rest)
+  const { contextOf } = await import('./context.ts')
   const interrupted = new AbortController()
   try {
     const args = readArgs(command, rest)

@@ -79,7 +79,11 @@ export function fileCalls({ faults, call, findRunning, clock }: Parts): FileOper
     statFile: async (ref, path, user) =>
       await faults.run(call('statFile', ref), async () => {
         known(user)
-        return statIn(findRunning(ref).files, path, clock)
+        const { files, image } = findRunning(ref)
+        // As a kernel has it of the first process.
+        if (path === '/proc/1/cwd')
+          return { ...statIn(files, '/', clock), type: 'link', target: image.workingDir }
+        return statIn(files, path, clock)
       }),
 
     makeDirectory: async (ref, path, owner) =>

@@ -1,6 +1,6 @@
 // What the cost was for: by unit, stack or agent.
 
-import { useQuery } from '@tanstack/react-query'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { explain } from '../api/explain.ts'
 import { usagePartsQuery } from '../api/team-queries.ts'
@@ -20,7 +20,10 @@ const kinds = [
 export function Parts({ days }: { days: number }) {
   const team = useTeam()
   const [by, setBy] = useState<(typeof kinds)[number]['value']>('unit')
-  const { data, error, refetch } = useQuery(usagePartsQuery(team.id, days, by))
+  const { data, error, refetch } = useQuery({
+    ...usagePartsQuery(team.id, days, by),
+    placeholderData: keepPreviousData,
+  })
   return (
     <Card
       title="Breakdown"

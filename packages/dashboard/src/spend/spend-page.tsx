@@ -6,7 +6,7 @@ import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import { explain } from '../api/explain.ts'
 import { moneyQuery } from '../api/queries.ts'
-import { agentsQuery, usageQuery } from '../api/team-queries.ts'
+import { agentsQuery, usagePartsQuery, usageQuery } from '../api/team-queries.ts'
 import { usedBy } from '../agents/agent-use.ts'
 import type { Policy } from '../agents/policy-text.ts'
 import { useTeam } from '../shell/team-context.ts'
@@ -20,7 +20,7 @@ import { Card, Empty, Failure, PageHead, Skeleton } from '../ui/page-parts.tsx'
 import { Bars } from './bars.tsx'
 import { Parts } from './parts.tsx'
 import { ranges, readSpendSearch } from './search.ts'
-import { csvOf, hoursOf, outlookOf } from './spend-sums.ts'
+import { csvOf, hoursOf, outlookOf, sinceFirst } from './spend-sums.ts'
 import styles from './spend.module.css'
 
 export function SpendPage() {
@@ -32,6 +32,8 @@ export function SpendPage() {
   const month = useQuery(usageQuery(team.id, 31))
   const left = useQuery(moneyQuery(team.id))
   const agents = useQuery(agentsQuery(team.id))
+  // Breakdown reads it, and stands above others. Once it has failed, that part says so, and asks again.
+  const units = useQuery(usagePartsQuery(team.id, days, 'unit'))
   const read = [usage, month, left, agents]
   const failed = read.find(({ error }) => error !== null)
   const again = () => {
@@ -72,7 +74,7 @@ export function SpendPage() {
           CSV
         </Button>
       </PageHead>
-      {read.some(({ isPending }) => isPending) ? (
+      {!units.isFetched || read.some(({ isPending }) => isPending) ? (
         <Skeleton />
       ) : (
         <div className={styles.page}>
@@ -87,14 +89,13 @@ export function SpendPage() {
             </Empty>
           ) : (
             <>
+              <Parts days={days} />
               <Card title="Each day">
-                <Bars days={usage.data.days} />
+                <Bars days={sinceFirst(usage.data.days)} />
               </Card>
               <Card title={`Last ${days} days`}>
                 <Hours days={usage.data.days} />
               </Card>
-              {/* Last, because it is read by itself, and must not move what stands below it. */}
-              <Parts days={days} />
             </>
           )}
         </div>

@@ -42,6 +42,12 @@ export function hoursOf(days: readonly Day[]): { size: (typeof sizes)[number]; h
   return sizes.map((size) => ({ size, hours: sum(days.map(({ unitSeconds }) => unitSeconds[size])) / 3600 }))
 }
 
+/** Without the days before the first that cost something, but a week at least. */
+export function sinceFirst(days: readonly Day[]): Day[] {
+  const first = days.findIndex(({ costCents }) => costCents > 0)
+  return days.slice(Math.max(0, Math.min(first, days.length - RECENT_DAYS)))
+}
+
 export type Part = { id: string; name: string; costCents: number }
 
 /** What each had of all these days, greatest first, and what was left to the others. */

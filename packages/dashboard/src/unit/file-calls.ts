@@ -38,6 +38,17 @@ export const directoryQuery = ({ team, unit: { id } }: Place, path: string) =>
     gcTime: 0,
   })
 
+/** Where its first process works, which is the image's directory to work in; else the root. */
+export const homeQuery = (place: Place) =>
+  queryOptions({
+    queryKey: [place.team, 'home', place.unit.id],
+    queryFn: async ({ signal }) => {
+      const { target } = await filesOf(place).facts('/proc/1/cwd', { signal })
+      return target?.startsWith('/') ? target : '/'
+    },
+    staleTime: Number.POSITIVE_INFINITY,
+  })
+
 /** A name that is not UTF-8 is shown with U+FFFD, and names nothing: its base64 could be the name of another file. */
 function asText(entry: Contract.DirectoryEntry): Contract.DirectoryEntry {
   if (entry.encoding === undefined) return entry
@@ -65,6 +76,34 @@ export function textOf(bytes: Uint8Array): string | null {
 
 export async function removeEntry(place: Place, path: string, recursive: boolean): Promise<void> {
   await filesOf(place).delete(path, { recursive })
+}
+
+export async function renameEntry(place: Place, directory: string, from: string, to: string): Promise<void> {
+  await filesOf(place).move(pathIn(directory, from), pathIn(directory, to))
+}
+
+export async function makeFolder(place: Place, directory: string, name: string): Promise<void> {
+  await filesOf(place).makeDirectory(pathIn(directory, name))
+}
+
+/** First bytes of pictures that browsers draw. No SVG: it is a document, and shown as text. */
+const pictures: [type: string, begins: RegExp][] = [
+  ['image/png', /^\x89PNG\r\n\x1a\n/],
+  ['image/jpeg', /^\xff\xd8\xff/],
+  ['image/gif', /^GIF8[79]a/],
+  ['image/webp', /^RIFF[^]{4}WEBP/],
+]
+
+/** A picture as an address that this page may draw; null for anything else. */
+export function pictureOf(bytes: Uint8Array): string | null {
+  const first = String.fromCharCode(...bytes.subarray(0, 16))
+  const found = pictures.find(([, begins]) => begins.test(first))
+  if (found === undefined) return null
+  let text = ''
+  // In pieces: each byte is an argument.
+  for (let at = 0; at < bytes.length; at += 8192)
+    text += String.fromCharCode(...bytes.subarray(at, at + 8192))
+  return `data:${found[0]};base64,${btoa(text)}`
 }
 
 /** Throws with the reason where a file cannot be written. */

@@ -28,12 +28,14 @@ export function FileList({
   entries,
   isCut,
   onTake,
+  onRename,
   onDelete,
 }: {
   path: string
   entries: readonly Entry[]
   isCut: boolean
   onTake: (what: Taken) => void
+  onRename: (entry: Entry) => void
   onDelete: (entry: Entry) => void
 }) {
   const { slug } = useTeam()
@@ -104,6 +106,7 @@ export function FileList({
               label: isWhole ? 'Download' : 'Download as tar',
               onSelect: () => onTake({ path: pathIn(path, entry.name), isWhole }),
             },
+            { label: 'Rename…', onSelect: () => onRename(entry) },
             'line',
             { label: 'Delete…', onSelect: () => onDelete(entry), isDanger: true },
           ]

@@ -1,4 +1,4 @@
-// Shows one file as text, never as HTML or an image.
+// Shows one file as text or as a picture, never as HTML.
 
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
@@ -8,7 +8,7 @@ import { buttonClass } from '../ui/button.tsx'
 import { Code } from '../ui/copy.tsx'
 import { byteSize } from '../../../../src/lib/byte-size.ts'
 import { Failure, Skeleton } from '../ui/page-parts.tsx'
-import { fileQuery, nameOf, type Place, textOf } from './file-calls.ts'
+import { fileQuery, nameOf, pictureOf, type Place, textOf } from './file-calls.ts'
 import { useUnit } from './unit-context.ts'
 import styles from './files.module.css'
 
@@ -19,6 +19,7 @@ export function FileText({ place, path, directory }: { place: Place; path: strin
   const { slug } = useTeam()
   const { id } = useUnit()
   const { data, error, refetch } = useQuery(fileQuery(place, path))
+  const picture = data === undefined ? null : pictureOf(data)
   const text = data && textOf(data)
   return (
     <section aria-label={path} className={styles.file}>
@@ -30,7 +31,7 @@ export function FileText({ place, path, directory }: { place: Place; path: strin
         <Link
           to="/t/$team/units/$id/files"
           params={{ team: slug, id }}
-          search={directory === '/' ? {} : { path: directory }}
+          search={{ path: directory }}
           className={buttonClass()}
         >
           Close
@@ -38,6 +39,8 @@ export function FileText({ place, path, directory }: { place: Place; path: strin
       </div>
       {error !== null ? (
         <Failure {...explain(error)} onRetry={() => void refetch()} />
+      ) : picture !== null ? (
+        <img className={styles.picture} src={picture} alt={nameOf(path)} />
       ) : text === undefined ? (
         <Skeleton />
       ) : text === null ? (

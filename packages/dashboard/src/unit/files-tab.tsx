@@ -1,4 +1,5 @@
-// The files of a unit: directories to browse, and files to read as text, download, upload and delete.
+// The files of a unit: folders to browse, and files to read, upload, rename, download and delete. It opens where the unit's
+// first process works.
 
 import type { Contract } from '@berth/sdk'
 import { useQuery } from '@tanstack/react-query'
@@ -11,9 +12,19 @@ import { Button } from '../ui/button.tsx'
 import { Confirm } from '../ui/dialog.tsx'
 import { Failure, Skeleton } from '../ui/page-parts.tsx'
 import { tell, tellError } from '../ui/toast.tsx'
-import { directoryQuery, nameOf, pathIn, removeEntry, upload } from './file-calls.ts'
+import {
+  directoryQuery,
+  homeQuery,
+  makeFolder,
+  nameOf,
+  pathIn,
+  removeEntry,
+  renameEntry,
+  upload,
+} from './file-calls.ts'
 import { FileList } from './file-list.tsx'
 import { FileText } from './file-text.tsx'
+import { NameDialog } from './name-dialog.tsx'
 import { readFilesSearch } from './search.ts'
 import { useTakeHome } from './use-take-home.ts'
 import { useUnit } from './unit-context.ts'
@@ -22,16 +33,23 @@ import styles from './files.module.css'
 export function FilesTab() {
   const unit = useUnit()
   const team = useTeam()
-  const { path = '/', file } = readFilesSearch(useSearch({ strict: false }))
+  const { path: asked, file } = readFilesSearch(useSearch({ strict: false }))
   const place = { team: team.id, unit }
   const why = whyNot(unit, 'exec')
   // Reading wakes the unit, which costs: of one that sleeps a person asks for it.
   const [isAsked, ask] = useState(unit.state !== 'sleeping')
+  const canRead = why === null && isAsked
+  const first = useQuery({ ...homeQuery(place), enabled: canRead && asked === undefined })
+  // Where that cannot be told, the root.
+  const path = asked ?? first.data ?? '/'
   const { data, error, refetch } = useQuery({
     ...directoryQuery(place, path),
-    enabled: why === null && isAsked,
+    enabled: canRead && (asked !== undefined || !first.isPending),
   })
   const [doomed, setDoomed] = useState<Contract.DirectoryEntry | null>(null)
+  const [renamed, setRenamed] = useState<Contract.DirectoryEntry | null>(null)
+  const [isMaking, setMaking] = useState(false)
+  const names = data?.entries.map(({ name }) => name) ?? []
   const [coming, setComing] = useState(0)
   const [isOver, setOver] = useState(false)
   const home = useTakeHome(place)
@@ -80,6 +98,9 @@ export function FilesTab() {
         <Button why={why} busy={coming > 0} onClick={() => chooser.current?.click()}>
           {coming > 0 ? `${coming} to come…` : 'Upload'}
         </Button>
+        <Button why={why ?? (data ? null : 'The folder is not read yet.')} onClick={() => setMaking(true)}>
+          New folder
+        </Button>
         {home.told === null ? (
           <Button why={why} onClick={() => home.take({ path, isWhole: false })}>
             Download as tar
@@ -112,7 +133,33 @@ export function FilesTab() {
           entries={data.entries}
           isCut={data.truncated}
           onTake={home.take}
+          onRename={setRenamed}
           onDelete={setDoomed}
+        />
+      )}
+      {isMaking && (
+        <NameDialog
+          title="New folder"
+          action="Create"
+          taken={names}
+          onClose={() => setMaking(false)}
+          onName={async (name) => {
+            await makeFolder(place, path, name)
+            await refetch()
+          }}
+        />
+      )}
+      {renamed !== null && (
+        <NameDialog
+          title={`Rename ${renamed.name}`}
+          action="Rename"
+          name={renamed.name}
+          taken={names}
+          onClose={() => setRenamed(null)}
+          onName={async (name) => {
+            await renameEntry(place, path, renamed.name, name)
+            await refetch()
+          }}
         />
       )}
       <Confirm
@@ -151,7 +198,7 @@ function Crumbs({ path }: { path: string }) {
           key={step}
           to="/t/$team/units/$id/files"
           params={{ team: slug, id }}
-          search={step === '/' ? {} : { path: step }}
+          search={{ path: step }}
           activeOptions={{ exact: true }}
           aria-current={step === path ? 'location' : undefined}
         >
