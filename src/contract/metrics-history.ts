@@ -1,4 +1,4 @@
-// What units have used: a day by the minute, a month by the hour.
+// What units have used, and when their memory was kept: a day by the minute, a month by the hour.
 
 import { z } from 'zod'
 import { strict, timestamp } from './fields.ts'
@@ -36,6 +36,18 @@ export const metricsHistorySchema = strict({
       }),
     )
     .describe('Oldest first. A step in which the unit slept or was stopped has no point.'),
+  checkpoints: z
+    .array(
+      strict({
+        at: timestamp,
+        kept: z
+          .boolean()
+          .describe('False: the checkpoint failed, so the next start was to boot from the disk.'),
+      }),
+    )
+    .describe(
+      'Each time a sleep grew so long that the memory of the unit was written to disk, oldest first. The 200 newest. Empty in a class that keeps no memory.',
+    ),
 }).meta({ id: 'MetricsHistory' })
 export type MetricsHistory = z.infer<typeof metricsHistorySchema>
 

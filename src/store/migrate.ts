@@ -30,6 +30,7 @@ import { up as nodesOfHosts } from './migrations/0057-nodes-of-hosts.ts'
 import { up as hostsOfRoutes } from './migrations/0058-hosts-of-routes.ts'
 import { up as portRules } from './migrations/0060-port-rules.ts'
 import { up as hostedAgents } from './migrations/0061-hosted-agents.ts'
+import { up as checkpointsOfUnits } from './migrations/0062-checkpoints-of-units.ts'
 import { applyRepeatableSql } from './repeatable.ts'
 
 type RunStep = (step: Migration, on: Kysely<unknown>, name: string) => Promise<void>
@@ -62,6 +63,7 @@ const migrations: Record<string, Migration> = {
   '0058-hosts-of-routes': { up: hostsOfRoutes },
   '0060-port-rules': { up: portRules },
   '0061-hosted-agents': { up: hostedAgents },
+  '0062-checkpoints-of-units': { up: checkpointsOfUnits },
 }
 
 // A lock of this file: the migrator takes its own only after it has looked for its tables.

@@ -30,6 +30,7 @@ import type { SecretsTable, TeamSecretsTable } from './tables/secrets.ts'
 import type { SessionsTable, SignInLinksTable } from './tables/sessions.ts'
 import type { StacksTable } from './tables/stacks.ts'
 import type { MembershipsTable, TeamsTable, UsersTable } from './tables/teams.ts'
+import type { UnitCheckpointsTable } from './tables/unit-checkpoints.ts'
 import type { UnitMetricsTable } from './tables/unit-metrics.ts'
 import type { UnitsTable } from './tables/unit-record.ts'
 
@@ -55,6 +56,7 @@ export type Database = {
   kept_logs: KeptLogsTable
   egress_log: EgressLogTable
   unit_metrics: UnitMetricsTable
+  unit_checkpoints: UnitCheckpointsTable
   heartbeats: HeartbeatsTable
   hosts: HostsTable
   host_events: HostEventsTable

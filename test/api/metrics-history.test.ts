@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { MetricsHistory, RecentMetrics } from '../../src/contract/metrics-history.ts'
+import { hibernateFrozenUnits } from '../../src/domain/units/activity/idle.ts'
 import { forgetOldMetrics, recordMetrics } from '../../src/domain/units/metrics-history.ts'
 import { DAY, HOUR, MINUTE } from '../../src/lib/clock.ts'
 import { addUnitSamples } from '../../src/store/unit-metrics.ts'
@@ -92,6 +93,38 @@ test('a sleep is a gap, and the counters of the run go on after it', async () =>
     5 * MINUTE,
   ])
   expectNear(points.at(-1)?.cpuMs, 3000)
+})
+
+test('a sleep that grows long is a checkpoint, kept or not, for a month; none where memory is never kept', async () => {
+  const team = await beginHour()
+  const { id } = await makeUnit(service, team, { sleep: '30m' })
+  const longSleep = async () => {
+    await service.call('POST', `/v1/units/${id}/sleep`, { key: team.key, body: { sleep: '30m', now: true } })
+    service.clock.advance((service.app.config.frozenForMs ?? 0) + MINUTE)
+    await hibernateFrozenUnits(service.app)
+    await service.call('POST', `/v1/units/${id}/start`, { key: team.key })
+  }
+  await longSleep()
+  // What the service knows of its host stays: it tries.
+  service.engine.setMemory(false)
+  await longSleep()
+  const known = service.app.capabilities
+  const classes = new Map([...known])
+  for (const [host, { classes: all, ...rest }] of classes)
+    known.set(host, {
+      ...rest,
+      classes: all.map((each) => ({ ...each, memory: { available: false, detail: 'none' } })),
+    })
+  await longSleep()
+  const { checkpoints } = await historyOf(team, id)
+  expect(checkpoints.map(({ kept }) => kept)).toEqual([true, false])
+  expect((await historyOf(team, id, 'month')).checkpoints).toEqual(checkpoints)
+  for (const [host, told] of classes) known.set(host, told)
+  service.engine.setMemory(true)
+  service.clock.advance(31 * DAY)
+  await forgetOldMetrics(service.app)
+  const left = service.app.db.selectFrom('unit_checkpoints').select('at').where('unit_id', '=', id)
+  expect(await left.execute()).toEqual([])
 })
 
 test('a new run counts from its own beginning', async () => {

@@ -1,8 +1,11 @@
 // The page of a unit shows its life: what it used, when it ran, what was done to it and by whom; the list shows the last day.
 
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { hibernateFrozenUnits } from '../../src/domain/units/activity/idle.ts'
 import { recordMetrics } from '../../src/domain/units/metrics-history.ts'
 import { MINUTE } from '../../src/lib/clock.ts'
+import { addUnitCheckpoint } from '../../src/store/unit-checkpoints.ts'
+import { accessibilityFaults } from '../support/axe.ts'
 import { type DashboardFixture, screens, startDashboard } from '../support/dashboard.ts'
 import { makeKey, makeTeam, makeUnit } from '../support/make.ts'
 
@@ -36,7 +39,7 @@ async function openUsed() {
   await service.call('GET', `/v1/units/${unit.id}`, { key: agent.secret })
   const opened = await dashboard.open(team, '/t')
   await opened.page.waitForURL(/\/units$/)
-  return { ...opened, unit }
+  return { ...opened, unit, call }
 }
 
 it('the overview plots a day of a unit by keyboard, says how long it ran, and opens on a month', async () => {
@@ -47,11 +50,33 @@ it('the overview plots a day of a unit by keyboard, says how long it ran, and op
   await processor.focus()
   await page.keyboard.press('Home')
   await expect.poll(async () => await processor.getAttribute('aria-valuetext')).toMatch(/^\d+(\.\d)?% /)
-  await page.getByRole('img', { name: /^Ran \d+ min of 24 h, for about [\d.]+ cents\.$/ }).waitFor()
+  await page.getByRole('img', { name: /^Ran \d+ min of 24 h, for about [\d.]+ cents\./ }).waitFor()
   await page.getByRole('radio', { name: 'Month' }).check()
-  await page.getByRole('img', { name: /^Ran \d+ h of 30 days, for about [\d.]+ cents\.$/ }).waitFor()
+  await page.getByRole('img', { name: /^Ran \d+ h of 30 days, for about [\d.]+ cents\./ }).waitFor()
   await page.getByRole('link', { name: 'Live metrics' }).click()
   await page.getByRole('heading', { name: 'Memory' }).waitFor()
+  expect(faults).toEqual([])
+  await context.close()
+}, 120_000)
+
+it('the time line has each checkpoint of the memory, kept or lost', async () => {
+  const { page, context, faults, unit, call } = await openUsed()
+  const { service } = dashboard
+  await call('/sleep', { sleep: '2h', now: true })
+  service.clock.advance((service.app.config.frozenForMs ?? 0) + MINUTE)
+  await hibernateFrozenUnits(service.app)
+  await addUnitCheckpoint(service.app.db, {
+    unitId: unit.id,
+    generation: 0,
+    at: new Date(service.clock.now().getTime() - 5 * MINUTE),
+    kept: false,
+  })
+  await page.goto(`${page.url()}/${unit.id}`)
+  const changes = page.getByRole('list', { name: 'Changes' }).getByRole('listitem')
+  await changes.filter({ hasText: 'Berth saved its memory while it slept' }).first().waitFor()
+  await changes.filter({ hasText: 'Berth could not save its memory' }).waitFor()
+  await page.getByRole('img', { name: / Memory saved (?:once|2 times), lost once\.$/ }).waitFor()
+  expect(await accessibilityFaults(page)).toEqual({})
   expect(faults).toEqual([])
   await context.close()
 }, 120_000)

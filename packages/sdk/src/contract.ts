@@ -896,6 +896,12 @@ export type MetricsHistory = {
     receivedBytes: number
     sentBytes: number
   }[]
+  /** Each time a sleep grew so long that the memory of the unit was written to disk, oldest first. The 200 newest. Empty in a class that keeps no memory. */
+  checkpoints: {
+    at: string
+    /** False: the checkpoint failed, so the next start was to boot from the disk. */
+    kept: boolean
+  }[]
 }
 
 export type Payment = {

@@ -14,6 +14,7 @@ import {
   listUnitMetrics,
   type UnitSample,
 } from '../../store/unit-metrics.ts'
+import { deleteUnitCheckpoints, listUnitCheckpoints } from '../../store/unit-checkpoints.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { getRecord } from './get.ts'
 import { machineSizes } from './model/machine.ts'
@@ -27,6 +28,7 @@ const ranges = {
 const SAMPLES_AT_ONCE = 4
 const ROWS_AT_ONCE = 500
 const MAX_RECENT_UNITS = 1000
+const MAX_CHECKPOINTS = 200
 
 export async function readMetricsHistory(
   app: App,
@@ -38,7 +40,11 @@ export async function readMetricsHistory(
   const { step, stepMs, keptMs } = ranges[range]
   const until = app.clock.now()
   const from = beginOf(until.getTime() - keptMs + stepMs, stepMs)
-  const points = await listUnitMetrics(app.db, { unitId: unit.id, step, since: from })
+  const ofUnit = { unitId: unit.id, since: from }
+  const [points, checkpoints] = await Promise.all([
+    listUnitMetrics(app.db, { ...ofUnit, step }),
+    listUnitCheckpoints(app.db, { ...ofUnit, limit: MAX_CHECKPOINTS }),
+  ])
   return {
     unitId: unit.id,
     range,
@@ -47,6 +53,7 @@ export async function readMetricsHistory(
     stepSeconds: stepMs / SECOND,
     limitCpus: machineSizes[unit.size].cpus,
     points: points.map(({ at, ...used }) => ({ at: at.toISOString(), ...used })),
+    checkpoints: checkpoints.map(({ at, kept }) => ({ at: at.toISOString(), kept })),
   }
 }
 
@@ -111,9 +118,13 @@ const DELETED_AT_ONCE = 5000
 
 /** One run of the background job. */
 export async function forgetOldMetrics({ db, clock }: App): Promise<void> {
-  for (const { step, keptMs } of Object.values(ranges)) {
-    const before = new Date(clock.now().getTime() - keptMs)
-    for (let group = 0; group < GROUPS_A_ROUND; group += 1)
-      if ((await deleteUnitMetrics(db, { step, before, limit: DELETED_AT_ONCE })) < DELETED_AT_ONCE) break
-  }
+  const endOf = (keptMs: number) => new Date(clock.now().getTime() - keptMs)
+  for (const { step, keptMs } of Object.values(ranges))
+    await inGroups((limit) => deleteUnitMetrics(db, { step, before: endOf(keptMs), limit }))
+  await inGroups((limit) => deleteUnitCheckpoints(db, { before: endOf(ranges.month.keptMs), limit }))
+}
+
+async function inGroups(deleteSome: (limit: number) => Promise<number>): Promise<void> {
+  for (let group = 0; group < GROUPS_A_ROUND; group += 1)
+    if ((await deleteSome(DELETED_AT_ONCE)) < DELETED_AT_ONCE) break
 }

@@ -51,31 +51,46 @@ function Target({ id, name }: { id: string; name: string | undefined }) {
 /** What is less of a call is only noise. */
 const LEAST_CENTS = 0.1
 
-/** A few, without details. */
+/** What Berth did by itself. */
+export type Moment = { at: string; text: string }
+
+/** The newest, without details. */
 export function ChangeList({
   events,
+  moments,
+  most,
   nameOf,
   here,
 }: {
   events: readonly Contract.AuditEvent[]
+  moments: readonly Moment[]
+  most: number
   nameOf: (id: string) => string | undefined
   here?: string
 }) {
+  const told = [
+    ...events.map((event) => ({
+      key: event.id,
+      at: event.at,
+      cents: event.costDeltaCents,
+      said: <Sentence event={event} nameOf={nameOf} here={here} />,
+    })),
+    ...moments.map(({ at, text }) => ({ key: `${at} ${text}`, at, cents: 0, said: text })),
+  ]
+  const newest = told.toSorted((one, other) => Date.parse(other.at) - Date.parse(one.at)).slice(0, most)
   return (
     <ol className={styles.changes} aria-label="Changes">
-      {events.map((event) => (
-        <li key={event.id}>
+      {newest.map(({ key, at, cents, said }) => (
+        <li key={key}>
           <span className={styles.dot} aria-hidden="true" />
-          <span className={styles.said}>
-            <Sentence event={event} nameOf={nameOf} here={here} />
-          </span>
+          <span className={styles.said}>{said}</span>
           <span className={styles.ago}>
-            {event.costDeltaCents >= LEAST_CENTS && (
+            {cents >= LEAST_CENTS && (
               <>
-                <Money cents={event.costDeltaCents} /> ·{' '}
+                <Money cents={cents} /> ·{' '}
               </>
             )}
-            <Time at={event.at} />
+            <Time at={at} />
           </span>
         </li>
       ))}

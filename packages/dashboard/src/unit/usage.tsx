@@ -156,7 +156,7 @@ const percent = (cpus: number) => `${(cpus * 100).toFixed(cpus < 0.0995 ? 1 : 0)
 const momentOf = (at: string, stepMs: number) =>
   stepMs < 3_600_000 ? timeOfDay(at) : `${dayOf(at)} ${timeOfDay(at)}`
 
-/** When it ran, as a band: what is between is sleep. */
+/** When it ran, as a band: what is between is sleep. A mark is where its memory was saved. */
 function Runs({
   points,
   history,
@@ -184,9 +184,15 @@ function Runs({
     points.length === 0
       ? 'No samples yet: one is taken each minute.'
       : `Ran ${span(ranMs)} of ${span(toMs - fromMs)}${costOf(ranMs, centsAnHour)}.`
+  const checkpoints = history?.checkpoints ?? []
   return (
     <div className={styles.runs}>
-      <svg viewBox="0 0 1000 10" preserveAspectRatio="none" role="img" aria-label={words}>
+      <svg
+        viewBox="0 0 1000 10"
+        preserveAspectRatio="none"
+        role="img"
+        aria-label={[words, savedWords(checkpoints)].filter(Boolean).join(' ')}
+      >
         <rect className={styles.asleep} width="1000" height="10" />
         {runs.map(({ from, to }) => (
           <rect
@@ -197,10 +203,27 @@ function Runs({
             height="10"
           />
         ))}
+        {checkpoints.map(({ at, kept }) => (
+          <rect
+            key={at}
+            className={kept ? styles.saved : styles.lost}
+            x={Math.min(996, share(Date.parse(at)))}
+            width="4"
+            height="10"
+          />
+        ))}
       </svg>
       <p>{words}</p>
     </div>
   )
+}
+
+function savedWords(checkpoints: History['checkpoints']): string {
+  const kept = checkpoints.filter((each) => each.kept).length
+  const lost = checkpoints.length - kept
+  const times = (many: number) => (many === 1 ? 'once' : `${many} times`)
+  const words = [kept > 0 && `saved ${times(kept)}`, lost > 0 && `lost ${times(lost)}`].filter(Boolean)
+  return words.length === 0 ? '' : `Memory ${words.join(', ')}.`
 }
 
 /** Its samples are of whole minutes or hours; the bill is exact to the moment. */

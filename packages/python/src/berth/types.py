@@ -1037,7 +1037,13 @@ class MetricsHistoryPoint(TypedDict):
     sentBytes: int
 
 
-MetricsHistory = TypedDict("MetricsHistory", {"unitId": str, "range": Literal["day", "month"], "from": str, "until": str, "stepSeconds": int, "limitCpus": float, "points": List[MetricsHistoryPoint]})
+class MetricsHistoryCheckpoint(TypedDict):
+    at: str
+    #: False: the checkpoint failed, so the next start was to boot from the disk.
+    kept: bool
+
+
+MetricsHistory = TypedDict("MetricsHistory", {"unitId": str, "range": Literal["day", "month"], "from": str, "until": str, "stepSeconds": int, "limitCpus": float, "points": List[MetricsHistoryPoint], "checkpoints": List[MetricsHistoryCheckpoint]})
 
 
 class Payment(TypedDict):

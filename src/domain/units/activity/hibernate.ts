@@ -6,6 +6,7 @@ import type { App } from '../../../app.ts'
 import { isEngineError } from '../../../engine/errors.ts'
 import type { Step } from '../../../lib/saga.ts'
 import type { UnitRecord } from '../../../store/unit-record.ts'
+import { addUnitCheckpoint } from '../../../store/unit-checkpoints.ts'
 import { isUnchanged, saveMemoryOutcome } from '../../../store/units.ts'
 import { machineRef } from '../model/machine.ts'
 import { keepsMemory } from '../model/memory.ts'
@@ -50,10 +51,12 @@ const freezeStep: Step<OperationContext> = {
 /** Takes a `stopping` unit that was idle to `sleeping`. */
 export const sleepOperation: UnitOperation = {
   saga: { name: 'sleep', steps: [freezeStep] },
-  onSuccess: async ({ app, unit, frozen, memoryOutcome }) =>
-    void (frozen
-      ? await transition(app, unit, 'asleepFrozen')
-      : await transition(app, unit, 'asleep', { set: { memoryOutcome } })),
+  onSuccess: async (context) => {
+    const { app, unit, frozen, memoryOutcome } = context
+    if (frozen) return void (await transition(app, unit, 'asleepFrozen'))
+    await keepCheckpoint(context)
+    await transition(app, unit, 'asleep', { set: { memoryOutcome } })
+  },
   onFailure: stopOperation.onFailure,
 }
 
@@ -67,7 +70,17 @@ export async function hibernateUnit(app: App, unit: UnitRecord): Promise<void> {
 // reconciler finds a machine that was not stopped.
 export const hibernateOperation: UnitOperation = {
   saga: { name: 'hibernate', steps: [suspendStep] },
-  onSuccess: async ({ app, unit, memoryOutcome }) =>
-    await saveMemoryOutcome(app.db, { ...unit, memoryOutcome }),
+  onSuccess: async (context) => {
+    const { app, unit, memoryOutcome } = context
+    await keepCheckpoint(context)
+    await saveMemoryOutcome(app.db, { ...unit, memoryOutcome })
+  },
   onFailure: stopOperation.onFailure,
+}
+
+/** For the unit's time line (metrics-history.ts). Without memory to keep there was none. */
+async function keepCheckpoint({ app, unit, memoryOutcome }: OperationContext): Promise<void> {
+  if (memoryOutcome === 'gone') return
+  const { id: unitId, generation } = unit
+  await addUnitCheckpoint(app.db, { unitId, generation, at: app.clock.now(), kept: memoryOutcome === 'kept' })
 }
