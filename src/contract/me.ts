@@ -28,6 +28,12 @@ export const meSchema = strict({
   regions: z.array(regionSchema),
   freeCreditsOnVerifyCents: cents,
   apiUrl: z.string(),
+  support: strict({
+    form: z
+      .boolean()
+      .describe('Whether `POST /v1/support` is mailed. Without a mail server it stays a file on the server.'),
+    email: z.string().nullable().describe('The address of support, if the operator has set one.'),
+  }).meta({ id: 'MeSupport' }),
   payments: z.boolean().describe('Whether credits can be bought.'),
   maxSleep: z.string().describe('The longest idle window that a unit of the current team may have.'),
 }).meta({ id: 'Me' })

@@ -57,6 +57,7 @@ describe('GET /v1/me', () => {
       ],
       freeCreditsOnVerifyCents: 500,
       apiUrl: 'http://berth.test/v1',
+      support: { form: true, email: null },
       payments: false,
       maxSleep: 'never',
     })

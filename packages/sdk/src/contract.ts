@@ -837,6 +837,7 @@ export type Me = {
   regions: Region[]
   freeCreditsOnVerifyCents: number
   apiUrl: string
+  support: MeSupport
   /** Whether credits can be bought. */
   payments: boolean
   /** The longest idle window that a unit of the current team may have. */
@@ -875,6 +876,13 @@ export type MemberRemoved = {
     name: string
     prefix: string
   }[]
+}
+
+export type MeSupport = {
+  /** Whether `POST /v1/support` is mailed. Without a mail server it stays a file on the server. */
+  form: boolean
+  /** The address of support, if the operator has set one. */
+  email: string | null
 }
 
 export type MetricsHistory = {

@@ -264,6 +264,7 @@ export const accountDocs: Record<string, OperationDoc> = {
       regions: [{ id: 'paris', label: 'Paris', country: 'France', zone: 'eu-west', eu: true }],
       freeCreditsOnVerifyCents: 500,
       apiUrl: 'https://berth.example.com/v1',
+      support: { form: true, email: 'support@example.com' },
       payments: true,
       maxSleep: 'never',
     },

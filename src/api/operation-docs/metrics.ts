@@ -54,6 +54,7 @@ export const metricsDocs: Record<string, OperationDoc> = {
           sentBytes: 512_000,
         },
       ],
+      checkpoints: [{ at: '2026-05-04T03:12:00.000Z', kept: true }],
     },
   },
   unitMetricsRecent: {

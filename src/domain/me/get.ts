@@ -26,6 +26,7 @@ export async function getMe({ db, config, payments }: App, { userId, teamId, pla
     regions,
     freeCreditsOnVerifyCents: config.freeCreditsCents,
     apiUrl: `${config.publicUrl}/v1`,
+    support: { form: config.mail.smtpUrl !== null, email: config.supportEmail },
     payments: payments !== null,
     maxSleep: longestSleep({ plan, sleepMax: config.sleepMax }),
   }

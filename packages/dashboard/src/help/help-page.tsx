@@ -1,4 +1,5 @@
-// A form for a message to the operator, and links to the documentation of the API.
+// Links to the documentation and the API, and a form for a message to the operator; where no mail server would send it, whom to
+// write to.
 
 import { useState } from 'react'
 import { limits } from '../../../../src/contract/limits.ts'
@@ -43,7 +44,7 @@ export function HelpPage() {
           </ul>
         </Card>
         <Card title="Contact the operator">
-          <Message />
+          {me.support.form ? <Message /> : <Whom email={me.support.email} isOperator={me.user.admin} />}
         </Card>
         <Card title="API">
           <KeyValue
@@ -64,6 +65,31 @@ export function HelpPage() {
         </Card>
       </div>
     </>
+  )
+}
+
+/** Where a message would reach nobody. */
+function Whom({ email, isOperator }: { email: string | null; isOperator: boolean }) {
+  if (isOperator)
+    return (
+      <div className={styles.whom}>
+        <p>You run this Berth, and it has no mail server, so nobody can write to you from here.</p>
+        <p>
+          Set <code>BERTH_SMTP_URL</code> for a form, or <code>BERTH_SUPPORT_EMAIL</code> for an address:{' '}
+          <a href="/docs/settings">Settings</a>.
+        </p>
+        <p>
+          For a fault of Berth itself, open an issue in the repository that you cloned. Add the output of{' '}
+          <code>npm run doctor</code>.
+        </p>
+      </div>
+    )
+  return email === null ? (
+    <p>This Berth sends no mail. Ask the person who gave you access.</p>
+  ) : (
+    <p className={styles.whom}>
+      Write to <a href={`mailto:${email}`}>{email}</a>. Never send keys or passwords.
+    </p>
   )
 }
 

@@ -984,6 +984,7 @@ class Me(TypedDict):
     regions: List[Region]
     freeCreditsOnVerifyCents: float
     apiUrl: str
+    support: MeSupport
     #: Whether credits can be bought.
     payments: bool
     #: The longest idle window that a unit of the current team may have.
@@ -1024,6 +1025,13 @@ class MemberRemoved(TypedDict):
     ok: Literal[True]
     #: Valid keys that the removed member created. They stay with the team: revoke those that this person must not use.
     keysToReview: List[MemberRemovedKeysToReview]
+
+
+class MeSupport(TypedDict):
+    #: Whether `POST /v1/support` is mailed. Without a mail server it stays a file on the server.
+    form: bool
+    #: The address of support, if the operator has set one.
+    email: str | None
 
 
 class MetricsHistoryPoint(TypedDict):
