@@ -98,8 +98,11 @@ export function addressIn(holder: string): Address | null {
   return text === undefined ? null : parseAddress(text)
 }
 
-/** Of several servers, which see by themselves that the one that leads is gone. */
-const SEVERAL = { renewEveryMs: SECOND, silentForMs: 3 * SECOND, lookEveryMs: SECOND / 4 }
+/**
+ * Of several servers, which see by themselves that the one that leads is gone. It may stand still for the silence less one
+ * renewal; half of the five seconds in which another one is to serve are left for its start on a busy machine.
+ */
+const SEVERAL = { renewEveryMs: SECOND / 2, silentForMs: 2.5 * SECOND, lookEveryMs: SECOND / 4 }
 
 type Waiting = {
   holder: string

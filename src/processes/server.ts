@@ -9,6 +9,7 @@ import type { ProcessContext, ProcessMain, StartedProcess } from './run-process.
 import { serve } from './serve.ts'
 import { openServerIdentity } from './server-identity.ts'
 import { startStandby } from './standby.ts'
+import { tryServer } from './try-server.ts'
 
 export const serverProcess: ProcessMain = async (context) =>
   context.config.serverAddress ? await startOneOfSeveral(context) : await startAlone(context)
@@ -63,6 +64,7 @@ async function startOneOfSeveral(context: ProcessContext): Promise<StartedProces
     service = await serve(context, { epoch, identity, takeOver: standby.leave })
     context.leads()
   }
+  await tryServer(context)
   const serving = waitAndServe().catch((error: unknown) => {
     if (!stopping.signal.aborted)
       context.end(error instanceof Error ? (error.stack ?? error.message) : String(error))

@@ -14,8 +14,7 @@ const files = ['ledger'] as const
  */
 export async function applyRepeatableSql(db: Kysely<Database>): Promise<void> {
   for (const name of files) {
-    const text = await readFile(new URL(`./sql/${name}.sql`, import.meta.url), 'utf8')
-    const sha256 = createHash('sha256').update(text).digest('hex')
+    const { text, sha256 } = await readSql(name)
     if ((await findApplied(db, name)) === sha256) continue
     await sql.raw(text).execute(db)
     await sql`
@@ -23,6 +22,17 @@ export async function applyRepeatableSql(db: Kysely<Database>): Promise<void> {
       on conflict (name) do update set sha256 = excluded.sha256
     `.execute(db)
   }
+}
+
+/** Whether `applyRepeatableSql` has nothing to do. The migrations have run. */
+export async function isRepeatableSqlApplied(db: Kysely<Database>): Promise<boolean> {
+  for (const name of files) if ((await findApplied(db, name)) !== (await readSql(name)).sha256) return false
+  return true
+}
+
+async function readSql(name: (typeof files)[number]): Promise<{ text: string; sha256: string }> {
+  const text = await readFile(new URL(`./sql/${name}.sql`, import.meta.url), 'utf8')
+  return { text, sha256: createHash('sha256').update(text).digest('hex') }
 }
 
 /** Returns null if it was never applied. */
