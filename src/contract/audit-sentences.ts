@@ -1,8 +1,8 @@
-// A call of the audit log as a sentence: who did what, and what it was about; the dashboard and the CLI say it. Everything
-// in it was sent by a caller, and is shown as text.
+// A call of the audit log as a sentence: who did what, and what it was about; the dashboard, the CLI and the events of a team
+// say it. Everything in it was sent by a caller, and is shown as text.
 
 import type { AuditEvent } from './audit.ts'
-import type { ChangeAction } from './audit-actions.ts'
+import { type ChangeAction, changeActions } from './audit-actions.ts'
 
 type Input = Readonly<Record<string, unknown>>
 /** The verb, and what a person may want to know of it at once. */
@@ -103,7 +103,10 @@ export function sayCall({ action, input }: Pick<AuditEvent, 'action' | 'input'>)
 }
 
 /** The agent or the person, with the program that it calls with. */
-export function whoOf({ credential, agentName }: Pick<AuditEvent, 'credential' | 'agentName'>): string {
+export function whoOf({
+  credential,
+  agentName,
+}: Pick<AuditEvent, 'agentName'> & { credential: { name: string } }): string {
   return agentName === null || agentName === credential.name
     ? credential.name
     : `${credential.name} · ${agentName}`
@@ -113,4 +116,18 @@ export function whoOf({ credential, agentName }: Pick<AuditEvent, 'credential' |
 export function refusalOf({ status, errorCode }: Pick<AuditEvent, 'status' | 'errorCode'>): string | null {
   if (status === null) return 'no answer'
   return status >= 400 && status !== 499 ? (errorCode ?? String(status)).replaceAll('_', ' ') : null
+}
+
+/** What was done, to what, and why nothing came of it: the sentence without who. */
+export function whatOf(
+  event: Pick<AuditEvent, 'action' | 'input' | 'target' | 'status' | 'errorCode'>,
+): string {
+  const { verb, detail } = sayCall(event)
+  const refusal = refusalOf(event)
+  const words = [refusal === null ? null : 'tried:', verb, event.target, detail, refusal && `(${refusal})`]
+  return words.filter((word) => word !== null && word !== undefined).join(' ')
+}
+
+export function isChange(action: string): action is ChangeAction {
+  return (changeActions as readonly string[]).includes(action)
 }

@@ -2,10 +2,14 @@
 
 import { z } from 'zod'
 import { agentSchema } from './agent.ts'
-import { cents, strict, timestamp } from './fields.ts'
+import { cents, queryFlag, strict, timestamp } from './fields.ts'
 import { unitSchema } from './unit.ts'
 
 const named = z.string()
+
+export const eventsQuerySchema = strict({
+  changes: queryFlag.describe('Whether to send `change`, a sentence for each call that changed something.'),
+})
 
 /** By name of the event. */
 export const teamEventSchemas = {
@@ -31,6 +35,16 @@ export const teamEventSchemas = {
     state: z.enum(['exited', 'lost']),
     exitCode: z.int().nullable().describe('128 + n for signal n; null if it was lost.'),
   }).meta({ id: 'ProcessEvent' }),
+  change: strict({
+    id: named.describe('Of the event of the audit log, which has the whole call.'),
+    at: timestamp.describe('When the call arrived.'),
+    action: named,
+    target: z.string().nullable(),
+    status: z.int(),
+    sentence: z
+      .string()
+      .describe('Who did what, as `berth audit` says it. Callers sent parts of it: show it as text.'),
+  }).meta({ id: 'ChangeEvent' }),
   money: strict({ spentTodayCents: cents, creditBalanceCents: cents }).meta({ id: 'MoneyEvent' }),
 } as const
 

@@ -1,6 +1,7 @@
 // GET /v1/events: changes in a team are sent to all who follow it, and to no one else.
 
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import type { AuditList } from '../../src/contract/audit.ts'
 import type { Unit } from '../../src/contract/unit.ts'
 import { tellChanged } from '../../src/domain/transactions/changes.ts'
 import { newId } from '../../src/lib/ids.ts'
@@ -29,12 +30,12 @@ afterEach(() => left.abort())
 const call = async <T>(method: string, path: string, body?: unknown) =>
   await service.call<T>(method, path, { key: team.key, ...(body === undefined ? {} : { body }) })
 
-async function follow(lastId?: string, key = team.key) {
+async function follow(lastId?: string, key = team.key, query = '') {
   const headers = {
     accept: 'text/event-stream',
     ...(lastId === undefined ? {} : { 'last-event-id': lastId }),
   }
-  const response = await service.fetch('GET', '/v1/events', { key, headers, signal: left.signal })
+  const response = await service.fetch('GET', `/v1/events${query}`, { key, headers, signal: left.signal })
   const events = readEvents(response)
   const next = async () => (await events.next()).value as Event
   /** Reads events up to and including the first that matches. */
@@ -52,6 +53,39 @@ async function follow(lastId?: string, key = team.key) {
 
 const ofUnit = (id: string, state: string) => (event: Event) =>
   event.event === 'unit' && event.data['id'] === id && event.data['state'] === state
+
+test('each call that changes something is a sentence for the streams of its team that ask for changes', async () => {
+  const stream = await follow(undefined, team.key, '?changes=true')
+  const plain = await follow()
+  const other = await follow(undefined, (await makeTeam(service)).key, '?changes=true')
+  for (const each of [stream, plain, other]) expect(await each.next()).toMatchObject({ event: 'reset' })
+  const made = await call<{ units: Unit[] }>('POST', '/v1/units', { spec: { name: 'web', image: 'node:22' } })
+  const id = made.body.units[0]?.id ?? ''
+  await call('GET', `/v1/units/${id}`)
+  await call('POST', `/v1/units/${id}/exec`, { cmd: ['sh', '-c', 'echo built'] })
+  await call('POST', `/v1/units/${id}/exec`, { cmd: [] })
+  await call('DELETE', `/v1/units/${id}`)
+  const isEnd = ({ event, data }: Event) => event === 'change' && data['action'] === 'unit.destroy'
+  const changes = (await stream.until(isEnd)).filter(({ event }) => event === 'change')
+  expect(changes.map(({ data }) => data['sentence'])).toEqual([
+    `test key created ${id} node:22`,
+    `test key ran a command in ${id} echo built`,
+    expect.stringMatching(new RegExp(`^test key tried: ran a command in ${id} .*\\(validation\\)$`)),
+    `test key destroyed ${id}`,
+  ])
+  const { body } = await call<AuditList>('GET', '/v1/audit?changes=true')
+  expect(changes.map(({ data }) => data['id']).toReversed()).toEqual(body.events.map((event) => event.id))
+  const seen = await plain.until(({ event, data }) => event === 'gone' && data['id'] === id)
+  expect(seen.map(({ event }) => event)).not.toContain('change')
+  await service.call('POST', '/v1/units', {
+    key: team.key,
+    body: { spec: { name: 'web', image: 'node:22' } },
+  })
+  // A stream that was interrupted goes on behind the sentence that it has seen.
+  const again = await follow(changes.at(-1)?.id, team.key, '?changes=true')
+  const next = await again.until(({ event }) => event === 'change')
+  expect(next.at(-1)?.data['sentence']).toMatch(/^test key created unit_/)
+})
 
 test('the event stream begins with reset, and reports a unit from its creation to its end', async () => {
   const stream = await follow()

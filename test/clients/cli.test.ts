@@ -257,6 +257,21 @@ describe('streaming output', () => {
     await berth(['rm', unit.name])
   })
 
+  it('of events is a sentence for each change, until Ctrl-C', async () => {
+    const unit = await makeUnit(setup.service, setup.team)
+    const cli = startCli(setup.program, ['events'], environment())
+    // The stream tells nothing when it is open: something is done until it is seen.
+    await expect
+      .poll(async () => {
+        await berth(['exec', unit.name, '--', 'echo', 'heard'])
+        return cli.stdout()
+      })
+      .toContain(`Z  test key · berth-cli ran a command in ${unit.id} echo heard\n`)
+    cli.child.kill('SIGINT')
+    expect(await cli.end()).toMatchObject({ code: 130, stderr: '' })
+    await berth(['rm', unit.name])
+  })
+
   it('of exec stops when its reader closes the pipe, and Ctrl-C ends the command in the unit', async () => {
     const unit = await makeUnit(setup.service, setup.team)
     const endless = startCli(setup.program, ['exec', unit.name, 'yes'], environment())

@@ -241,13 +241,15 @@ describe('events', () => {
     const controller = new AbortController()
     const heard: string[] = []
     const listening = (async () => {
-      for await (const { event, data } of berth.events({ signal: controller.signal })) {
-        heard.push(event === 'unit' ? `unit ${data.name}` : event)
+      for await (const { event, data } of berth.events({ changes: true, signal: controller.signal })) {
+        if (event === 'change') heard.push(data.sentence)
+        else heard.push(event === 'unit' ? `unit ${data.name}` : event)
       }
     })()
     await expect.poll(() => heard).toContain('reset')
     await using unit = await berth.units.create({ image: IMAGE, name: 'heard-of' })
     await expect.poll(() => heard).toContain(`unit ${unit.name}`)
+    await expect.poll(() => heard.join()).toContain(` created ${unit.id} `)
     controller.abort(new Error('enough'))
     expect(await thrownBy(listening)).toMatchObject({ message: 'enough' })
   })

@@ -41,7 +41,7 @@ export const groups: Record<string, string[]> = {
   'Stacks and recipes': ['stack ls', 'stack fork', 'stack rm', 'recipe ls', 'recipe show', 'recipe run'],
   Secrets: ['secrets ls', 'secrets set', 'secrets rm'],
   'Hosted agents': ['agents ls', 'agents sessions', 'agents serve'],
-  'Money and records': ['usage', 'quota', 'audit', 'keys'],
+  'Money and records': ['usage', 'quota', 'audit', 'events', 'keys'],
   Others: ['mcp', 'completion', 'man'],
 }
 

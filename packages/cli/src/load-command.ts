@@ -48,6 +48,7 @@ const loads: Record<string, () => Promise<Handler>> = {
   usage: async () => (await import('./commands/records.ts')).usage,
   quota: async () => (await import('./commands/records.ts')).quota,
   audit: async () => (await import('./commands/records.ts')).audit,
+  events: async () => (await import('./commands/records.ts')).events,
   keys: async () => (await import('./commands/records.ts')).keys,
   mcp: async () => (await import('./commands/mcp.ts')).mcp,
   man: async () => (await import('./commands/man.ts')).man,

@@ -341,11 +341,15 @@ def test_errors_and_timeouts_are_told_apart(berth: Berth) -> None:
 @pytest.mark.anyio
 async def test_the_library_with_async_does_the_same(aberth: AsyncBerth, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("a")
-    events = aberth.events()
+    events = aberth.events(changes=True)
     assert (await events.__anext__()).event == "reset"
     async with await aberth.units.create(IMAGE, name="py-async") as unit:
         async for event in events:
             if event.event == "unit" and event.data["name"] == "py-async":
+                break
+        async for event in events:
+            if event.event == "change" and event.data["action"] == "unit.create":
+                assert f"created {event.data['target']}" in event.data["sentence"]
                 break
         assert (await unit.exec("echo hello")).stdout == "hello\n"
         command = await unit.spawn("echo out; echo err >&2")

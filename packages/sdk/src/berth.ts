@@ -55,7 +55,8 @@ export type UsageOptions = CallOptions & {
 
 /**
  * One thing that changed: `gone` has the id of a unit or stack that is destroyed; `team` is its people, or the team
- * itself; `host` is one that units of the team are on; `process` is a background process that has ended.
+ * itself; `host` is one that units of the team are on; `process` is a background process that has ended; `change`, where it is
+ * asked for, is a call that changed something, as a sentence.
  */
 export type TeamEvent =
   | { event: 'reset'; data: object }
@@ -64,6 +65,17 @@ export type TeamEvent =
   | { event: 'agent'; data: Agent }
   | { event: 'gone'; data: { id: string } }
   | { event: 'team'; data: { id: string } }
+  | {
+      event: 'change'
+      data: {
+        id: string
+        at: string
+        action: string
+        target: string | null
+        status: number
+        sentence: string
+      }
+    }
   | {
       event: 'host'
       data: { id: string; state: 'ready' | 'draining' | 'away' | 'lost' | 'removed'; since: string }
@@ -146,9 +158,13 @@ export class Berth {
     return await this.#transport.json(call)
   }
 
-  /** What changes in the team, as it changes, until the signal aborts. `reset`: read your lists again. */
-  async *events(options: CallOptions = {}): AsyncGenerator<TeamEvent> {
-    const stream = this.#transport.events({ method: 'GET', path: '/v1/events', ...options })
+  /** What changes in the team, as it changes, until the signal aborts. `reset`: read your lists again. `changes`: also who did what. */
+  async *events({
+    changes,
+    ...options
+  }: CallOptions & { changes?: boolean | undefined } = {}): AsyncGenerator<TeamEvent> {
+    const query = { changes: changes || undefined }
+    const stream = this.#transport.events({ method: 'GET', path: '/v1/events', query, ...options })
     for await (const { event, data } of stream) yield { event, data } as TeamEvent
   }
 

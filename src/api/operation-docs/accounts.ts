@@ -68,6 +68,18 @@ export const accountDocs: Record<string, OperationDoc> = {
     events: sseExample([
       { event: 'reset', id: '01jtcnx5b6-1', data: {} },
       { event: 'gone', id: '01jtcnx5b6-2', data: { id: unit.id } },
+      {
+        event: 'change',
+        id: '01jtcnx5b6-3',
+        data: {
+          id: 'event_01jtcnw7b8v9c0x1z2q3w4e5r6',
+          at: '2026-05-04T09:00:02.000Z',
+          action: 'unit.exec',
+          target: unit.id,
+          status: 200,
+          sentence: `ci ran a command in ${unit.id} npm test`,
+        },
+      },
     ]),
   },
   auditList: {

@@ -4,6 +4,7 @@
 // in one statement.
 
 import type { App } from '../../app.ts'
+import { isChange, whatOf, whoOf } from '../../contract/audit-sentences.ts'
 import { batched } from '../../lib/concurrency/batch.ts'
 import { newId } from '../../lib/ids.ts'
 import {
@@ -41,7 +42,8 @@ export type AuditedCall = {
 
 export type AuditTrail = { begin(caller: Caller, origin: CallOrigin): AuditedCall }
 
-export function createAuditTrail({ db, clock, log }: Pick<App, 'db' | 'clock' | 'log'>): AuditTrail {
+export function createAuditTrail(app: Pick<App, 'db' | 'clock' | 'log' | 'teamEvents'>): AuditTrail {
+  const { db, clock, log } = app
   const insert = batched(async (rows: AuditRow[]) => {
     await insertAuditRows(db, rows)
     return rows.map(() => {})
@@ -82,6 +84,7 @@ export function createAuditTrail({ db, clock, log }: Pick<App, 'db' | 'clock' | 
           ended = true
           const durationMs = clock.monotonicMs() - startedMs
           const outcome = { target: row.target, durationMs, status, errorCode, added }
+          tellChange(app, row, { status, errorCode })
           if (!(await opening)) return await insert({ ...row, outcome })
           try {
             await complete({ id: row.id, outcome })
@@ -93,6 +96,19 @@ export function createAuditTrail({ db, clock, log }: Pick<App, 'db' | 'clock' | 
       }
     },
   }
+}
+
+/** Tells those who follow the team (GET /v1/events). */
+function tellChange(
+  { teamEvents }: Pick<App, 'teamEvents'>,
+  { id, teamId, startedAt, action, target, input, credentialName, agentName }: AuditRow,
+  { status, errorCode }: { status: number; errorCode: string | null },
+): void {
+  if (!isChange(action) || teamEvents.listenerCount('told') === 0) return
+  const event = { action, target, input: input as Record<string, unknown> | null, status, errorCode }
+  const sentence = `${whoOf({ credential: { name: credentialName }, agentName })} ${whatOf(event)}`
+  const data = { id, at: startedAt.toISOString(), action, target, status, sentence }
+  teamEvents.emit('told', teamId, { event: 'change', data })
 }
 
 function newRow(caller: Caller, origin: CallOrigin, startedAt: Date): AuditRow {

@@ -42,6 +42,8 @@ type Feed = {
   /** Resolves with the next event. */
   next: PromiseWithResolvers<void>
   streams: number
+  /** From the first stream on that asks for changes, so that one of them can go on after a while. */
+  hasChanges: boolean
   /** Resolves after the first query: changes from then on become events. */
   ready: Promise<void>
   end: AbortController
@@ -49,14 +51,19 @@ type Feed = {
 
 const feedsOf = new WeakMap<App, Map<string, Feed>>()
 
-/** From the event after `lastId` on, until the signal aborts. A `reset` comes first where that is not known (any more). */
+/**
+ * From the event after `lastId` on, until the signal aborts. A `reset` comes first where that is not known (any more).
+ * `changes`: each call that changed something, as a sentence.
+ */
 export async function* followTeam(
   app: App,
   { teamId }: Pick<Caller, 'teamId'>,
   lastId: string | null,
   signal: AbortSignal,
+  { changes = false }: { changes?: boolean } = {},
 ): AsyncGenerator<NumberedEvent> {
   const feed = joinFeed(app, teamId)
+  feed.hasChanges ||= changes
   const idOf = (number: number) => `${feed.name}-${number}`
   try {
     await feed.ready
@@ -70,7 +77,7 @@ export async function* followTeam(
         continue
       }
       for (const { number, ...event } of news) {
-        yield { ...event, id: idOf(number) }
+        if (changes || event.event !== 'change') yield { ...event, id: idOf(number) }
         at = number
       }
       if (news.length === 0) await settled(changed, signal)
@@ -94,6 +101,7 @@ function joinFeed(app: App, teamId: string): Feed {
     kept: [],
     next: Promise.withResolvers(),
     streams: 1,
+    hasChanges: false,
     ready: Promise.resolve(),
     end: new AbortController(),
   }
@@ -132,7 +140,7 @@ async function keepFeed(app: App, teamId: string, feed: Feed, onReady: () => voi
   }
   // What is in no row of the team, and told once.
   const tell = (id: string, event: TeamEvent) => {
-    if (id === teamId) publish(feed, [event])
+    if (id === teamId && (feed.hasChanges || event.event !== 'change')) publish(feed, [event])
   }
   teamEvents.setMaxListeners(0).on('changed', note).on('told', tell)
   try {

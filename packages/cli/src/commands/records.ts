@@ -3,9 +3,9 @@
 import type { Contract } from '@berth/sdk'
 import { oneOf, wholeNumber } from '../args.ts'
 import type { Context } from '../context.ts'
-import { refusalOf, sayCall, whoOf } from '../../../../src/contract/audit-sentences.ts'
+import { whatOf, whoOf } from '../../../../src/contract/audit-sentences.ts'
 import { euros } from '../../../../src/lib/money.ts'
-import { type Cell, print, printJson, printTable, relative } from '../output.ts'
+import { type Cell, clean, print, printJson, printTable, relative } from '../output.ts'
 
 export async function usage(context: Context): Promise<void> {
   const days = context.args.text('days')
@@ -88,19 +88,20 @@ export async function audit(context: Context): Promise<void> {
     events.map((event) => [
       relative(event.at),
       whoOf(event),
-      sentenceOf(event),
+      whatOf(event),
       status(event.status),
       euros(event.costDeltaCents),
     ]),
   )
 }
 
-/** As the dashboard's activity says it. */
-function sentenceOf(event: Contract.AuditEvent): string {
-  const { verb, detail } = sayCall(event)
-  const refusal = refusalOf(event)
-  const words = [refusal === null ? null : 'tried:', verb, event.target, detail, refusal && `(${refusal})`]
-  return words.filter((word) => word !== null && word !== undefined).join(' ')
+/** Until it is interrupted, or the service is away for longer than the library waits. */
+export async function events(context: Context): Promise<void> {
+  const { signal, isJson } = context
+  for await (const { event, data } of context.berth().events({ changes: true, signal })) {
+    if (isJson) await printJson({ event, data })
+    else if (event === 'change') await print(clean(`${data.at}  ${data.sentence}`))
+  }
 }
 
 export async function keys(context: Context): Promise<void> {

@@ -183,6 +183,17 @@ export const otherCommands: Command[] = [
     ],
   },
   {
+    name: 'events',
+    about: 'What is done in the team, as it happens, until Ctrl-C',
+    usage: '',
+    options: {},
+    args: [0, 0],
+    examples: [
+      ['events', 'A sentence for each change: who, and what'],
+      ['events --json', 'Every event of the stream, one on a line'],
+    ],
+  },
+  {
     name: 'keys',
     about: 'Keys and connected programs of the team, and what each may do',
     usage: '',

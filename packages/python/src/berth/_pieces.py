@@ -62,7 +62,8 @@ class Change(NamedTuple):
 
 class TeamEvent(NamedTuple):
     """One thing that changed: `unit`, `stack`, `agent`, `money`, `team` (its people, or the team itself), `host` (one that units
-    of the team are on), `process` (a background process that has ended), or `gone` with the id of what is destroyed. `reset`: read your lists again."""
+    of the team are on), `process` (a background process that has ended), `change` (a call that changed something, as a sentence, where it is asked for), or
+    `gone` with the id of what is destroyed. `reset`: read your lists again."""
 
     event: str
     data: Mapping[str, Any]

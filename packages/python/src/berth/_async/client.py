@@ -113,9 +113,12 @@ class AsyncBerth:
         )
         return ticket
 
-    async def events(self, *, timeout: float | None = None) -> AsyncIterator[TeamEvent]:
-        """Iterate over changes in the team as they happen, until the caller stops."""
-        async for event, data, _ in self._transport.events(Call("GET", "/v1/events", timeout=timeout)):
+    async def events(
+        self, *, changes: bool = False, timeout: float | None = None
+    ) -> AsyncIterator[TeamEvent]:
+        """Iterate over changes in the team as they happen, until the caller stops. `changes`: also who did what."""
+        query = {"changes": True} if changes else {}
+        async for event, data, _ in self._transport.events(Call("GET", "/v1/events", query=query, timeout=timeout)):
             yield TeamEvent(event, data)
 
     async def request(

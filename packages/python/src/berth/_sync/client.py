@@ -114,9 +114,12 @@ class Berth:
         )
         return ticket
 
-    def events(self, *, timeout: float | None = None) -> Iterator[TeamEvent]:
-        """Iterate over changes in the team as they happen, until the caller stops."""
-        for event, data, _ in self._transport.events(Call("GET", "/v1/events", timeout=timeout)):
+    def events(
+        self, *, changes: bool = False, timeout: float | None = None
+    ) -> Iterator[TeamEvent]:
+        """Iterate over changes in the team as they happen, until the caller stops. `changes`: also who did what."""
+        query = {"changes": True} if changes else {}
+        for event, data, _ in self._transport.events(Call("GET", "/v1/events", query=query, timeout=timeout)):
             yield TeamEvent(event, data)
 
     def request(
