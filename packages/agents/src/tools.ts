@@ -32,13 +32,14 @@ const COMMAND_MS = 115_000
 
 /**
  * Directory, exported variables and functions last from one command to the next in a file of the unit, so that they outlive
- * sleep and restarts of either side. `$1` is the file, `$2` the command.
+ * sleep and restarts of either side. `$1` is the file, `$2` the command. It forks for nothing but the command: in gVisor each
+ * fork costs as much as the rest. So the file is written in place, and one that a full disk cut short is read as far as it goes.
  */
 const SHELL = `exec 2>&1 </dev/null
-mkdir -p ${WORKDIR} 2>/dev/null; cd ${WORKDIR} 2>/dev/null
+{ cd ${WORKDIR} || { mkdir -p ${WORKDIR} && cd ${WORKDIR}; }; } 2>/dev/null
 [ -f "$1" ] && . "$1" >/dev/null 2>&1
 __berth_state=$1
-trap '__berth_code=$?; { export -p; declare -f; printf "cd %q\\n" "$PWD"; } >"$__berth_state.new" 2>/dev/null && mv "$__berth_state.new" "$__berth_state"; exit $__berth_code' EXIT
+trap '__berth_code=$?; { export -p; declare -f; printf "cd %q\\n" "$PWD"; } >"$__berth_state" 2>/dev/null; exit $__berth_code' EXIT
 eval "$2"`
 const STATE = '/var/tmp/berth-agent-shell'
 

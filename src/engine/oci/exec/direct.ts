@@ -4,7 +4,10 @@
 import { closeSync, fchownSync, openSync } from 'node:fs'
 import { closeFd, createPipe } from '../kernel/syscalls.ts'
 import type { Process } from '../runtime/bundle.ts'
-import { type Control, executeOver, waitOver } from '../runtime/control.ts'
+import { EngineError } from '../../errors.ts'
+import type { RunPaths } from '../paths.ts'
+import { type Control, connectControl, executeOver, runsProbed, waitOver } from '../runtime/control.ts'
+import type { Driver } from '../runtime/driver.ts'
 import { type Attempt, attempt, type Launch, pumpsOf } from './launch.ts'
 import { drain, feed, openReader, type Stdin } from '../kernel/pipes.ts'
 
@@ -14,15 +17,24 @@ export type Direct = Pick<Launch, 'stdin' | 'onOutput' | 'kill' | 'signalInside'
   process: Process
 }
 
+/** Returns null if the command is for the runtime's own exec. */
+export async function controlOf({ commands, root }: Driver, paths: RunPaths): Promise<Control | null> {
+  const { program, otherwise } = commands
+  if (program === null) return null
+  const control = await connectControl(root, paths.container)
+  if (control && runsProbed(control, program)) return control
+  control?.close()
+  if (otherwise) return null
+  throw new EngineError('not_running', 'The machine takes no commands.')
+}
+
 export function launchDirectly(launch: Direct): Attempt {
   const { control, container, process, stdin, onOutput, kill, signalInside, leave } = launch
   const [stdout, stderr] = [createPipe(), createPipe()]
   const input = openInput(stdin)
   const readers = { stdout: openReader(stdout.readEnd), stderr: openReader(stderr.readEnd) }
   const ends = [stdout.writeEnd, stderr.writeEnd]
-  // As runsc does: the sandbox could not change their modes otherwise, as a command may ask.
-  const { uid, gid } = control.owner
-  for (const fd of stdin === null ? ends : [input.fd, ...ends]) fchownSync(fd, uid, gid)
+  giveTo(control, stdin === null ? ends : [input.fd, ...ends])
   const begun = executeOver(control, container, process, [input.fd, stdout.writeEnd, stderr.writeEnd])
   // The call has gone, and the ends with it.
   for (const fd of ends) closeFd(fd)
@@ -44,6 +56,11 @@ export function launchDirectly(launch: Direct): Attempt {
     },
     signal: (signal) => void (signal === 'KILL' ? kill() : signalInside(signal)),
   })
+}
+
+/** As runsc does: the sandbox could not change the modes of its pipes otherwise, as a command may ask. */
+export function giveTo({ owner: { uid, gid } }: Control, pipes: number[]): void {
+  for (const fd of pipes) fchownSync(fd, uid, gid)
 }
 
 /** The command's end of its input, which is written at once, as it is taken, or is nothing. */

@@ -13,8 +13,7 @@ import { commandIn } from './find-command.ts'
 import { type Account, execProcess, type Process, withEnv } from '../runtime/bundle.ts'
 import { removeChild } from '../kernel/cgroup-children.ts'
 import { atExpenseOf } from '../kernel/team-groups.ts'
-import { type Control, connectControl, runsProbed } from '../runtime/control.ts'
-import { launchDirectly } from './direct.ts'
+import { controlOf, launchDirectly } from './direct.ts'
 import { commandGroup, filesOf, loadProcess, markerOf, newExecName, removeFiles } from './command.ts'
 import { killExec, signalInside } from './kill-command.ts'
 import { type Attempt, type Launch, launchExec } from './launch.ts'
@@ -27,7 +26,6 @@ import { driverOf, getRunning, type EngineContext, type Machine } from '../machi
 import { endStartup } from '../machine/startup.ts'
 import type { RunPaths } from '../paths.ts'
 import { throughRelay } from '../relay/relay.ts'
-import type { Driver } from '../runtime/driver.ts'
 
 const TIMED_OUT_CODE = 124
 /** 128 + SIGKILL: the exit code of a command that ended with its machine. */
@@ -169,17 +167,6 @@ function withMarker<T extends Pick<Process, 'args' | 'env'>>(
   isRelayed: boolean,
 ): T {
   return isRelayed ? throughRelay(command, marker) : { ...command, env: [...command.env, marker] }
-}
-
-/** Returns null if the command is for the runtime's own exec. */
-async function controlOf({ commands, root }: Driver, paths: RunPaths): Promise<Control | null> {
-  const { program, otherwise } = commands
-  if (program === null) return null
-  const control = await connectControl(root, paths.container)
-  if (control && runsProbed(control, program)) return control
-  control?.close()
-  if (otherwise) return null
-  throw new EngineError('not_running', 'The machine takes no commands.')
 }
 
 type Call = {

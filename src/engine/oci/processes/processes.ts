@@ -44,6 +44,7 @@ export async function* followProcess(
 ): AsyncIterable<ProcessOutput> {
   const machine = getMachine(host, id)
   const held = getProcess(machine, process)
+  let toldAt = 0
   for (let end = after; !signal.aborted; ) {
     // Both are read before the output: what arrives meanwhile is seen in the next iteration.
     const changed = held.changed.promise
@@ -57,12 +58,13 @@ export async function* followProcess(
     if (pieces.length > 0) {
       const bytes = pieces.reduce((sum, { data }) => sum + data.length, 0)
       const waitMs = host.tellingPace.spend(machine.record.spec.networkGroup, bytes)
+      toldAt = performance.now()
       await delay(waitMs, undefined, { signal }).catch(() => {})
       continue
     }
     if (!isRunning) return
     await untilEither(changed, signal)
-    await delay(FOLLOW_EVERY_MS, undefined, { signal }).catch(() => {})
+    await untilEither(Promise.race([rested(toldAt, signal), held.settled.promise]), signal)
   }
 }
 
@@ -129,6 +131,12 @@ export function getProcess({ processes }: Machine, id: string): Held {
   const held = processes.get(id)
   if (!held) throw new EngineError('unknown_process', 'The machine has no such process.')
   return held
+}
+
+/** What comes after a rest is told at once; of what comes byte by byte, many together. */
+async function rested(toldAt: number, signal: AbortSignal): Promise<void> {
+  const ms = toldAt + FOLLOW_EVERY_MS - performance.now()
+  if (ms > 0) await delay(ms, undefined, { signal }).catch(() => {})
 }
 
 async function untilEither(changed: Promise<void>, signal: AbortSignal): Promise<void> {

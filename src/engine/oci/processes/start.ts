@@ -2,26 +2,17 @@
 // and a crash in between leaves a process that is `lost`, which the next engine ends.
 
 import { writeSync } from 'node:fs'
-import { rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { limits } from '../../../contract/limits.ts'
-import { boundedText } from '../../../lib/bounded-text.ts'
-import { SAFE_PATH } from '../../../lib/process.ts'
 import type { MachineRef } from '../../engine.ts'
 import type { MachineProcess, ProcessRequest as AskedProcess } from '../../process.ts'
 import { EngineError } from '../../errors.ts'
 import { removeChild } from '../kernel/cgroup-children.ts'
 import { reapOrphans } from '../kernel/children.ts'
-import { startProgram, whenClosed } from '../kernel/programs.ts'
 import { closeFd, createPipe } from '../kernel/syscalls.ts'
-import { atExpenseOf } from '../kernel/team-groups.ts'
-import { getRunning, driverOf, type EngineContext, type Machine } from '../machine/context.ts'
-import { commandGroup, loadProcess, markerOf } from '../exec/command.ts'
+import { getRunning, type EngineContext, type Machine } from '../machine/context.ts'
 import { asUser } from '../exec/as-user.ts'
 import { whenNotHeld } from '../exec/exec.ts'
 import { killExec } from '../exec/kill-command.ts'
-import { openReader } from '../kernel/pipes.ts'
 import type { Account } from '../runtime/bundle.ts'
 import { retry } from '../machine/clean-up-run.ts'
 import {
@@ -33,12 +24,10 @@ import {
   openReaders,
   statusOfProcess,
 } from './held.ts'
-import type { Held, Readers } from './held-process.ts'
+import type { Held } from './held-process.ts'
 import { type Pipes, startInputKeeper, startKeeper } from './keeper.ts'
+import { launch } from './launch.ts'
 import { type ProcessRecord, removeProcess, saveProcess } from './record.ts'
-import { wrappedProcess } from './wrapper.ts'
-
-const COMPLAINT_BYTES = 4096
 
 type ProcessRequest = AskedProcess & { account: Account | null }
 
@@ -125,95 +114,6 @@ async function begin(
   follow(host, machine, held, readers)
 }
 
-type Launch = { request: ProcessRequest; readers: Readers; writeEnds: Pipes; stdin: number | null }
-
-/** Until it reports its pid. */
-async function launch(host: EngineContext, machine: Machine, given: Launch): Promise<void> {
-  const { request, readers } = given
-  const { spec, generation } = machine.record
-  const paths = host.paths.run(spec.id, generation)
-  const files = {
-    processFile: join(paths.execs, `${request.id}.json`),
-    pidFile: join(paths.execs, `${request.id}.pid`),
-  }
-  const described = wrappedProcess(await loadProcess(machine, paths), {
-    ...request,
-    marker: markerOf(request.id),
-    isRelayed: driverOf(host, machine).cutsWrites,
-  })
-  await writeFile(files.processFile, JSON.stringify(described), { mode: 0o600 })
-  const late = new AbortController()
-  try {
-    const launcher = spawnRuntime(host, machine, given, files)
-    const tooLate = delay(driverOf(host, machine).deadlineMs, undefined, { signal: late.signal })
-    await Promise.race([readers.begun, launcher.failed, machine.ended, tooLate.catch(() => {})])
-    // The runtime's own messages are only read until the process starts: then they are the command's.
-    if (readers.said().pid === null) {
-      launcher.kill()
-      throw notBegun(machine, generation, launcher.complaint())
-    }
-    await Promise.race([launcher.finish(), machine.ended, tooLate.catch(() => {})])
-  } finally {
-    late.abort()
-    await Promise.all(Object.values(files).map((file) => rm(file, { force: true })))
-  }
-}
-
-type Launcher = {
-  /** Resolves when the runtime exits without having started the process. */
-  failed: Promise<void>
-  complaint: () => string
-  kill: () => void
-  /** The process has started: the runtime is not needed any more. */
-  finish: () => Promise<void>
-}
-
-function spawnRuntime(
-  host: EngineContext,
-  machine: Machine,
-  { request, readers, writeEnds, stdin }: Launch,
-  files: { processFile: string; pidFile: string },
-): Launcher {
-  const { spec, generation } = machine.record
-  const driver = driverOf(host, machine)
-  const paths = host.paths.run(spec.id, generation)
-  const { stdout, stderr, report } = writeEnds
-  const cgroupChild = driver.execDetaches ? commandGroup(host, paths, request.id) : null
-  // runsc has messages of its own while the command runs; runc has them before, on the command's stderr.
-  const own = driver.execDetaches ? null : createPipe()
-  const outputs = [stdout, ...(own ? [own.writeEnd] : []), stderr, report]
-  const fds = driver.execDetaches ? { extraFd: 3 } : { stderrFd: 3, extraFd: 4 }
-  const charge = atExpenseOf(host.cgroups, spec.networkGroup)
-  const [command, args] = charge(
-    driver.binary,
-    driver.execArgs(paths.container, files, { cgroupChild, ...fds }),
-  )
-  const launcher = startProgram(command, args, { env: { PATH: SAFE_PATH }, stdio: [stdin, ...outputs] })
-  if (own) closeFd(own.writeEnd)
-  const messages = own && openReader(own.readEnd)
-  const said = boundedText(COMPLAINT_BYTES)
-  messages?.on('data', (data: Buffer) => said.add(data))
-  const complaint = () => {
-    if (!driver.execDetaches) return said.text()
-    const read: unknown = readers.outputs[1]?.socket.read()
-    return Buffer.isBuffer(read) ? read.toString('utf8', 0, COMPLAINT_BYTES) : ''
-  }
-  const over = Promise.all([launcher.ended, messages && whenClosed(messages)]).then(
-    ([{ exitCode }]) => exitCode,
-  )
-  const failed = over.then(async (code) => {
-    // runc exits once it has started the process.
-    if (driver.execDetaches && code === 0) await new Promise(() => {})
-  })
-  failed.catch(() => {})
-  const finish = async () => {
-    // runsc would stay to the end, but is not needed: the process itself reports how it ends.
-    if (!driver.execDetaches) launcher.kill()
-    await over
-  }
-  return { failed, complaint, kill: launcher.kill, finish }
-}
-
 /** A pipe holds as much as the input may have at first, so it is written at once. With its writing end if it stays open. */
 function inputOf({ stdin, takesInput }: ProcessRequest): { readEnd: number; writeEnd?: number } | null {
   if (stdin === null && !takesInput) return null
@@ -222,20 +122,6 @@ function inputOf({ stdin, takesInput }: ProcessRequest): { readEnd: number; writ
   if (takesInput) return { readEnd, writeEnd }
   closeFd(writeEnd)
   return { readEnd }
-}
-
-function notBegun(machine: Machine, generation: number, complaint: string): EngineError {
-  const { record, ending, frozen } = machine
-  if (ending || record.state !== 'running' || record.generation !== generation)
-    return new EngineError('not_running', 'The machine is being ended.')
-  if (frozen || /paused container/.test(complaint)) return new EngineError('frozen', 'The machine is frozen.')
-  return new EngineError(
-    'process_refused',
-    'The machine could not start another process: it may have too many.',
-    {
-      cause: new Error(complaint),
-    },
-  )
 }
 
 /** Removes everything, since it may have started after all. */

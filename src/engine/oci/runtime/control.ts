@@ -68,12 +68,15 @@ export async function connectControl(runtimeRoot: string, container: string): Pr
 /** `pid`: within the sandbox. */
 export type Executed = { kind: 'begun'; pid: number } | Exclude<Answer, { kind: 'done' }>
 
-/** Starts a process with its three streams; the answer's result is its pid within the sandbox. */
+/** Its three streams, and what else it has open from 3 on. */
+type Descriptors = [number, number, number, ...number[]]
+
+/** Starts a process; the answer's result is its pid within the sandbox. */
 export async function executeOver(
   control: Control,
   container: string,
   process: Process,
-  fds: [number, number, number],
+  fds: Descriptors,
 ): Promise<Executed> {
   return await execute(control, executeArgs(container, process), fds)
 }
@@ -83,7 +86,7 @@ export async function executeNamingOver(
   control: Control,
   container: string,
   process: Process,
-  fds: [number, number, number],
+  fds: Descriptors,
 ): Promise<Executed> {
   const only = { ...noCapabilities, PermittedCaps: CAP_SYS_ADMIN, EffectiveCaps: CAP_SYS_ADMIN }
   return await execute(control, { ...executeArgs(container, process), Capabilities: only }, fds)
@@ -94,7 +97,7 @@ export async function executeMountingOver(
   control: Control,
   container: string,
   process: Process,
-  fds: [number, number, number],
+  fds: Descriptors,
 ): Promise<Executed> {
   const args = executeArgs(container, process)
   const mask = capabilityMask(CAPABILITIES) + CAP_SYS_ADMIN
@@ -108,8 +111,9 @@ export async function executeMountingOver(
   return await execute(control, { ...args, Capabilities: most }, fds)
 }
 
-async function execute(control: Control, args: object, fds: [number, number, number]): Promise<Executed> {
-  const answer = await control.call('containerManager.ExecuteAsync', args, fds)
+async function execute(control: Control, args: object, fds: Descriptors): Promise<Executed> {
+  const all = { ...args, GuestFDs: [...fds.keys()] }
+  const answer = await control.call('containerManager.ExecuteAsync', all, fds)
   if (answer.kind !== 'done') return answer
   const pid = answer.result
   return isWhole(pid, 0x7fff_ffff) && pid > 0 ? { kind: 'begun', pid } : { kind: 'broken' }
@@ -142,7 +146,6 @@ function executeArgs(container: string, { user, args, env, cwd, capabilities }: 
     // Older ones do not know it, and never let a process gain any.
     NoNewPrivileges: true,
     StdioIsPty: false,
-    GuestFDs: [0, 1, 2],
     ContainerID: container,
   }
 }
