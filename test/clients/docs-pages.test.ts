@@ -3,12 +3,12 @@
 
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { contents } from '../../src/api/docs/contents.ts'
+import { contents, listed, readersOfPage } from '../../src/api/docs/contents.ts'
 import { clientExamples } from '../../src/api/docs/reference/client-examples.ts'
 import { buildCli, installSdk, project, tsc } from '../support/clients.ts'
 import { makeTeam, type TestTeam } from '../support/make.ts'
@@ -59,6 +59,7 @@ const notRun = new Map([
   ['docs/guides/secrets.md: berth.secrets', 'it goes on with the program above it, as in docs/python.md'],
   ['docs/guides/secrets.md: await unit', 'it goes on with the program above it'],
   ['docs/guides/docker.md: berth recipe', 'the engine in memory has no containers in units'],
+  ['docs/terminal.md: berth run', 'it needs a terminal; test/clients/cli-terminal.test.ts opens some'],
   ['docs/install.md: curl -fsSL', 'test/clients/downloads.test.ts installs the CLI so'],
   ['docs/install.md: npm install', 'test/clients/downloads.test.ts installs the SDK so'],
   ['docs/install.md: python3 -m venv', 'test/clients/downloads.test.ts installs the library so'],
@@ -159,6 +160,13 @@ describe('the documentation', () => {
       expect(await publishedInVain(service, team.teamId)).toEqual([])
     },
   )
+
+  it('has every page of users in its navigation, so that its blocks are run', async () => {
+    const all = await readdir(join(project, 'docs'), { recursive: true })
+    const ofUsers = all.filter((path) => path.endsWith('.md') && readersOfPage(path.slice(0, -3)) === 'users')
+    const known = new Set(listed.map(({ file }) => file))
+    expect(ofUsers.filter((path) => !known.has(`docs/${path}`))).toEqual([])
+  })
 
   it('has no unmarked code block without a reason in the list', () => {
     const left = [...pages].flatMap(([file, blocks]) =>

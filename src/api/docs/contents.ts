@@ -49,6 +49,7 @@ const sections = {
     ['guides/docker', 'Containers inside a unit'],
     ['guides/browser', 'A browser in a unit'],
     ['processes', 'Background processes'],
+    ['terminal', 'Terminals'],
     ['files', 'Files'],
     ['endpoints', 'Clients of databases'],
     ['oauth', 'Sign in programs'],
