@@ -29,6 +29,7 @@ export const fileReasons = [
   'not_a_file',
   'not_a_directory',
   'directory_not_empty',
+  'disk_full',
   'too_large',
   'not_permitted',
   'read_only',

@@ -44,7 +44,11 @@ test('a file for which there is no room is refused with 409, and names the full 
     service.engine.fail('writeFile', 'disk_full')
     const { status, body } = await team.call('POST', `/v1/units/${id}/files`, { path, contentBase64: 'eA==' })
     expect(status).toBe(409)
-    expect(body.error).toMatchObject({ code: 'invalid_state', message: expect.stringContaining(said) })
+    expect(body.error).toMatchObject({
+      code: 'invalid_state',
+      message: expect.stringContaining(said),
+      details: { reason: 'disk_full' },
+    })
   }
 })
 

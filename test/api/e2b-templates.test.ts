@@ -84,18 +84,19 @@ it('steps that are not known, and files that were not sent, are refused', async 
   expect((await control('GET', '/templates/steps/files/abc')).status).toBe(400)
 })
 
-it('each sandbox of a template begins its start command', async () => {
-  service.engine.onExec(({ argv: [program] }) => (program === '/bin/sh' ? { exitCode: 0 } : null))
+it('a build whose start command fails does not wait until it is ready', async () => {
+  service.engine.onExec(({ argv }) => {
+    if (argv[0] !== '/bin/sh') return null
+    return { exitCode: argv.at(-1) === 'is-ready' ? 1 : 0 }
+  })
   const build = await request('started')
   const steps = [{ type: 'USER', args: ['root'] }]
-  const recipe = { fromImage: 'base', steps, startCmd: 'serve', readyCmd: 'true' }
+  // The engine in memory has no such program.
+  const recipe = { fromImage: 'base', steps, startCmd: 'serve', readyCmd: 'is-ready' }
   expect((await control('POST', pathOf(build), recipe)).status).toBe(202)
-  await expect.poll(async () => (await statusOf(build)).body.status).toBe('ready')
-  const made = await control<{ sandboxID: string }>('POST', '/v2/sandboxes', { templateID: 'started' })
-  expect(made.status).toBe(201)
-  const path = `/v1/units/unit_${made.body.sandboxID}/processes`
-  const { body } = await service.call<{ processes: { cmd: string[] }[] }>('GET', path, { key: team.key })
-  expect(body.processes.map(({ cmd }) => cmd.at(-1))).toEqual(['eval "$(cat /var/lib/template-start)"'])
+  await expect.poll(async () => (await statusOf(build)).body.status).toBe('error')
+  const reason = { step: 'finalize', message: 'The start command failed with exit code 127.' }
+  expect((await statusOf(build)).body).toMatchObject({ reason })
 })
 
 it('more builds than run at once wait for their turn', async () => {

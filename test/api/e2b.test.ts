@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { revokeCredential } from '../../src/store/credentials.ts'
+import { addUnitSamples } from '../../src/store/unit-metrics.ts'
 import { makeKey, makeTeam, type TestTeam } from '../support/make.ts'
 import { type Service, startService } from '../support/service.ts'
 
@@ -141,7 +142,7 @@ describe('the control plane', () => {
     expect(body.egress).toMatchObject(rules)
     await control('PUT', `/sandboxes/${sandboxID}/network`, { denyOut: ['9.9.9.9'] })
     const { body: shown } = await control('GET', `/sandboxes/${sandboxID}`)
-    expect(shown).toMatchObject({ network: { denyOut: ['9.9.9.9/32'] } })
+    expect(shown).toMatchObject({ network: { denyOut: ['9.9.9.9'] } })
   })
 
   it.each([
@@ -232,15 +233,33 @@ describe('the control plane', () => {
       expect((await control('DELETE', `/templates/${reference}`, undefined, other.key)).status).toBe(404)
     expect((await control('GET', `/sandboxes/${snapshotID}`)).status).toBe(404)
     const copy = await create({ templateID: 'kept:v1', metadata: { a: 'b' } })
-    expect((await control('GET', `/sandboxes/${copy.sandboxID}`)).body).toMatchObject({
-      metadata: { a: 'b' },
-    })
+    const shown = { templateID: 'kept', metadata: { a: 'b' } }
+    expect((await control('GET', `/sandboxes/${copy.sandboxID}`)).body).toMatchObject(shown)
+    expect((await control('GET', '/v2/sandboxes?template=kept')).body).toEqual([
+      expect.objectContaining({ sandboxID: copy.sandboxID }),
+    ])
     const wrong = { templateID: snapshotID, envVars: { 'no name': 'b' } }
     expect((await control('POST', '/v2/sandboxes', wrong)).status).toBe(400)
     const named = { name: 'no name!' }
     expect((await control('POST', `/sandboxes/${sandboxID}/snapshots`, named)).status).toBe(400)
     expect((await control('DELETE', `/templates/${snapshotID}`)).status).toBe(204)
     expect((await control('DELETE', '/templates/kept%3Av1')).status).toBe(404)
+  })
+
+  it('shows what a sandbox used by the minute, and now, in the time that is asked for', async () => {
+    const { sandboxID } = await create()
+    const now = Date.now()
+    const none = { generation: 0, receivedBytes: 0, sentBytes: 0 }
+    const sample = { ...none, unitId: `unit_${sandboxID}`, cpuMs: 15_000, memoryBytes: 1000 }
+    await addUnitSamples(service.app.db, { at: new Date(now - 600_000), samples: [sample] })
+    const usedFrom = async (start: number, end: number) => {
+      const query = `start=${Math.round(start / 1000)}&end=${Math.round(end / 1000)}`
+      return (await control<object[]>('GET', `/sandboxes/${sandboxID}/metrics?${query}`)).body
+    }
+    const minute = { memUsed: 1000, cpuUsedPct: 50, cpuCount: 1, diskTotal: expect.any(Number) }
+    expect(await usedFrom(0, now)).toEqual([expect.objectContaining(minute), expect.any(Object)])
+    expect(await usedFrom(now - 900_000, now - 300_000)).toEqual([expect.objectContaining(minute)])
+    expect(await usedFrom(now - 300_000, now)).toEqual([expect.not.objectContaining(minute)])
   })
 
   it('refuses a page, a state and an order that do not exist', async () => {
@@ -456,6 +475,13 @@ describe('a call to what is inside of a sandbox', () => {
     expect((await inside(sandbox, '/files?path=/plain', { headers, body })).status).toBe(200)
     expect((await inside(sandbox, '/files?path=/plain', { method: 'GET' })).text).toBe('plain')
     expect((await inside(sandbox, '/files', { headers, body })).status).toBe(400)
+  })
+
+  it('with a file for which there is no room is refused as one of a full disk', async () => {
+    service.engine.fail('receiveFile', 'disk_full')
+    const headers = { 'content-type': 'application/octet-stream' }
+    const answer = await inside(sandbox, '/files?path=large&username=root', { headers, body: 'x' })
+    expect(answer).toMatchObject({ status: 507, text: expect.stringContaining('disk is full') })
   })
 
   it('with files in no form, in a broken one, or without any is refused', async () => {

@@ -92,11 +92,12 @@ describe.each(usualClasses)('with %s, the files of a sandbox', (isolation) => {
     const { files, commands } = sandbox
     await files.write('from', 'moved')
     expect(await files.rename('from', 'sub/to')).toMatchObject({ path: '/home/user/sub/to', size: 5 })
-    await commands.run('ln -s sub/to link; ln -s nowhere broken')
-    expect(await files.getInfo('link')).toMatchObject({
-      type: FileType.FILE,
-      symlinkTarget: '/home/user/sub/to',
-    })
+    await commands.run('ln -s sub/to link; ln -s link again; ln -s nowhere broken')
+    for (const link of ['link', 'again'])
+      expect(await files.getInfo(link)).toMatchObject({
+        type: FileType.FILE,
+        symlinkTarget: '/home/user/sub/to',
+      })
     expect(await files.getInfo('broken')).toMatchObject({ type: FileType.SYMLINK })
     await files.remove('sub')
     expect(await files.exists('sub/to')).toBe(false)

@@ -73,6 +73,7 @@ it('a paused sandbox answers nothing until it is connected to, and keeps its fil
   expect(await sandbox.pause()).toBe(false)
   expect(await sandbox.isRunning()).toBe(false)
   await expect(sandbox.commands.run('true')).rejects.toThrow()
+  await expect(sandbox.setTimeout(60_000)).rejects.toThrow(SandboxNotFoundError)
   const again = await Sandbox.connect(sandbox.sandboxId, connectionTo(berth))
   expect(await again.files.read('kept')).toBe('kept')
   await again.kill()
@@ -121,7 +122,7 @@ it('a sandbox without access to the internet reaches no host, until that is chan
   await sandbox.updateNetwork({ allowOut: ['example.com'], denyOut: ['0.0.0.0/0'] })
   expect((await sandbox.getInfo()).network).toMatchObject({ allowOut: ['example.com'] })
   await sandbox.updateNetwork({ allowOut: ['1.1.1.1', '8.8.8.0/24'], denyOut: [ALL_TRAFFIC] })
-  expect((await sandbox.getInfo()).network).toMatchObject({ allowOut: ['1.1.1.1/32', '8.8.8.0/24'] })
+  expect((await sandbox.getInfo()).network).toMatchObject({ allowOut: ['1.1.1.1', '8.8.8.0/24'] })
   await sandbox.updateNetwork({ denyOut: ['203.0.113.0/24'] })
   expect(await sandbox.getInfo()).toMatchObject({
     allowInternetAccess: true,
@@ -156,6 +157,11 @@ it('calls are in the audit log with the name of the library', async () => {
   type Row = { action: string; via: string; agentName: string | null }
   const { body } = await berth.call<{ events: Row[] }>('GET', '/v1/audit?action=unit.create')
   expect(body.events[0]).toMatchObject({ via: 'e2b', agentName: 'e2b-js-sdk' })
+})
+
+it('a template without a build is refused as one that is not there', async () => {
+  const made = Sandbox.create('never-built', { requestTimeoutMs: 600_000, ...connectionTo(berth) })
+  await expect(made).rejects.toThrow(/^404: There is no template "never-built"/)
 })
 
 it('a sandbox that never was is not found', async () => {

@@ -1,6 +1,6 @@
 // Templates that the official client builds, on real units.
 
-import { BuildError, Sandbox, Template } from 'e2b'
+import { BuildError, Sandbox, Template, waitForPort } from 'e2b'
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -30,7 +30,12 @@ it('a template is built step by step, and sandboxes are made of it', async () =>
   const sandbox = await createSandbox(berth, { template: 'greeting' })
   expect(await sandbox.files.read('/app/made')).toBe('hello from user in /app\n')
   expect(await sandbox.files.read('/as-root')).toBe('root\n')
-  expect((await sandbox.commands.run('echo $GREETING')).stdout).toBe('hello\n')
+  expect((await sandbox.commands.run('echo $GREETING $E2B_TEMPLATE_ID')).stdout).toBe('hello greeting\n')
+  expect(await sandbox.getInfo()).toMatchObject({ templateId: 'greeting', name: 'greeting', metadata: {} })
+  const ofTemplate = { ...connection, query: { template: 'greeting' } }
+  expect((await Sandbox.list(ofTemplate).nextItems()).map(({ sandboxId }) => sandboxId)).toEqual([
+    sandbox.sandboxId,
+  ])
   await sandbox.kill()
 })
 
@@ -86,6 +91,18 @@ it('tags lead to a template until they are taken away', async () => {
   await sandbox.kill()
   await Template.removeTags('tagged', ['v1', 'stable'], connection)
   expect(await Template.exists('tagged', connection)).toBe(false)
+})
+
+it.each([
+  ['base', Template().fromTemplate('greeting:none').runCmd('true'), /was not found/],
+  ['1', Template().fromTemplate('greeting').setUser('nobody-here'), /nobody-here/],
+  ['finalize', Template().fromTemplate('greeting').setStartCmd('./none', waitForPort(1)), /exit code 127/],
+])('a build that fails tells that its step was %s', async (step, template, message) => {
+  const connection = connectionTo(berth)
+  const started = await Template.buildInBackground(template, `fails-at-${step}`, connection)
+  const readStatus = async () => await Template.getBuildStatus(started, connection)
+  await expect.poll(async () => (await readStatus()).status, { timeout: 60_000 }).toBe('error')
+  expect((await readStatus()).reason).toMatchObject({ step, message: expect.stringMatching(message) })
 })
 
 it('a build that fails says why, and leaves nothing', async () => {

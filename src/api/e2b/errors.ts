@@ -1,7 +1,8 @@
 // Errors in the form of this interface's REST calls.
 
 import type { ServerResponse } from 'node:http'
-import { AppError } from '../../contract/errors.ts'
+import { z } from 'zod'
+import { AppError, type FileReason } from '../../contract/errors.ts'
 import { toAppError } from '../http/errors.ts'
 import { sendJson } from '../http/response.ts'
 
@@ -23,10 +24,17 @@ export function sendDoorError(response: ServerResponse, error: unknown): void {
     const { sandboxId, message } = error
     return sendJson(response, SANDBOX_GONE, { sandboxId, message, code: SANDBOX_GONE })
   }
-  const { status, message, retryAfterS } = toAppError(error)
-  const known = statusOf(status)
+  const { status, message, details, retryAfterS } = toAppError(error)
+  const known = isFull(details) ? INSUFFICIENT_STORAGE : statusOf(status)
   const headers = retryAfterS === null ? {} : { 'retry-after': String(retryAfterS) }
   sendJson(response, known, { code: known, message }, headers)
+}
+
+const INSUFFICIENT_STORAGE = 507
+const fullSchema = z.object({ reason: z.literal('disk_full' satisfies FileReason) })
+
+function isFull(details: unknown): boolean {
+  return fullSchema.safeParse(details).success
 }
 
 /** A failed infrastructure is not a sandbox that is gone, and clients know no other use of 502. */

@@ -102,5 +102,6 @@ function diskFull(unit: UnitRecord, path: string): AppError {
   const isOfVolume = volume !== null && (path === volume.mount || path.startsWith(`${volume.mount}/`))
   const [what, gb] = isOfVolume ? ['volume', volume.gb] : ['disk', machineSizes[unit.size].diskGb]
   const text = `${path} cannot be written: the unit's ${what} is full (${gb} GB), or its team's share of the host's is.`
-  return notPossible(unit, `${text} Remove files from it, then send this again.`)
+  const reason: FileReason = 'disk_full'
+  return notPossible(unit, `${text} Remove files from it, then send this again.`, { reason })
 }

@@ -4,8 +4,10 @@ import { posix } from 'node:path'
 import { providerError } from '../../../contract/errors.ts'
 import type { ExecResult } from '../../../contract/exec.ts'
 import { limits } from '../../../contract/limits.ts'
+import type { Process } from '../../../contract/process.ts'
 import type { Unit } from '../../../contract/unit.ts'
 import { MINUTE, SECOND } from '../../../lib/clock.ts'
+import { toAppError } from '../../http/errors.ts'
 import { type Build, type Recipe, tell } from './build.ts'
 import { type ControlCall, perform } from './call.ts'
 import { copying } from './copy-files.ts'
@@ -33,19 +35,20 @@ type Place = { user: string; cwd: string; env: Record<string, string> }
 
 /** Resolves once the template is there. Throws why it could not be built, and leaves no unit then. */
 export async function runBuild(call: ControlCall, build: Build, recipe: Recipe): Promise<void> {
-  const unit = await begin(call, build, recipe)
+  const unit = await begin(call, build, recipe).catch((error: unknown) => failAt(build, 'base', error))
   try {
     await runIn(call, unit, { cmd: ['/bin/sh', '-c', PROVISION], user: 'root' })
     const place: Place = { user: 'user', cwd: '/', env: {} }
     await enter(call, unit, place, '/home/user')
     for (const [at, step] of recipe.steps.entries()) {
       tell(build, 'info', `[${at + 1}/${recipe.steps.length}] ${step.type} ${step.args.join(' ')}`)
-      await runStep(call, build, { unit, place, step }).catch((error: unknown) => {
-        build.failure ??= { message: error instanceof Error ? error.message : '', step: String(at + 1) }
-        throw error
-      })
+      await runStep(call, build, { unit, place, step }).catch((error: unknown) =>
+        failAt(build, String(at + 1), error),
+      )
     }
-    await startCommand(call, build, { unit, place, recipe })
+    await startCommand(call, build, { unit, place, recipe }).catch((error: unknown) =>
+      failAt(build, 'finalize', error),
+    )
     await sleepNow(call, unit.id)
     const labels = { [SNAPSHOT_OF]: 'template', [BUILD]: build.id, ...startLabel(recipe, place) }
     const metadata = { ...labels, ...labelsWith(build.name, build.tags) }
@@ -58,6 +61,12 @@ export async function runBuild(call: ControlCall, build: Build, recipe: Recipe):
     await discardUnit(call, unit.id)
     throw error
   }
+}
+
+/** Clients point at the line of their program by the step. */
+function failAt(build: Build, step: string, error: unknown): never {
+  build.failure ??= { message: toAppError(error).message, step }
+  throw error
 }
 
 async function begin(
@@ -90,7 +99,7 @@ type Stepping = { unit: Unit; place: Place; step: Recipe['steps'][number] }
 
 async function runStep(call: ControlCall, build: Build, { unit, place, step }: Stepping): Promise<void> {
   const [first = '', second = ''] = step.args
-  if (step.type === 'USER') place.user = first
+  if (step.type === 'USER') await become(call, unit, place, first)
   else if (step.type === 'WORKDIR') await enter(call, unit, place, first)
   else if (step.type === 'ENV') Object.assign(place.env, pairsOf(step.args))
   else if (step.type === 'COPY') await runCopy(call, build, { unit, place, step })
@@ -121,6 +130,14 @@ async function runCommand(call: ControlCall, build: Build, unit: Unit, command: 
     throw providerError(`The command failed with exit code ${result.exitCode}: ${result.stderr.slice(-1000)}`)
 }
 
+/** A group behind the user is that of the user here. */
+async function become(call: ControlCall, unit: Unit, place: Place, named: string): Promise<void> {
+  const [user = ''] = named.split(':')
+  const { exitCode, stderr } = await runIn(call, unit, { cmd: ['/bin/sh', '-c', 'true'], user })
+  if (exitCode !== 0) throw providerError(`Commands cannot run as "${user}": ${stderr.slice(-500)}`)
+  place.user = user
+}
+
 /** A folder that is not there is made, and belongs to the user. */
 async function enter(call: ControlCall, unit: Unit, place: Place, folder: string): Promise<void> {
   const cwd = posix.resolve(place.cwd, folder)
@@ -147,13 +164,17 @@ async function startCommand(
   build: Build,
   { unit, place, recipe: { startCmd, readyCmd } }: { unit: Unit; place: Place; recipe: Recipe },
 ): Promise<void> {
+  let started: Process | null = null
   if (startCmd) {
     tell(build, 'info', `START ${startCmd}`)
     const params = { id: unit.id }
     const file = { params, query: { path: STARTS_BY }, body: Buffer.from(startCmd) }
     await perform(call, { route: 'PUT /v1/units/{id}/files', input: file })
     const body = { ...place, cmd: cmdOf(startCmd) }
-    await perform(call, { route: 'POST /v1/units/{id}/processes', input: { params, body } })
+    started = (await perform(call, {
+      route: 'POST /v1/units/{id}/processes',
+      input: { params, body },
+    })) as Process
   }
   const ready = readyCmd ? readyCmd : startCmd ? UNTIL_READY : null
   if (ready === null) return
@@ -161,11 +182,21 @@ async function startCommand(
   const untilMs = clock.monotonicMs() + READY_WITHIN_MS
   for (;;) {
     const { exitCode } = await runIn(call, unit, { ...place, cmd: cmdOf(ready) })
+    if (started !== null) await checkStarted(call, unit, started)
     if (exitCode === 0) return
     if (clock.monotonicMs() > untilMs)
       throw providerError('The ready command did not succeed within ten minutes.')
     await clock.sleep(READY_EVERY_MS, call.stopping)
   }
+}
+
+/** One that leaves its work to the background may have ended, but not failed. */
+async function checkStarted(call: ControlCall, { id }: Unit, { id: processId }: Process): Promise<void> {
+  const input = { params: { id, processId } }
+  const route = 'GET /v1/units/{id}/processes/{processId}'
+  const { state, exitCode } = (await perform(call, { route, input })) as Process
+  if (state === 'running' || exitCode === 0 || exitCode === null) return
+  throw providerError(`The start command failed with exit code ${exitCode}.`)
 }
 
 async function runIn(call: ControlCall, { id }: Unit, body: Command): Promise<ExecResult> {

@@ -1,19 +1,20 @@
 // POST /sandboxes: a unit that ends, or sleeps, after its time, however much it is used.
 
 import { z } from 'zod'
-import { notFound, providerError } from '../../../contract/errors.ts'
+import { AppError, notFound, providerError } from '../../../contract/errors.ts'
 import { PORT_HOST_STACK } from '../../../contract/port-host.ts'
 import type { Unit } from '../../../contract/unit.ts'
 import type { PortVisits } from '../../../domain/units/port-rules.ts'
 import { SECOND } from '../../../lib/clock.ts'
+import { toAppError } from '../../http/errors.ts'
 import { notSupported } from '../errors.ts'
-import { unitIdOf } from '../sandbox-id.ts'
+import { sandboxIdOf, unitIdOf } from '../sandbox-id.ts'
 import { type ControlAnswer, type ControlCall, perform, readJson } from './call.ts'
 import { copyUnit, createUnit, newName, startUnit } from './make.ts'
 import { egressOf, networkSchema } from './network.ts'
 import { toAccess } from './sandbox.ts'
-import { findSnapshot } from './snapshots.ts'
-import { DEFAULT_TEMPLATE, imageOf } from './templates.ts'
+import { findSnapshot, nameIn } from './snapshots.ts'
+import { DEFAULT_TEMPLATE, imageOf, isOnlyName, labelOfTemplate } from './templates.ts'
 import { DEFAULT_TIMEOUT_S, secondsSchema, timeToLiveOf } from './time.ts'
 import { beginStart } from './start-command.ts'
 import { applyVisits, visitsOf } from './visits.ts'
@@ -61,7 +62,15 @@ function visitsIn({ network, autoResume, timeout }: Create): PortVisits {
 }
 
 async function createOfImage(call: ControlCall, asked: Create): Promise<Unit> {
-  return await createUnit(call, () => toCreate(asked), WAIT_MS)
+  return await createUnit(call, () => toCreate(asked), WAIT_MS).catch((error: unknown) => {
+    throw orNoTemplate(asked.templateID, toAppError(error))
+  })
+}
+
+/** A name that is no template's is looked for among the images that are built in, as the last. */
+function orNoTemplate(template: string, error: AppError): AppError {
+  if (error.code !== 'provider_error' || !isOnlyName(template)) return error
+  return new AppError('not_found', 404, `There is no template "${template}". ${error.message}`)
 }
 
 /** A copy of it wakes with the memory of the snapshot where that was kept, with the time and labels that are asked for. */
@@ -72,7 +81,7 @@ async function createOfSnapshot(call: ControlCall, asked: Create, snapshot: Unit
     name: newName('sandbox'),
     stack: PORT_HOST_STACK,
     sleep: 'never',
-    metadata: metadata ?? {},
+    metadata: { ...metadata, ...labelOfTemplate(nameIn(snapshot) ?? sandboxIdOf(snapshot.id)) },
     env: envVars ?? {},
     ...endOf(asked),
   })

@@ -2,7 +2,7 @@
 
 import { z } from 'zod'
 import type { ForkResult } from '../../../contract/fork.ts'
-import { conflict } from '../../../contract/errors.ts'
+import { conflict, notFound } from '../../../contract/errors.ts'
 import type { Unit } from '../../../contract/unit.ts'
 import { getPortVisits, type PortVisits } from '../../../domain/units/port-rules.ts'
 import { toAppError } from '../../http/errors.ts'
@@ -21,10 +21,12 @@ export async function killSandbox(call: ControlCall, sandboxId: string): Promise
   return DONE
 }
 
+/** One that is paused has no time that could be set, which clients know by 404. */
 export async function setTimeout(call: ControlCall, sandboxId: string): Promise<ControlAnswer> {
   const schema = z.object({ timeout: secondsSchema })
-  await change(call, sandboxId, PATCH, async () => {
+  await change(call, sandboxId, PATCH, async (unit) => {
     const { timeout } = await readJson(call, schema)
+    if (isPaused(unit)) throw notFound('sandbox', sandboxId)
     return { body: { timeToLive: timeToLiveOf(timeout) } }
   })
   return DONE

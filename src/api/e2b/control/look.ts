@@ -10,7 +10,7 @@ import type { Unit, UnitList } from '../../../contract/unit.ts'
 import { type ControlAnswer, type ControlCall, perform } from './call.ts'
 import { findSandbox, toDetail, toListed } from './sandbox.ts'
 import { noneWithoutStack } from './snapshots.ts'
-import { templateOf } from './templates.ts'
+import { templateIn } from './templates.ts'
 
 const states = {
   running: ['creating', 'starting', 'running'],
@@ -48,7 +48,7 @@ export async function listSandboxes(call: ControlCall): Promise<ControlAnswer> {
   }
   const after = asked.startedAfter === undefined ? 0 : Date.parse(asked.startedAfter)
   const isWanted = (unit: Unit) =>
-    (asked.template === undefined || templateOf(unit.image) === asked.template) &&
+    (asked.template === undefined || templateIn(unit) === asked.template) &&
     Date.parse(unit.startedAt ?? unit.createdAt) >= after
   let page = await readPage(call, query)
   let wanted = page.units.filter(isWanted)

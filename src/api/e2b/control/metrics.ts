@@ -1,6 +1,7 @@
-// What sandboxes use, as it is at this moment.
+// What sandboxes use: at this moment, and by the minute in the last day.
 
 import { z } from 'zod'
+import type { MetricsHistory } from '../../../contract/metrics-history.ts'
 import type { UnitMetrics } from '../../../contract/metrics.ts'
 import { parse } from '../../../contract/parse.ts'
 import { toAppError } from '../../http/errors.ts'
@@ -8,6 +9,7 @@ import type { ControlAnswer, ControlCall } from './call.ts'
 import { ofSandbox } from './look.ts'
 
 const METRICS = 'GET /v1/units/{id}/metrics'
+const HISTORY = 'GET /v1/units/{id}/metrics/history'
 
 const rangeSchema = z.object({
   start: z.coerce.number().default(0),
@@ -17,13 +19,36 @@ const rangeSchema = z.object({
 /** A client asks up to its own now, which it rounds. */
 const CLOCKS_APART_S = 5
 
-/** One sample, of this moment if that is asked for. */
+/** The minutes that are asked for, and this moment if that is. */
 export async function readMetrics(call: ControlCall, sandboxId: string): Promise<ControlAnswer> {
-  const sample = sampleOf((await ofSandbox(call, sandboxId, METRICS, {})) as UnitMetrics)
   const { start, end } = parse(rangeSchema, Object.fromEntries(call.query))
-  const isAsked =
-    sample !== null && sample.timestampUnix >= start && sample.timestampUnix <= end + CLOCKS_APART_S
-  return { status: 200, body: isAsked ? [sample] : [] }
+  const now = (await ofSandbox(call, sandboxId, METRICS, {})) as UnitMetrics
+  const past = (await ofSandbox(call, sandboxId, HISTORY, { range: 'day' })) as MetricsHistory
+  const sample = sampleOf(now)
+  const body = [...minutesOf(past, now), ...(sample === null ? [] : [sample])].filter(
+    ({ timestampUnix }) => timestampUnix >= start - CLOCKS_APART_S && timestampUnix <= end + CLOCKS_APART_S,
+  )
+  return { status: 200, body }
+}
+
+/** The page cache is not kept by the minute, and the disk is as it is now. */
+function minutesOf({ points, stepSeconds, limitCpus }: MetricsHistory, { run, disk }: UnitMetrics): Sample[] {
+  return points.map(({ at, cpuMs, memoryBytes }) => ({
+    timestamp: at,
+    timestampUnix: Math.floor(Date.parse(at) / 1000),
+    cpuCount: Math.max(1, Math.ceil(limitCpus)),
+    cpuUsedPct: shareOf(cpuMs, stepSeconds * 1000, limitCpus),
+    memUsed: memoryBytes,
+    memTotal: run?.memory.limitBytes ?? memoryBytes,
+    memCache: 0,
+    diskUsed: disk.usedBytes ?? 0,
+    diskTotal: disk.limitBytes,
+  }))
+}
+
+/** In percent, with one digit behind the point. */
+function shareOf(usedMs: number, overMs: number, limitCpus: number): number {
+  return Math.min(100, Math.round((1000 * usedMs) / overMs / limitCpus) / 10)
 }
 
 const idsSchema = z.object({
@@ -58,7 +83,7 @@ export function sampleOf({ run, disk, at }: UnitMetrics) {
     timestamp: at,
     timestampUnix: Math.floor(Date.parse(at) / 1000),
     cpuCount: Math.max(1, Math.ceil(run.cpu.limitCpus)),
-    cpuUsedPct: Math.min(100, Math.round((1000 * run.cpu.usedMs) / ranMs / run.cpu.limitCpus) / 10),
+    cpuUsedPct: shareOf(run.cpu.usedMs, ranMs, run.cpu.limitCpus),
     memUsed: run.memory.usedBytes,
     memTotal: run.memory.limitBytes,
     memCache: run.memory.cacheBytes,

@@ -75,6 +75,11 @@ function without(range: RangeEntry, holes: readonly RangeEntry[]): RangeEntry[] 
   return halves.flatMap((half) => without(half, inside))
 }
 
+/** A single address is shown as clients write it. */
+export function asWritten(entry: string): string {
+  return entry.replace(/\/32$/, '')
+}
+
 function refuseOthers(network: Network): void {
   const { rules, egressProxy, httpsPorts } = network
   if (rules && Object.keys(rules).length > 0) throw notSupported('network.rules')

@@ -10,8 +10,8 @@ import type { PortVisits } from '../../../domain/units/port-rules.ts'
 import { machineSizes } from '../../../domain/units/model/machine.ts'
 import { toAppError } from '../../http/errors.ts'
 import { sandboxIdOf, unitIdOf } from '../sandbox-id.ts'
-import { EVERYWHERE } from './network.ts'
-import { CODE_TEMPLATE, templateOf } from './templates.ts'
+import { asWritten, EVERYWHERE } from './network.ts'
+import { CODE_TEMPLATE, ownMetadata, templateIn, templateOf } from './templates.ts'
 import { trafficTokenOf } from './visits.ts'
 
 /** Clients choose what they ask for by this: the newest version whose calls are all answered here. */
@@ -51,7 +51,7 @@ export function toAccess(app: App, { credentialId }: Caller, unit: Unit, visits:
   const token = unitTokenOf(app, { unitId: unit.id, credentialId })
   return {
     sandboxID: sandboxIdOf(unit.id),
-    templateID: templateOf(unit.image),
+    templateID: templateIn(unit),
     clientID: sandboxIdOf(unit.id).slice(0, 8),
     envdVersion: ENVD_VERSION,
     envdAccessToken: token,
@@ -59,7 +59,7 @@ export function toAccess(app: App, { credentialId }: Caller, unit: Unit, visits:
     trafficAccessToken:
       trafficTokenOf(app, unit, visits) ?? (templateOf(unit.image) === CODE_TEMPLATE ? token : null),
     domain: null,
-    alias: templateOf(unit.image),
+    alias: templateIn(unit),
   }
 }
 
@@ -67,9 +67,9 @@ export function toListed(unit: Unit) {
   const { cpus, memoryMb, diskGb } = machineSizes[unit.size]
   return {
     sandboxID: sandboxIdOf(unit.id),
-    templateID: templateOf(unit.image),
+    templateID: templateIn(unit),
     clientID: sandboxIdOf(unit.id).slice(0, 8),
-    alias: templateOf(unit.image),
+    alias: templateIn(unit),
     startedAt: unit.startedAt ?? unit.createdAt,
     endAt: unit.endsAt ?? NO_END,
     state: isPaused(unit) ? 'paused' : 'running',
@@ -77,7 +77,7 @@ export function toListed(unit: Unit) {
     memoryMB: memoryMb,
     diskSizeMB: diskGb * 1024,
     envdVersion: ENVD_VERSION,
-    metadata: unit.metadata,
+    metadata: ownMetadata(unit),
     volumeMounts: [],
   }
 }
@@ -91,8 +91,8 @@ export function toDetail(app: App, caller: Caller, unit: Unit, visits: PortVisit
     domain: null,
     allowInternetAccess: mode !== 'none',
     network: {
-      ...(mode !== 'open' && { allowOut: allow, denyOut: [EVERYWHERE] }),
-      ...(mode === 'open' && deny !== undefined && { denyOut: deny }),
+      ...(mode !== 'open' && { allowOut: allow.map(asWritten), denyOut: [EVERYWHERE] }),
+      ...(mode === 'open' && deny !== undefined && { denyOut: deny.map(asWritten) }),
       allowPublicTraffic: !visits.isPrivate,
       ...(visits.host !== null && { maskRequestHost: visits.host }),
     },

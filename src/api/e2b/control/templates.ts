@@ -1,7 +1,9 @@
-// A template is an image: the name of one that is built in, or a reference such as `node:22`.
+// A template is an image: the name of one that is built in, or a reference such as `node:22`. A sandbox of a template that was
+// built, or of a snapshot, has a label that says of which.
 
 import { notFound } from '../../../contract/errors.ts'
 import { builtInRegistry, imagePattern } from '../../../contract/image-reference.ts'
+import type { Unit } from '../../../contract/unit.ts'
 
 const BUILT_IN = new RegExp(`^${builtInRegistry.replace('.', '\\.')}/([a-z0-9-]+):`)
 /** Of a client that names none. */
@@ -25,4 +27,25 @@ export function imageOf(template: string): string {
 export function templateOf(image: string): string {
   if (image === CODE_IMAGE) return CODE_TEMPLATE
   return BUILT_IN.exec(image)?.[1] ?? image
+}
+
+const MADE_OF = 'sandboxTemplate'
+
+/** The label of a sandbox that is made of it. */
+export function labelOfTemplate(name: string): Record<string, string> {
+  return { [MADE_OF]: name }
+}
+
+export function templateIn({ image, metadata }: Pick<Unit, 'image' | 'metadata'>): string {
+  return metadata[MADE_OF] ?? templateOf(image)
+}
+
+/** What its owner said of a sandbox, without the label. */
+export function ownMetadata({ metadata }: Pick<Unit, 'metadata'>): Record<string, string> {
+  return Object.fromEntries(Object.entries(metadata).filter(([name]) => name !== MADE_OF))
+}
+
+/** Whether it can only be the name of a template, and no reference to an image. */
+export function isOnlyName(template: string): boolean {
+  return NAME.test(template) && template !== DEFAULT_TEMPLATE && template !== CODE_TEMPLATE
 }

@@ -20,6 +20,10 @@ export async function entryAt(call: SandboxCall, path: string): Promise<Answer> 
   return toEntry(path, facts, link, (await readFileMetadata(call))[path])
 }
 
+/** Of the kernel. */
+const MAX_CHAIN = 40
+/** As clients expect it of a directory: the file system here counts none for one without entries. */
+const DIRECTORY_BYTES = 4096
 /** Links beyond this number of a list are shown as links, and not by what they lead to. */
 const MAX_FOLLOWED = 32
 
@@ -46,10 +50,12 @@ async function factsOf(call: SandboxCall, path: string): Promise<FileFacts> {
 
 type Link = { target: string; type: keyof typeof types }
 
-async function linkOf(call: SandboxCall, path: string, target: string | null): Promise<Link> {
+/** Links that lead to links are followed to their end, or as far as the kernel would. */
+async function linkOf(call: SandboxCall, path: string, target: string | null, followed = 1): Promise<Link> {
   const leadsTo = posix.resolve(posix.dirname(path), target ?? '')
   try {
-    const { type } = await factsOf(call, leadsTo)
+    const { type, target: next } = await factsOf(call, leadsTo)
+    if (type === 'link' && followed < MAX_CHAIN) return await linkOf(call, leadsTo, next, followed + 1)
     return { target: leadsTo, type }
   } catch (error) {
     const { status } = toAppError(error)
@@ -65,7 +71,7 @@ function toEntry(path: string, facts: Facts, link: Link | null, metadata: FileMe
     name: posix.basename(path),
     path,
     type: types[link?.type ?? facts.type],
-    size: BigInt(facts.bytes),
+    size: BigInt(facts.type === 'directory' ? Math.max(facts.bytes, DIRECTORY_BYTES) : facts.bytes),
     mode,
     permissions: permissionsOf(letters[facts.type], mode),
     owner: facts.owner ?? String(facts.uid),

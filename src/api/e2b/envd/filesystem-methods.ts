@@ -116,9 +116,7 @@ async function listDir(
   { call, user }: AsUser,
 ): Promise<Answer[]> {
   const path = resolvePath(asked, user)
-  const levels = Math.max(1, depth)
-  if (levels > limits.directoryDepth)
-    throw validation([{ path: 'depth', message: `must be at most ${limits.directoryDepth}` }])
+  const levels = Math.min(Math.max(1, depth), limits.directoryDepth)
   const { app, sender, unitId } = call
   const asking = { path, depth: levels, limit: limits.directoryEntries }
   const lists: DirectoryList[] = []
@@ -130,7 +128,14 @@ async function listDir(
   if (!list) throw new TypeError('an operation was answered and not done')
   if (list.truncated)
     throw new ConnectError(`${path} has more than ${limits.directoryEntries} entries`, Code.ResourceExhausted)
+  if (depth > levels && list.entries.some((entry) => isDeepest(entry, levels)))
+    throw validation([{ path: 'depth', message: `must be at most ${limits.directoryDepth}` }])
   return await entriesOf(call, path, list.entries)
+}
+
+/** A directory in which the list does not look. */
+function isDeepest({ type, name }: DirectoryList['entries'][number], levels: number): boolean {
+  return type === 'directory' && name.split('/').length === levels
 }
 
 /** What is not there needs no removal. */

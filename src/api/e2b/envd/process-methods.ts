@@ -9,7 +9,7 @@ import { parse } from '../../../contract/parse.ts'
 import type { ProcessList } from '../../../contract/process.ts'
 import { completesWithin } from '../../../lib/concurrency/completes-within.ts'
 import { logError } from '../../http/errors.ts'
-import { templateOf } from '../control/templates.ts'
+import { templateIn } from '../control/templates.ts'
 import { notSupported } from '../errors.ts'
 import { operate, checkRuns, type SandboxCall } from '../sandbox-call.ts'
 import { withKeepalive } from './keepalive.ts'
@@ -50,11 +50,11 @@ export function processMethods(processes: SandboxProcesses): Methods {
       kind: 'answers',
       answers: async function* (input, call) {
         const { process: config, pty, tag, stdin } = parse(startSchema, input)
-        const { image } = await checkRuns(call)
+        const unit = await checkRuns(call)
         const options = {
           config,
           tag,
-          template: templateOf(image),
+          template: templateIn(unit),
           pty: pty?.size ?? null,
           takesInput: stdin,
         }

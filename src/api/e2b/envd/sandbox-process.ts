@@ -2,7 +2,7 @@
 // WebSocket. It goes on when its client goes away; others may attach to it. What it prints passes to those that are
 // attached, no faster than the slowest of them reads; what it prints while none is goes nowhere.
 
-import type { AppError } from '../../../contract/errors.ts'
+import { type AppError, unavailable } from '../../../contract/errors.ts'
 import { terminalStreams } from '../../../contract/terminal.ts'
 import { SECOND } from '../../../lib/clock.ts'
 import { createByteQueue, type ByteQueue } from '../../../lib/concurrency/byte-queue.ts'
@@ -108,7 +108,7 @@ export class SandboxProcess {
       return { kind: 'failed', error: toAppError(error) }
     })
     this.#hasEnded = true
-    this.#begins.reject(toAppError(new Error('a process ended before it had begun')))
+    this.#begins.reject(unavailable('The sandbox stopped before the command had begun.', 1))
     this.#input.end()
     for (const reader of this.#readers) reader.end()
     return ending
