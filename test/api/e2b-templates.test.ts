@@ -61,6 +61,16 @@ it('a build begins once, is read by its own team, and becomes a template', async
   expect((await control('POST', '/v2/sandboxes', { templateID: 'tools:v1' })).status).toBe(201)
 })
 
+it('a template without a build is refused with 404, and nothing is left of it', async () => {
+  const nobody = await makeTeam(service)
+  service.engine.fail('pull', 'image_not_found')
+  const made = await control('POST', '/v2/sandboxes', { templateID: 'never-built' }, nobody.key)
+  const message = expect.stringMatching(/^There is no template "never-built"/)
+  expect(made).toMatchObject({ status: 404, body: { code: 404, message } })
+  const { body } = await service.call<{ units: object[] }>('GET', '/v1/units', { key: nobody.key })
+  expect(body.units).toEqual([])
+})
+
 it.each([
   [{ name: '' }],
   [{ name: 'no name!' }],

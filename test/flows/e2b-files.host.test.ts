@@ -54,12 +54,15 @@ describe.each(usualClasses)('with %s, the files of a sandbox', (isolation) => {
   })
 
   it('that are not there, or are no files, are refused by the errors of the client', async () => {
-    const { files } = sandbox
+    const { files, commands } = sandbox
     await expect(files.read('nothing')).rejects.toThrow(FileNotFoundError)
     await expect(files.read('/tmp')).rejects.toThrow(InvalidArgumentError)
     await expect(files.list('nothing')).rejects.toThrow(FileNotFoundError)
     await expect(files.rename('nothing', 'else')).rejects.toThrow(FileNotFoundError)
-    await expect(files.list('.', { depth: 10_000 })).rejects.toThrow(InvalidArgumentError)
+    await commands.run(`mkdir -p deep/${'d/'.repeat(40)}`)
+    expect(await files.list('deep', { depth: 32 })).toHaveLength(32)
+    await expect(files.list('deep', { depth: 100 })).rejects.toThrow(InvalidArgumentError)
+    expect(await files.list(`deep/${'d/'.repeat(20)}`, { depth: 100 })).toHaveLength(20)
     expect(await files.exists('nothing')).toBe(false)
     await files.remove('nothing')
   })

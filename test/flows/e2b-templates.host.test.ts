@@ -94,7 +94,7 @@ it('tags lead to a template until they are taken away', async () => {
 })
 
 it.each([
-  ['base', Template().fromTemplate('greeting:none').runCmd('true'), /was not found/],
+  ['base', Template().fromTemplate('never-built').runCmd('true'), /was not found/],
   ['1', Template().fromTemplate('greeting').setUser('nobody-here'), /nobody-here/],
   ['finalize', Template().fromTemplate('greeting').setStartCmd('./none', waitForPort(1)), /exit code 127/],
 ])('a build that fails tells that its step was %s', async (step, template, message) => {

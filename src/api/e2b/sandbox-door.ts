@@ -15,7 +15,7 @@ import { serveFiles } from './envd/files.ts'
 import { filesystemMethods } from './envd/filesystem-methods.ts'
 import { filesystemService } from './envd/filesystem-service.ts'
 import { createRpc, MESSAGE_BYTES } from './envd/rpc.ts'
-import { signerOf } from './envd/signed-url.ts'
+import { asSigned, signerOf } from './envd/signed-url.ts'
 import { createSandboxUsers, type SandboxUsers } from './envd/users.ts'
 import { SandboxGone } from './errors.ts'
 import { orRefused } from './refused.ts'
@@ -57,8 +57,11 @@ export function createSandboxDoor(): SandboxDoor {
         const call = await openSandboxCall(arrived, sandboxId, headerOf(arrived, TRAFFIC_TOKEN))
         return await orRefused(call, call.sender, async () => await serveCode(call, path))
       }
-      const signer = path === '/files' ? await signerOf(app, { sandboxId, method, query }) : null
-      const call = await openSandboxCall(arrived, sandboxId, signer)
+      const isSigned = path === '/files' && headerOf(arrived, 'x-access-token') === null
+      const signer = isSigned ? await signerOf(app, { sandboxId, method, query }) : null
+      const call = await openSandboxCall(arrived, sandboxId, signer).catch((error: unknown) => {
+        throw isSigned && !(error instanceof SandboxGone) ? asSigned(error, query) : error
+      })
       if (rpc.has(path)) {
         await operations.admitBody(call.sender.caller, {
           bodyBytes: bodyBytesOf(request, { kind: 'json', maxBytes: MESSAGE_BYTES }),

@@ -90,9 +90,7 @@ async function begin(
   }
   const spec = { ...common, ...end, image: imageOf(base), size: build.size, env }
   const body = { stack: SNAPSHOT_STACK, spec }
-  const unit = await createUnit(call, () => body)
-  if (unit.state === 'error') throw providerError(unit.error ?? 'The template could not be built.')
-  return unit
+  return await createUnit(call, () => body)
 }
 
 type Stepping = { unit: Unit; place: Place; step: Recipe['steps'][number] }

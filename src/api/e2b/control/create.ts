@@ -1,7 +1,7 @@
 // POST /sandboxes: a unit that ends, or sleeps, after its time, however much it is used.
 
 import { z } from 'zod'
-import { AppError, notFound, providerError } from '../../../contract/errors.ts'
+import { AppError, notFound } from '../../../contract/errors.ts'
 import { PORT_HOST_STACK } from '../../../contract/port-host.ts'
 import type { Unit } from '../../../contract/unit.ts'
 import type { PortVisits } from '../../../domain/units/port-rules.ts'
@@ -50,7 +50,6 @@ export async function createSandbox(call: ControlCall): Promise<ControlAnswer> {
   if (snapshot === null && unitIdOf(asked.templateID) !== null) throw notFound('template', asked.templateID)
   const unit =
     snapshot === null ? await createOfImage(call, asked) : await createOfSnapshot(call, asked, snapshot)
-  if (unit.state === 'error') throw providerError(unit.error ?? 'The sandbox could not be made.')
   await applyVisits(call, unit, visits)
   return { status: 201, body: toAccess(app, sender.caller, unit, visits) }
 }

@@ -1,14 +1,15 @@
 // Units of sandboxes, snapshots and builds: made of an image or as a copy, and removed again where they are of no use.
 
 import { randomBytes } from 'node:crypto'
+import { z } from 'zod'
 import type { ForkResult } from '../../../contract/fork.ts'
 import type { RunResult } from '../../../contract/run-result.ts'
-import { unavailable } from '../../../contract/errors.ts'
+import { providerError, unavailable } from '../../../contract/errors.ts'
 import { limits } from '../../../contract/limits.ts'
 import type { CreationStage, Unit } from '../../../contract/unit.ts'
 import { waitUntilStable } from '../../../domain/units/lifecycle/wait-until-stable.ts'
 import { toUnit } from '../../../domain/units/model/to-unit.ts'
-import { logError } from '../../http/errors.ts'
+import { logError, toAppError } from '../../http/errors.ts'
 import { type ControlCall, perform } from './call.ts'
 import { templateOf } from './templates.ts'
 
@@ -18,7 +19,7 @@ export function newName(kind: 'sandbox' | 'snapshot' | 'template'): string {
 }
 
 /**
- * The unit runs, or its state is `error`. `toBody`: the body of a create; what it throws refuses the call. `waitMs`: how long
+ * The unit runs; one that could not be made is removed again. `toBody`: the body of a create; what it throws refuses the call. `waitMs`: how long
  * the caller waits for an image that is not here yet; then it is told so, and the unit ends once it is ready.
  */
 export async function createUnit(
@@ -27,7 +28,12 @@ export async function createUnit(
   waitMs: number = limits.waitTimeoutMs.max,
 ): Promise<Unit> {
   const input = async () => ({ body: { ...toBody(), waitTimeoutMs: waitMs } })
-  const { units } = (await perform(call, { route: 'POST /v1/units', input })) as RunResult
+  const made = perform(call, { route: 'POST /v1/units', input }).catch(async (error: unknown) => {
+    const failed = failedSchema.safeParse(toAppError(error).details)
+    if (failed.success) await discardUnit(call, failed.data.unitId)
+    throw error
+  })
+  const { units } = (await made) as RunResult
   const unit = theOnly(units)
   const stage = unit.state === 'creating' ? unit.progress?.stage : undefined
   if (waitMs < limits.waitTimeoutMs.max && stage !== undefined && IMAGE_STAGES.has(stage)) {
@@ -37,8 +43,14 @@ export async function createUnit(
       AGAIN_AFTER_S,
     )
   }
-  return await untilMade(call, unit)
+  const ended = await untilMade(call, unit)
+  if (ended.state !== 'error') return ended
+  await discardUnit(call, ended.id)
+  throw providerError(ended.error ?? 'The unit could not be made.')
 }
+
+/** What a create that came to nothing says of the unit that it left. */
+const failedSchema = z.object({ unitId: z.string() })
 
 const IMAGE_STAGES: ReadonlySet<CreationStage> = new Set(['waiting', 'downloading', 'unpacking', 'building'])
 const AGAIN_AFTER_S = 30

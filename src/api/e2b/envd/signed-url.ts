@@ -1,7 +1,8 @@
 // URLs of files that are signed with the token of a sandbox: a client that has one may read or write that one file.
 
 import { createHash, timingSafeEqual } from 'node:crypto'
-import { unauthorized } from '../../../contract/errors.ts'
+import { type AppError, unauthorized } from '../../../contract/errors.ts'
+import { toAppError } from '../../http/errors.ts'
 import { unitTokens } from '../../../domain/credentials/unit-token.ts'
 import type { App } from '../../../app.ts'
 import { unitIdOf } from '../sandbox-id.ts'
@@ -24,8 +25,15 @@ export async function signerOf(
     isEqual(signature, signatureOf([...signed, each, ...(expiry === null ? [] : [expiry])])),
   )
   if (token !== undefined && expiry !== null && isOver(app, expiry))
-    throw unauthorized('The time of this signature is over.')
+    throw unauthorized('signature is already expired')
   return token ?? null
+}
+
+/** Clients compare what is said of a URL whose token is refused. */
+export function asSigned(error: unknown, query: URLSearchParams): AppError {
+  const known = toAppError(error)
+  if (known.status !== 401) return known
+  return unauthorized(query.has('signature') ? 'invalid signature' : 'missing signature query parameter')
 }
 
 /** As clients sign: path, what for, user, token and perhaps the end. */

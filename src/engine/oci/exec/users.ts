@@ -9,7 +9,8 @@ import { readHelper } from './file-helper.ts'
 
 /** Of each file. */
 const ACCOUNTS_BYTES = 256 * 1024
-const TIMEOUT_MS = 10_000
+/** As patient as the callers: the first look into a machine waits for it where the host is busy. */
+const TIMEOUT_MS = 30_000
 
 /** Says both files, each with a NUL behind it. */
 export const SAY_ACCOUNTS = `for file in /etc/passwd /etc/group; do
@@ -33,21 +34,25 @@ type Named = User & { name: string }
 /** Programs run many commands for one user: each look is a command of its own. */
 const KNOWN_MS = 10_000
 const MAX_KNOWN = 16
-type Known = Map<string, { user: Named; generation: number; atMs: number }>
+type Known = Map<string, { user: Promise<Named>; generation: number; atMs: number }>
 const known = new WeakMap<Machine, Known>()
 
-/** As it was looked up a moment ago, or is now. Throws `unknown_user`. */
+/** As it was looked up a moment ago, or is now, once for all that ask meanwhile. Throws `unknown_user`. */
 export async function userOfMachine(host: EngineContext, ref: MachineRef, name: string): Promise<Named> {
   const machine = getRunning(host, ref)
   const users: Known = known.get(machine) ?? new Map()
   const found = users.get(name)
   const isRecent = found !== undefined && performance.now() - found.atMs < KNOWN_MS
-  if (isRecent && found.generation === ref.generation) return found.user
-  const user = await lookUp(host, ref, name)
+  if (isRecent && found.generation === ref.generation) return await found.user
+  const user = lookUp(host, ref, name)
+  const looked = { user, generation: ref.generation, atMs: performance.now() }
   if (users.size >= MAX_KNOWN) users.clear()
-  users.set(name, { user, generation: ref.generation, atMs: performance.now() })
+  users.set(name, looked)
   known.set(machine, users)
-  return user
+  user.catch(() => {
+    if (users.get(name) === looked) users.delete(name)
+  })
+  return await user
 }
 
 async function lookUp(host: EngineContext, ref: MachineRef, name: string): Promise<Named> {
