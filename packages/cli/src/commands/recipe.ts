@@ -51,7 +51,7 @@ export async function run(context: Context): Promise<void> {
   const making = context.berth().recipes.run<string>(recipe, asked)
   const follow =
     context.isJson && !process.stderr.isTTY ? undefined : followCreation(context, asked.name ?? recipe)
-  const made = await waiting(`making ${recipe}`, making, follow)
+  const made = await waiting(`creating ${recipe}`, making, follow)
   const { units, outputs, costLine } = made
   if (isJson) return await printJson({ units: units.map(({ info }) => info), outputs, costLine })
   for (const { name } of units) await print(name)

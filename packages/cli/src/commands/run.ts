@@ -29,7 +29,7 @@ export async function run(context: Context): Promise<number> {
   if (isTerminal) checkTerminal(context, 'run')
   const making = make(context, asked, isGoneAfter)
   const follow = isJson && !process.stderr.isTTY ? undefined : followCreation(context, asked.name)
-  const unit = await waiting(`making ${asked.name}`, making, follow)
+  const unit = await waiting(`creating ${asked.name}`, making, follow)
   try {
     if (isTerminal)
       return await terminalIn(context, await unit.ready({ signal }), terminalOptions(context, args.rest))
