@@ -1,6 +1,14 @@
 // The life of sandboxes, by the official client: their time, pauses, copies, lists, and what they may reach.
 
-import { ALL_TRAFFIC, NotFoundError, Sandbox, SandboxNotFoundError, Secret, Volume } from 'e2b'
+import {
+  ALL_TRAFFIC,
+  NotFoundError,
+  Sandbox,
+  SandboxNotFoundError,
+  Secret,
+  SecretNotFoundError,
+  Volume,
+} from 'e2b'
 import { expect, it } from 'vitest'
 import { connectionTo, createSandbox } from '../support/e2b.ts'
 import { useBerth } from '../support/use-berth.ts'
@@ -52,7 +60,7 @@ it('a client that waits for a command is told when its sandbox is paused, and at
   await sandbox.kill()
 })
 
-it('secrets of the team are listed and deleted, without values', async () => {
+it('secrets of the team are made, changed, listed and deleted, without values', async () => {
   const secret = { value: 'sk-live-0123456789abcdef', hosts: ['api.example.com'] }
   expect((await berth.call('PUT', '/v1/secrets/KEY', secret)).status).toBe(200)
   const connection = connectionTo(berth)
@@ -62,6 +70,11 @@ it('secrets of the team are listed and deleted, without values', async () => {
     true,
     false,
   ])
+  const metadata = { hosts: 'api.example.com' }
+  await Secret.create('OTHER', 'sk-live-1', { ...connection, metadata })
+  expect(await Secret.update('OTHER', 'sk-live-2', connection)).toMatchObject({ name: 'OTHER', metadata })
+  expect(await Secret.destroy('OTHER', connection)).toBe(true)
+  await expect(Secret.update('OTHER', 'sk-live-3', connection)).rejects.toThrow(SecretNotFoundError)
   expect(await Secret.destroy('KEY', connection)).toBe(true)
   expect(await Secret.destroy('KEY', connection)).toBe(false)
 })
@@ -135,7 +148,9 @@ it('what is not here yet is refused with a sentence', async () => {
   await expect(createSandbox(berth, { volumeMounts: { '/data': 'volume' } })).rejects.toThrow(/not supported/)
   await expect(Sandbox.create('no such template!', connectionTo(berth))).rejects.toThrow(/no template/)
   await expect(Volume.create('volume', connectionTo(berth))).rejects.toThrow(/not supported/)
-  await expect(Secret.create('name', 'value', connectionTo(berth))).rejects.toThrow(/not supported/)
+  await expect(Secret.create('name', 'value', connectionTo(berth))).rejects.toThrow(
+    /metadata.hosts: is required/,
+  )
   await expect(Volume.destroy('volume', connectionTo(berth))).rejects.toThrow(/not supported/)
 })
 

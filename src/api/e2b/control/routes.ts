@@ -16,7 +16,7 @@ import {
 } from './life.ts'
 import { getSandbox, listSandboxes, readLogs } from './look.ts'
 import { readManyMetrics, readMetrics } from './metrics.ts'
-import { deleteSecret, getSecret, listSecrets } from './secrets.ts'
+import { createSecret, deleteSecret, getSecret, listSecrets, updateSecret } from './secrets.ts'
 import { createSnapshot, deleteSnapshot, listSnapshots } from './snapshots.ts'
 import { assignTags, listTags, removeTags } from './tags.ts'
 import { linkFiles } from './template-files.ts'
@@ -32,8 +32,6 @@ const notYet = (what: string): ControlRoute['serve'] => {
 const volumes = (['GET', 'POST', 'DELETE'] as const).flatMap((method) =>
   ['/volumes', '/volumes/{id}'].map((path) => ({ method, path, serve: notYet('A volume') })),
 )
-
-const hostless = notYet('A secret without its hosts (PUT /v1/secrets/{name} makes one with them)')
 
 export const controlRoutes: readonly ControlRoute[] = [
   { method: 'POST', path: '/sandboxes', serve: createSandbox },
@@ -69,9 +67,9 @@ export const controlRoutes: readonly ControlRoute[] = [
   { method: 'GET', path: '/teams', serve: notYet('A list of teams') },
   ...volumes,
   { method: 'GET', path: '/secrets', serve: listSecrets },
-  { method: 'POST', path: '/secrets', serve: hostless },
+  { method: 'POST', path: '/secrets', serve: createSecret },
   { method: 'GET', path: '/secrets/{id}', serve: getSecret },
-  { method: 'POST', path: '/secrets/{id}', serve: hostless },
+  { method: 'POST', path: '/secrets/{id}', serve: updateSecret },
   { method: 'DELETE', path: '/secrets/{id}', serve: deleteSecret },
 ]
 

@@ -1,18 +1,23 @@
-// The team's secrets in the words of this interface. One of ours belongs to the hosts to which its value goes, which a client
-// of this interface does not say: so they are made elsewhere, and listed and deleted here.
+// The team's secrets in the words of this interface. One of ours belongs to the hosts to which its value goes, for which this
+// interface has no word: they stand in the metadata.
 
-import { notFound } from '../../../contract/errors.ts'
-import type { Secret, SecretList } from '../../../contract/secret.ts'
-import { type ControlAnswer, type ControlCall, perform } from './call.ts'
+import { z } from 'zod'
+import { conflict, notFound, validation } from '../../../contract/errors.ts'
+import type { Secret, SecretAnswer, SecretList } from '../../../contract/secret.ts'
+import { type ControlAnswer, type ControlCall, perform, readJson } from './call.ts'
 
-const toShown = ({ name, createdAt, updatedAt }: Secret) => ({
+const metadataSchema = z.strictObject({ hosts: z.string() }, { error: 'must be hosts alone' })
+const createSchema = z.object({ name: z.string(), value: z.string(), metadata: metadataSchema.nullish() })
+const updateSchema = z.object({ value: z.string(), metadata: metadataSchema.nullish() })
+
+const toShown = ({ name, hosts, createdAt, updatedAt }: Secret) => ({
   secretID: name,
   name,
   createdAt,
   updatedAt,
   // Units always get the newest value.
   currentVersion: 1,
-  metadata: {},
+  metadata: { hosts: hosts.join(',') },
 })
 
 async function readAll(call: ControlCall): Promise<Secret[]> {
@@ -24,9 +29,45 @@ export async function listSecrets(call: ControlCall): Promise<ControlAnswer> {
 }
 
 export async function getSecret(call: ControlCall, name: string): Promise<ControlAnswer> {
+  return { status: 200, body: toShown(await find(call, name)) }
+}
+
+async function find(call: ControlCall, name: string): Promise<Secret> {
   const found = (await readAll(call)).find((secret) => secret.name === name)
   if (!found) throw notFound('secret', name)
-  return { status: 200, body: toShown(found) }
+  return found
+}
+
+export async function createSecret(call: ControlCall): Promise<ControlAnswer> {
+  const { name, value, metadata } = await readJson(call, createSchema)
+  if (!metadata)
+    throw validation([
+      {
+        path: 'metadata.hosts',
+        message: 'is required: the hosts to which the value may go, such as "api.openai.com"',
+      },
+    ])
+  if ((await readAll(call)).some((secret) => secret.name === name))
+    throw conflict(`There is a secret "${name.slice(0, 100)}" already.`)
+  return { status: 201, body: await put(call, name, { value, hosts: hostsIn(metadata) }) }
+}
+
+/** Where it goes stays, unless that is said too. */
+export async function updateSecret(call: ControlCall, name: string): Promise<ControlAnswer> {
+  const { value, metadata } = await readJson(call, updateSchema)
+  const { hosts, methods, paths } = await find(call, name)
+  const body = { value, hosts: metadata ? hostsIn(metadata) : hosts, methods, paths }
+  return { status: 200, body: await put(call, name, body) }
+}
+
+function hostsIn({ hosts }: z.output<typeof metadataSchema>): string[] {
+  return hosts.split(',').map((host) => host.trim())
+}
+
+async function put(call: ControlCall, name: string, body: object): Promise<object> {
+  const input = { params: { name }, body }
+  const { secret } = (await perform(call, { route: 'PUT /v1/secrets/{name}', input })) as SecretAnswer
+  return toShown(secret)
 }
 
 export async function deleteSecret(call: ControlCall, name: string): Promise<ControlAnswer> {
