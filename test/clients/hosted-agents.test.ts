@@ -201,6 +201,19 @@ describe('a session', () => {
     expect(said.join('\n')).toMatch(new RegExp(`it works without .*${why}`))
   })
 
+  it('with more memory stores than a token may serve works without them, and that is said', async () => {
+    startController({ url: '', through: byName })
+    const resources = Array.from({ length: 14 }, (_, n) => ({
+      ...memory,
+      memory_store_id: `memstore_${n}`,
+      mount_path: `/mnt/memory/notes-${n}`,
+    }))
+    expect(await agents.call(agents.begin({ resources }), write('x'))).toMatchObject({ isError: false })
+    expect(said.join('\n')).toMatch(
+      /it works without its memory stores: together they need more than 32 paths/,
+    )
+  })
+
   it('that is deleted while its unit starts has its work ended and its unit destroyed', async () => {
     service.engine.delay('start', 1000)
     startController()

@@ -81,7 +81,8 @@ export function insideOf(
       `/v1/memory_stores/${id}/memories/*`,
     ]),
     ...skills.map(({ skill_id: id }) => `/v1/skills/${id}/versions/*`),
-  ].slice(0, MAX_PATHS)
+  ]
+  if (paths.length > MAX_PATHS) return without(`together they need more than ${MAX_PATHS} paths of its token`)
   const placeholder = `berth_session_${createHash('sha256').update(sessionId).digest('hex').slice(0, 32)}`
   const mounts = stores.flatMap(({ mount_path: path }) =>
     path && /^\/mnt\/memory\/[^/]+$/.test(path) && !/\/\.\.?$/.test(path) ? [path] : [],
