@@ -35,7 +35,7 @@ const create = async (recipe: string, more: object = {}) =>
   await call<RunResult>('POST', '/v1/units', { recipe, ...more })
 const listUnits = async () => (await call<{ units: Unit[] }>('GET', '/v1/units')).body.units
 const all =
-  'postgres mariadb redis mongodb neo4j rabbitmq etcd node python static debian docker browser claude-code codex codex-executor web-with-postgres'.split(
+  'postgres mariadb redis mongodb neo4j rabbitmq etcd node python static debian docker browser claude-code codex codex-executor codex-environment web-with-postgres'.split(
     ' ',
   )
 const app = { files: { 'server.js': 'listen()' } }

@@ -12,7 +12,7 @@ import { type IsolationClass, isolationClasses, type MachineRef } from '../../sr
 import { run } from '../../src/lib/process.ts'
 import { createFakeModels, createFakeRepository, LAST_WORDS } from '../support/fake-models.ts'
 import { installCodex, startCodex, takeTurn } from '../support/codex.ts'
-import { startCodexRelay } from '../support/codex-relay.ts'
+import { type CodexRelay, startCodexRelay } from '../support/codex-relay.ts'
 import { processesHolding } from '../support/unit-memory.ts'
 import { openVendorHosts, type VendorHosts } from './vendor-hosts.ts'
 
@@ -20,6 +20,7 @@ const REGISTRY = 'registry.npmjs.org'
 const GIT_HOST = 'git.example.com'
 const TOKEN = 'ghp-the-real-token-of-this-test'
 const KEY = 'sk-the-real-key-of-this-test'
+const RELAY_HOST = 'relay.example.com'
 const REPOSITORY_PATH = '/some/thing.git'
 const SIZE = { cpus: 2, memoryMb: 2048, pids: 1024, diskGb: 4 }
 const WITH_INSTALLATION_MS = 600_000
@@ -42,6 +43,7 @@ const agents = [
 ]
 
 const models = createFakeModels()
+let relayOfUnits: CodexRelay
 let vendors: VendorHosts
 let host: VendorHosts['host']
 let directory: string
@@ -50,13 +52,16 @@ let imageDigest: string
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'coding-agents-'))
   const repository = await createFakeRepository(directory, { path: REPOSITORY_PATH, token: TOKEN })
+  relayOfUnits = await startCodexRelay(`wss://${RELAY_HOST}`)
   const hosts = [
     [GIT_HOST, repository] as const,
+    [RELAY_HOST, relayOfUnits.listener] as const,
     ...agents.map((each) => [each.host, models.answer] as const),
   ]
   vendors = await openVendorHosts({
     address: '127.66.0.2',
     hosts: Object.fromEntries(hosts),
+    upgrades: { [RELAY_HOST]: relayOfUnits.onUpgrade },
     elsewhere: [REGISTRY],
     directory,
   })
@@ -65,6 +70,7 @@ beforeAll(async () => {
 }, 1_200_000)
 afterAll(async () => {
   await vendors?.close()
+  await relayOfUnits?.close()
   await rm(directory, { recursive: true })
 }, 120_000)
 
@@ -245,4 +251,31 @@ describe.each(isolationClasses)('in a unit of class %s', (isolation) => {
         expect(await said(ref, `curl -sS -m 5 https://${name}/ 2>&1 || true`)).not.toContain('{}')
     })
   })
+
+  it(
+    'one that registers itself runs the commands of a session, and its key is not in the unit',
+    async () => {
+      const relay = relayOfUnits
+      const environment = `env_${isolation}`
+      const given = { remote: `https://${RELAY_HOST}`, environment, key: { value: relay.keys.executor } }
+      const [ref, codex] = await Promise.all([
+        started('codex-environment', isolation, given),
+        installCodex(join(directory, 'installed')),
+      ])
+      try {
+        await expect.poll(relay.connected, { timeout: 60_000 }).toContain(environment)
+        models.command = 'echo "registered by $(hostname)" | tee /workspace/registered'
+        const told = await takeTurn(codex, { directory, models, key: KEY, relay: { relay, id: environment } })
+        expect(told).toContain(LAST_WORDS)
+        expect(await said(ref, 'cat /workspace/registered')).toBe('registered by unit\n')
+        for (const key of [KEY, relay.keys.executor, relay.keys.harness])
+          expect(await holding(ref, key)).toEqual([])
+        const another = `curl -s -X POST -H "authorization: Bearer $CODEX_ENVIRONMENT_KEY" https://${RELAY_HOST}/cloud/environment/env_of_another/register`
+        expect(await said(ref, another)).toContain('secret_refused')
+      } finally {
+        await host.engine().destroy(ref.id)
+      }
+    },
+    WITH_INSTALLATION_MS,
+  )
 })

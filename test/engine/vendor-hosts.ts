@@ -4,7 +4,8 @@
 import { createSocket, type Socket } from 'node:dgram'
 import { lookup } from 'node:dns/promises'
 import { readFile } from 'node:fs/promises'
-import type { RequestListener } from 'node:http'
+import type { IncomingMessage, RequestListener } from 'node:http'
+import type { Duplex } from 'node:stream'
 import { createServer } from 'node:https'
 import { join } from 'node:path'
 import { rootCertificates } from 'node:tls'
@@ -27,18 +28,20 @@ export type VendorHosts = {
 }
 
 /**
- * @param options `address`: of this host, below 127.66.0.0/16, on which the test's hosts are. `hosts`: what each name answers.
+ * @param options `address`: of this host, below 127.66.0.0/16, on which the test's hosts are. `hosts`: what each name answers. `upgrades`: what takes its requests to upgrade.
  *   `elsewhere`: names that lead where they always do. `directory`: of the test's own.
  */
 export async function openVendorHosts({
   address,
   hosts,
+  upgrades = {},
   elsewhere = [],
   directory,
   isolation = 'auto',
 }: {
   address: string
   hosts: Record<string, RequestListener>
+  upgrades?: Record<string, (request: IncomingMessage, socket: Duplex, head: Buffer) => void>
   elsewhere?: string[]
   directory: string
   isolation?: IsolationClass | 'auto'
@@ -52,9 +55,11 @@ export async function openVendorHosts({
   for (const name of Object.keys(hosts))
     server.addContext(name, { key: toPem(key), cert: hostCertificate(name, key, root, now) })
   // Codex asks for a WebSocket first.
-  server.on('upgrade', (_, socket) =>
-    socket.end('HTTP/1.1 426 Upgrade Required\r\ncontent-length: 0\r\n\r\n'),
-  )
+  server.on('upgrade', (request, socket, head) => {
+    const taken = upgrades[request.headers.host ?? '']
+    if (taken) taken(request, socket, head)
+    else socket.end('HTTP/1.1 426 Upgrade Required\r\ncontent-length: 0\r\n\r\n')
+  })
   const names = await serveNames(address)
   const sockets = {
     rules: { path: join(directory, 'rules'), gid: 0 },

@@ -67,7 +67,15 @@ describe.concurrent.each(['runc', 'gvisor'] as const)('with %s', (isolation) => 
     const { body } = await berth.call<RecipeList>('GET', '/v1/recipes')
     // nested.deep.test.ts uses docker, which class runc refuses, browser.deep.test.ts the browser, and
     // coding-agents.deep.test.ts the coding agents.
-    const others = ['browser', 'claude-code', 'codex', 'codex-executor', 'debian', 'docker']
+    const others = [
+      'browser',
+      'claude-code',
+      'codex',
+      'codex-environment',
+      'codex-executor',
+      'debian',
+      'docker',
+    ]
     const tested = [...Object.keys(clients), ...elsewhere, ...others]
     expect(body.recipes.map(({ name }) => name).toSorted()).toEqual(tested.toSorted())
   })

@@ -2,8 +2,9 @@
 // and dial in too, and the relay copies their frames, which it cannot read.
 
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { WebSocket, WebSocketServer } from 'ws'
 
 const PROFILE = 'noise_hybrid_ik_v1'
@@ -11,6 +12,9 @@ const HARNESS_AUTHORIZATION = 'harness-of-this-test'
 
 export type CodexRelay = {
   url: string
+  /** What its server does, for one that is reached elsewhere. */
+  listener: RequestListener
+  onUpgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
   /** Who may register, and who may connect. */
   keys: { executor: string; harness: string }
   /** Answers the registration of an environment: 200 by default. */
@@ -26,7 +30,8 @@ export type CodexRelay = {
 
 type Executor = { key: unknown; registration: string; socket: WebSocket | null; harness: WebSocket | null }
 
-export async function startCodexRelay(): Promise<CodexRelay> {
+/** @param executorsAt Where executors are to dial in, `wss:`. Default: its own address. */
+export async function startCodexRelay(executorsAt?: string): Promise<CodexRelay> {
   const keys = { executor: 'sk-env-of-the-executor', harness: 'sk-of-the-application' }
   const executors = new Map<string, Executor>()
   const bearers: CodexRelay['bearers'] = []
@@ -49,7 +54,7 @@ export async function startCodexRelay(): Promise<CodexRelay> {
     if (call === 'register' && isExecutor && status === 200) {
       const registration = `registration-${(registrations += 1)}`
       executors.set(id, { key: given['executor_public_key'], registration, socket: null, harness: null })
-      const url = `${base.replace('http', 'ws')}/executor/${id}`
+      const url = `${executorsAt ?? base.replace('http', 'ws')}/executor/${id}`
       return void reply(200, { ...about, url, executor_registration_id: registration })
     }
     if (call === 'register') return void reply(isExecutor ? status : 401, { error: { message: 'refused' } })
@@ -66,9 +71,10 @@ export async function startCodexRelay(): Promise<CodexRelay> {
     reply(call === 'connect' && known ? 401 : 404, { error: { code: 'environment_offline', message: 'no' } })
   }
 
-  const server = createServer((request, response) => void answer(request, response))
+  const listener: RequestListener = (request, response) => void answer(request, response)
+  const server = createServer(listener)
   const sockets = new WebSocketServer({ noServer: true })
-  server.on('upgrade', (request, socket, head) =>
+  const onUpgrade: CodexRelay['onUpgrade'] = (request, socket, head) =>
     sockets.handleUpgrade(request, socket, head, (opened) => {
       const [, role, id = ''] = /^\/(executor|harness)\/([\w-]+)$/.exec(request.url ?? '') ?? []
       const executor = executors.get(id)
@@ -80,13 +86,15 @@ export async function startCodexRelay(): Promise<CodexRelay> {
         const other = role === 'executor' ? executor.harness : executor.socket
         if (other?.readyState === WebSocket.OPEN) other.send(data, { binary: isBinary })
       })
-    }),
-  )
+    })
+  server.on('upgrade', onUpgrade)
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   return {
     url: base,
+    listener,
+    onUpgrade,
     keys,
     registerWith: (next) => void (status = next),
     connected: () =>

@@ -1930,6 +1930,19 @@ export type Recipes = {
     }
     outputs: Record<never, string>
   }
+  'codex-environment': {
+    params: {
+      remote: string
+      environment: string
+      key?: { teamSecret: string } | { value: string } | null | undefined
+      repository?: string | null | undefined
+      repositoryToken?: { teamSecret: string } | { value: string } | null | undefined
+      version?: string | null | undefined
+      env?: { [name: string]: unknown } | null | undefined
+      size?: 'nano' | 'small' | 'medium' | 'large' | null | undefined
+    }
+    outputs: Record<never, string>
+  }
   'web-with-postgres': {
     params: {
       files: { [name: string]: unknown }

@@ -2,6 +2,7 @@
 
 import { browser } from './catalog/browser.ts'
 import { claudeCode } from './catalog/claude-code.ts'
+import { codexEnvironment } from './catalog/codex-environment.ts'
 import { codexExecutor } from './catalog/codex-executor.ts'
 import { codex } from './catalog/codex.ts'
 import { debian } from './catalog/debian.ts'
@@ -37,6 +38,7 @@ export const recipes: readonly Recipe[] = [
   claudeCode,
   codex,
   codexExecutor,
+  codexEnvironment,
   webWithPostgres,
 ]
 

@@ -20,13 +20,17 @@ export type Param<T> = {
   | { example: unknown }
 )
 
-/** Text that matches a pattern; `format` describes the pattern. */
+/** Text that matches a pattern; `format` describes the pattern. Without a fallback it must be given. */
 export function string(
   description: string,
-  { pattern, format, fallback }: { pattern: RegExp; format: string; fallback: string },
+  {
+    pattern,
+    format,
+    ...rest
+  }: { pattern: RegExp; format: string } & ({ fallback: string } | { example: string }),
 ): Param<string> {
   const schema = text(200).regex(pattern, `must be ${format}`)
-  return { schema, shown: { type: 'string', options: null, description, format }, fallback }
+  return { schema, shown: { type: 'string', options: null, description, format }, ...rest }
 }
 
 /** A name that all supported databases accept without quotes, except names that a database reserves. */

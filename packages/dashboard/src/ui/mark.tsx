@@ -19,6 +19,7 @@ const letters: Readonly<Record<string, string>> = {
   'claude-code': 'Cc',
   codex: 'Cx',
   'codex-executor': 'Ce',
+  'codex-environment': 'Cn',
   'web-with-postgres': 'Wp',
 }
 const hues = 6

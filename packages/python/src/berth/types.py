@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, Literal, TypedDict
 
 ErrorCode = Literal["validation", "unauthorized", "forbidden", "policy_violation", "quota_exceeded", "payment_required", "not_found", "invalid_state", "conflict", "method_not_allowed", "request_timeout", "payload_too_large", "unsupported_media_type", "misdirected_request", "upgrade_required", "headers_too_large", "provider_error", "unavailable", "internal"]
-RecipeName = Literal["postgres", "mariadb", "redis", "mongodb", "neo4j", "rabbitmq", "etcd", "node", "python", "static", "debian", "docker", "browser", "claude-code", "codex", "codex-executor", "web-with-postgres"]
+RecipeName = Literal["postgres", "mariadb", "redis", "mongodb", "neo4j", "rabbitmq", "etcd", "node", "python", "static", "debian", "docker", "browser", "claude-code", "codex", "codex-executor", "codex-environment", "web-with-postgres"]
 Size = Literal["nano", "small", "medium", "large"]
 Mode = Literal["public", "private"]
 Protocol = Literal["http", "postgres", "mysql", "redis", "mongodb", "amqp", "bolt", "grpc"]
