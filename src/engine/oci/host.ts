@@ -32,6 +32,7 @@ import type { BuildSettings } from './runsc-build/go.ts'
 import { probeClasses } from './probes/probe.ts'
 import { adoptMachines } from './lifecycle/recover.ts'
 import { driverDefaults, type DriverOptions } from './runtime/driver.ts'
+import { keepMonitor } from './runtime/kept-monitor.ts'
 import { loadSeccomp } from './kernel/seccomp.ts'
 import { raiseSharedCounters } from './kernel/shared-counters.ts'
 import { becomeSubreaper } from './kernel/syscalls.ts'
@@ -120,6 +121,7 @@ export async function openHost(options: OciOptions): Promise<EngineContext> {
     drivers,
     programs: new Map(),
     driverOptions: options.runtimes ?? driverDefaults,
+    monitor: await keepMonitor(paths.programs),
     capabilities,
     isolation: options.isolation,
     seccomp: loadSeccomp(CAPABILITIES),

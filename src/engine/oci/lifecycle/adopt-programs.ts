@@ -22,6 +22,8 @@ export async function adoptPrograms(host: EngineContext, records: MachineRecord[
     const legacy = await systemDriver(paths, host.instanceId, driverOptions)
     if (legacy) programs.set(LEGACY_PROGRAM, legacy)
   }
-  const needed = [...drivers.values(), ...programs.values()].flatMap(({ program }) => program ?? [])
+  // Files that an earlier monitor runs from may go: it has them open.
+  const used = [...drivers.values(), ...programs.values(), host.monitor]
+  const needed = used.flatMap(({ program }) => program ?? [])
   await forgetPrograms(paths.programs, new Set(needed))
 }

@@ -19,6 +19,7 @@ import type { MachineRecord } from '../records/record.ts'
 import type { Held } from '../processes/held-process.ts'
 import type { Pace } from '../processes/pace.ts'
 import type { Driver, DriverOptions } from '../runtime/driver.ts'
+import type { KeptMonitor } from '../runtime/kept-monitor.ts'
 import type { Seccomp } from '../kernel/seccomp.ts'
 import type { Ready, ReadyMachines } from './ready-machine.ts'
 
@@ -75,6 +76,8 @@ export type EngineContext = {
   /** Of programs that runs were started with, by the name that their records have. */
   programs: Map<string, Driver>
   driverOptions: DriverOptions
+  /** Of new runs. */
+  monitor: KeptMonitor
   capabilities: Capabilities
   /** The class that the operator wants by default. */
   isolation: 'auto' | IsolationClass

@@ -72,7 +72,11 @@ export async function makeRun(host: EngineContext, wanted: NewRun): Promise<Made
     })
     const restored = (await wanted.restored?.()) ?? null
     const charge = atExpenseOf(host.cgroups, spec.networkGroup)
-    const place = { logFile: wanted.logFile, exitDir: host.paths.exits, charge, stdin: wanted.stdin }
+    const {
+      monitor,
+      paths: { exits: exitDir },
+    } = host
+    const place = { monitor, logFile: wanted.logFile, exitDir, charge, stdin: wanted.stdin }
     const started = await host.effect('engine.start.monitor', () =>
       startMonitor(driver, paths, place, signal, restored),
     )

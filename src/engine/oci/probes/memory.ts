@@ -8,6 +8,7 @@ import { run } from '../kernel/programs.ts'
 import { cgroupPath, type Cgroups, freezeGroup, killAll, openCgroups } from '../kernel/cgroups.ts'
 import { removeCgroup, removeParent } from '../kernel/cgroups.ts'
 import { reapOrphans } from '../kernel/children.ts'
+import { installedMonitor } from '../runtime/kept-monitor.ts'
 import { endMonitor, forgetExit, startMonitor } from '../runtime/monitor.ts'
 import { unchanged } from '../kernel/team-groups.ts'
 import { removeTree } from '../kernel/mounts.ts'
@@ -138,7 +139,7 @@ async function start(
   const started = await startMonitor(
     driver,
     paths,
-    { logFile: log, exitDir: probe.paths.exits, charge: unchanged, stdin: null },
+    { monitor: installedMonitor, logFile: log, exitDir: probe.paths.exits, charge: unchanged, stdin: null },
     signal,
     restored,
   )

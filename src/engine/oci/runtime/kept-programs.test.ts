@@ -32,6 +32,18 @@ it('a program is kept once, with the side programs beside it and with what its p
   expect(await shownOf(kept(), first.program)).toEqual({ version: '1' })
 })
 
+it('the same program in another image is the same one, and is whole again after a part of it was lost', async () => {
+  const first = await keepProgram(kept(), join(home, 'runsc'))
+  await noteShown(first, { version: '1' })
+  await mkdir(join(home, 'next'))
+  await writeFile(join(home, 'next/runsc'), 'first')
+  expect(await keepProgram(kept(), join(home, 'next/runsc'))).toEqual(first)
+  expect(await shownOf(kept(), first.program)).toEqual({ version: '1' })
+  await rm(first.path)
+  expect(await keepProgram(kept(), join(home, 'next/runsc'))).toEqual(first)
+  expect(await readFile(first.path, 'utf8')).toBe('first')
+})
+
 it('programs that nothing needs are removed, and the others stay', async () => {
   const first = await keepProgram(kept(), join(home, 'runsc'))
   await writeFile(join(home, 'other'), 'other')

@@ -2,37 +2,63 @@
 // path: each program that is used is linked, or copied, into a directory of ours, with what its probe has shown.
 
 import { createHash } from 'node:crypto'
-import { existsSync } from 'node:fs'
-import { copyFile, link, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { createReadStream, existsSync } from 'node:fs'
+import { copyFile, link, mkdir, open, readdir, readFile, realpath, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { writeDurably } from '../../../lib/write-durably.ts'
 
 export type Kept = { program: string; path: string }
 
 /** Where newer releases have their side programs. */
 const SIDE_PROGRAMS = 'gvisor-bin'
 const SHOWN = 'shown.json'
+/** The file that it was kept from last: one that is the same is not read again to name it. */
+const SOURCE = 'source'
 
 /** `directory`: of all of them. Returns where it is kept; throws if there is no such program. */
 export async function keepProgram(directory: string, source: string): Promise<Kept> {
   const { size, mtimeMs, ino, dev } = await stat(source)
-  const id = createHash('sha256')
-    .update([source, size, mtimeMs, ino, dev].join(' '))
-    .digest('hex')
-    .slice(0, 12)
-  const home = join(directory, id)
-  const kept = { program: id, path: join(home, 'runsc') }
-  if (existsSync(kept.path)) return kept
-  await rm(`${home}.new`, { recursive: true, force: true })
-  await mkdir(`${home}.new`, { recursive: true, mode: 0o700 })
-  await linkOrCopy(source, join(`${home}.new`, 'runsc'))
+  const of = [source, size, mtimeMs, ino, dev].join(' ')
+  const path = (program: string) => join(directory, program, 'runsc')
+  const before = await keptFrom(directory, of)
+  if (before !== null && existsSync(path(before))) return { program: before, path: path(before) }
   const side = join(dirname(source), SIDE_PROGRAMS)
-  for (const name of await readdir(side).catch((): string[] => [])) {
-    await mkdir(join(`${home}.new`, SIDE_PROGRAMS), { recursive: true })
-    await linkOrCopy(join(side, name), join(`${home}.new`, SIDE_PROGRAMS, name))
+  const names = await readdir(side).catch((): string[] => [])
+  const files = new Map([
+    ['runsc', source],
+    ...names.toSorted().map((name) => [join(SIDE_PROGRAMS, name), join(side, name)] as const),
+  ])
+  const program = await keepFiles(directory, files)
+  await writeDurably(join(directory, program, SOURCE), of, 0o600)
+  return { program, path: path(program) }
+}
+
+/** By their names there. Returns the name of the directory that has them: that of their contents, wherever they come from. */
+export async function keepFiles(directory: string, files: Map<string, string>): Promise<string> {
+  const hash = createHash('sha256')
+  for (const [name, file] of files) {
+    hash.update(`${name}\0${(await stat(file)).size}\0`)
+    await pipeline(createReadStream(file), async (parts) => {
+      for await (const part of parts) hash.update(part as Buffer)
+    })
   }
-  await rm(home, { recursive: true, force: true })
+  const id = hash.digest('hex').slice(0, 12)
+  const home = join(directory, id)
+  if ([...files.keys()].every((name) => existsSync(join(home, name)))) return id
+  for (const left of [home, `${home}.new`]) await rm(left, { recursive: true, force: true })
+  for (const [name, file] of files) {
+    await mkdir(dirname(join(`${home}.new`, name)), { recursive: true, mode: 0o700 })
+    await linkOrCopy(file, join(`${home}.new`, name))
+  }
   await rename(`${home}.new`, home)
-  return kept
+  return id
+}
+
+async function keptFrom(directory: string, source: string): Promise<string | null> {
+  for (const name of await readdir(directory).catch((): string[] => []))
+    if ((await readFile(join(directory, name, SOURCE), 'utf8').catch(() => null)) === source) return name
+  return null
 }
 
 /** What its last probe has shown, for the runs that it has started; null if that is not known. */
@@ -42,9 +68,7 @@ export async function shownOf(directory: string, program: string): Promise<unkno
 }
 
 export async function noteShown({ path }: Kept, shown: unknown): Promise<void> {
-  const file = join(dirname(path), SHOWN)
-  await writeFile(`${file}.new`, JSON.stringify(shown), { mode: 0o600 })
-  await rename(`${file}.new`, file)
+  await writeDurably(join(dirname(path), SHOWN), JSON.stringify(shown), 0o600)
 }
 
 /** Removes those that nothing needs any more. */
@@ -54,9 +78,14 @@ export async function forgetPrograms(directory: string, needed: Set<string>): Pr
 }
 
 /** A link is the same file, so its pages are in memory once; another file system needs a copy. */
-async function linkOrCopy(from: string, to: string): Promise<void> {
+async function linkOrCopy(named: string, to: string): Promise<void> {
+  // What a symbolic link leads to is kept.
+  const from = await realpath(named)
   await link(from, to).catch(async (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EXDEV' && error.code !== 'EPERM') throw error
     await copyFile(from, to)
+    // A copy that is cut short by a power failure would have the name of a whole one.
+    const copy = await open(to, 'r+')
+    await copy.sync().finally(async () => await copy.close())
   })
 }

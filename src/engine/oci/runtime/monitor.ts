@@ -10,6 +10,7 @@ import { boundedText } from '../../../lib/bounded-text.ts'
 import { killProcessGroup, SAFE_PATH } from '../../../lib/process.ts'
 import type { RunPaths } from '../paths.ts'
 import type { Driver, Restored } from './driver.ts'
+import type { KeptMonitor } from './kept-monitor.ts'
 import type { Charge } from '../kernel/team-groups.ts'
 import { startProgram } from '../kernel/programs.ts'
 import { closeFd, createPipe } from '../kernel/syscalls.ts'
@@ -17,7 +18,13 @@ import { closeFd, createPipe } from '../kernel/syscalls.ts'
 export type Monitor = { pid: number; startTime: string }
 
 /** `charge`: whose expense conmon and the runtime run at. `stdin`: a FIFO that the process gets; null: nothing to read. */
-export type MonitorPlace = { logFile: string; exitDir: string; charge: Charge; stdin: string | null }
+export type MonitorPlace = {
+  monitor: KeptMonitor
+  logFile: string
+  exitDir: string
+  charge: Charge
+  stdin: string | null
+}
 
 /** conmon gives its runtime nothing to read. */
 const WITH_STDIN = 'exec "$@" <"$0"'
@@ -47,10 +54,11 @@ export async function startMonitor(
   if (running) return { kind: 'started', monitor: running }
   const report = createPipe()
   const deadlineMs = restored ? Math.min(driver.deadlineMs, RESTORE_DEADLINE_MS) : driver.deadlineMs
-  const [command, args] = place.charge('conmon', conmonArgs(driver, run, place, restored))
+  const [conmon, ...before] = place.monitor.command
+  const [command, args] = place.charge(conmon, [...before, ...conmonArgs(driver, run, place, restored)])
   const launcher = startProgram(command, args, {
     // conmon writes the result of the creation to the descriptor that this variable names.
-    env: { PATH: restored?.searchPath ?? SAFE_PATH, _OCI_SYNCPIPE: '3' },
+    env: { ...place.monitor.env, PATH: restored?.searchPath ?? SAFE_PATH, _OCI_SYNCPIPE: '3' },
     stdio: [null, null, null, report.writeEnd],
     // It creates a file named `oom` in its working directory.
     cwd: run.dir,
