@@ -14,7 +14,6 @@ const ofOperators = ['docs/certificates.md', 'docs/upgrade.md']
 /** Pages of users whose sentences are not all short yet. */
 const longYet = new Set([
   'docs/endpoints.md',
-  'docs/files.md',
   'docs/guides/claim-and-spawn.md',
   'docs/guides/code.md',
   'docs/guides/codex-elsewhere.md',
@@ -25,7 +24,6 @@ const longYet = new Set([
   'docs/guides/hosted-agents.md',
   'docs/guides/secrets.md',
   'docs/oauth.md',
-  'docs/processes.md',
   'docs/sdk-reference.md',
 ])
 
