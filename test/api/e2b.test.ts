@@ -152,6 +152,7 @@ describe('the control plane', () => {
     [{ timeout: 99_999_999 }],
     [{ network: { maskRequestHost: 'no host' } }],
     [{ metadata: { list: ['a'] } }],
+    [{ metadata: { templateStart: '{}' } }],
     [{ envVars: { 'not a name': 'x' } }],
     [{ mcp: { server: {} } }],
     [{ volumeMounts: [{ name: 'a', path: '/a' }] }],

@@ -73,7 +73,18 @@ it('files are copied into a template, and its environment can be added to', asyn
     'cat here/file.txt here/link; stat -c " %U %a" here/file.txt; sudo stat -c "%U %a" /opt/owned.txt; echo $GREETING $MORE $OWN',
   )
   expect(stdout).toBe('copiedcopied user 644\nroot 600\nhello more own\n')
-  await expect.poll(async () => await sandbox.files.read('started')).toBe('started\nstarted\n')
+  const begun = async (times: number, { files }: Sandbox) => {
+    await expect.poll(async () => await files.read('started')).toBe('started\n'.repeat(times))
+  }
+  await begun(2, sandbox)
+  const [copy] = await sandbox.fork()
+  if (!(copy instanceof Sandbox)) throw new Error('no copy was made')
+  await begun(3, copy)
+  const { snapshotId } = await copy.createSnapshot()
+  const again = await createSandbox(berth, { template: snapshotId })
+  await begun(4, again)
+  expect(await again.getInfo()).toMatchObject({ templateId: snapshotId, metadata: {} })
+  await Promise.all([copy.kill(), again.kill(), Sandbox.deleteSnapshot(snapshotId, connection)])
   await sandbox.kill()
   await Sandbox.deleteSnapshot('copied', connection)
 })

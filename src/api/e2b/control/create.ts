@@ -14,9 +14,9 @@ import { copyUnit, createUnit, newName, startUnit } from './make.ts'
 import { egressOf, networkSchema } from './network.ts'
 import { toAccess } from './sandbox.ts'
 import { findSnapshot, nameIn } from './snapshots.ts'
-import { DEFAULT_TEMPLATE, imageOf, isOnlyName, labelOfTemplate } from './templates.ts'
+import { DEFAULT_TEMPLATE, imageOf, isOfTemplate, isOnlyName, labelOfTemplate } from './templates.ts'
 import { DEFAULT_TIMEOUT_S, secondsSchema, timeToLiveOf } from './time.ts'
-import { beginStart } from './start-command.ts'
+import { beginStart, startLabelIn } from './start-command.ts'
 import { applyVisits, visitsOf } from './visits.ts'
 
 const texts = z.record(z.string(), z.string())
@@ -80,7 +80,11 @@ async function createOfSnapshot(call: ControlCall, asked: Create, snapshot: Unit
     name: newName('sandbox'),
     stack: PORT_HOST_STACK,
     sleep: 'never',
-    metadata: { ...metadata, ...labelOfTemplate(nameIn(snapshot) ?? sandboxIdOf(snapshot.id)) },
+    metadata: {
+      ...metadata,
+      ...labelOfTemplate(nameIn(snapshot) ?? sandboxIdOf(snapshot.id)),
+      ...startLabelIn(snapshot),
+    },
     env: envVars ?? {},
     ...endOf(asked),
   })
@@ -116,7 +120,9 @@ function toCreate(asked: Create): Record<string, unknown> {
   }
 }
 
-function refuseOthers({ mcp, volumeMounts, iam }: Create): void {
+function refuseOthers({ mcp, volumeMounts, iam, metadata }: Create): void {
+  const reserved = Object.keys(metadata ?? {}).find(isOfTemplate)
+  if (reserved !== undefined) throw notSupported(`The metadata ${reserved}`)
   if (mcp && Object.keys(mcp).length > 0) throw notSupported('mcp')
   if (volumeMounts && volumeMounts.length > 0) throw notSupported('volumeMounts')
   if (iam) throw notSupported('iam')

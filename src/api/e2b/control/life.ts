@@ -12,6 +12,7 @@ import { startUnit } from './make.ts'
 import { egressOf, networkSchema } from './network.ts'
 import { findSandbox, isPaused, toAccess } from './sandbox.ts'
 import { DEFAULT_TIMEOUT_S, isLater, secondsSchema, timeToLiveOf } from './time.ts'
+import { beginStart } from './start-command.ts'
 import { applyVisits } from './visits.ts'
 
 const DONE: ControlAnswer = { status: 204, body: null }
@@ -114,24 +115,25 @@ const forkSchema = z.object({
 export async function forkSandbox(call: ControlCall, sandboxId: string): Promise<ControlAnswer> {
   const { app, sender } = call
   const { timeout, count } = await readJson(call, forkSchema)
-  const { id } = await findSandbox(app, sender.caller, sandboxId)
+  const source = await findSandbox(app, sender.caller, sandboxId)
   const body = { timeToLive: timeToLiveOf(timeout ?? DEFAULT_TIMEOUT_S) }
-  const visits = await getPortVisits(app, sender.caller, id)
+  const visits = await getPortVisits(app, sender.caller, source.id)
   const copies = []
-  for (let made = 0; made < (count ?? 1); made += 1) copies.push(await copyOnce(call, id, body, visits))
+  for (let made = 0; made < (count ?? 1); made += 1) copies.push(await copyOnce(call, source, body, visits))
   return { status: 201, body: copies }
 }
 
-/** It is visited as its source is. */
-async function copyOnce(call: ControlCall, id: string, body: object, visits: PortVisits): Promise<object> {
+/** It is visited as its source is, and begins the start command of its template as each sandbox of that does. */
+async function copyOnce(call: ControlCall, source: Unit, body: object, visits: PortVisits): Promise<object> {
   const { app, sender } = call
   try {
-    const input = { params: { id }, body }
+    const input = { params: { id: source.id }, body }
     const { units } = (await perform(call, { route: 'POST /v1/units/{id}/fork', input })) as ForkResult
     const [made] = units
     if (!made) throw new TypeError('a fork made no unit')
     const copy = isPaused(made) ? await startUnit(call, made.id) : made
     await applyVisits(call, copy, visits)
+    await beginStart(call, source, copy)
     return { sandbox: toAccess(app, sender.caller, copy, visits) }
   } catch (error) {
     const { status, message } = toAppError(error)

@@ -13,6 +13,7 @@ import { sandboxIdOf, unitIdOf } from '../sandbox-id.ts'
 import { asBusy, type ControlAnswer, type ControlCall, perform, readJson } from './call.ts'
 import { copyUnit, destroyUnit, discardUnit, newName, sleepNow } from './make.ts'
 import { findSandbox, isGone, isPaused, SNAPSHOT_OF } from './sandbox.ts'
+import { startLabelIn } from './start-command.ts'
 
 /** The stack of all snapshots of a team. */
 export const SNAPSHOT_STACK = 'sandbox-snapshots'
@@ -34,13 +35,13 @@ const createSchema = z.object({
 export async function createSnapshot(call: ControlCall, sandboxId: string): Promise<ControlAnswer> {
   const { app, sender } = call
   const { name } = await readJson(call, createSchema)
-  const { id } = await findSandbox(app, sender.caller, sandboxId)
-  const copy = await copyUnit(call, id, {
+  const source = await findSandbox(app, sender.caller, sandboxId)
+  const copy = await copyUnit(call, source.id, {
     name: newName('snapshot'),
     stack: SNAPSHOT_STACK,
     sleep: 'never',
     timeToLive: 'never',
-    metadata: { [SNAPSHOT_OF]: sandboxId, ...labelsOf(name) },
+    metadata: { [SNAPSHOT_OF]: sandboxId, ...labelsOf(name), ...startLabelIn(source) },
     waitTimeoutMs: limits.waitTimeoutMs.max,
   })
   if (!isPaused(copy)) await putToSleep(call, copy)

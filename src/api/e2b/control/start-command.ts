@@ -14,6 +14,12 @@ export function startingOf(starting: { cmd: string[]; user: string; cwd: string 
   return JSON.stringify(starting)
 }
 
+/** What a copy keeps, so that its copies begin the command too. */
+export function startLabelIn({ metadata }: Pick<Unit, 'metadata'>): Record<string, string> {
+  const kept = metadata[START]
+  return kept === undefined ? {} : { [START]: kept }
+}
+
 /** A command that cannot begin is in the log alone: the sandbox is there. */
 export async function beginStart(call: ControlCall, template: Unit, { id }: Unit): Promise<void> {
   const kept = template.metadata[START]

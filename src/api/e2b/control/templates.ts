@@ -4,6 +4,7 @@
 import { notFound } from '../../../contract/errors.ts'
 import { builtInRegistry, imagePattern } from '../../../contract/image-reference.ts'
 import type { Unit } from '../../../contract/unit.ts'
+import { START } from './start-command.ts'
 
 const BUILT_IN = new RegExp(`^${builtInRegistry.replace('.', '\\.')}/([a-z0-9-]+):`)
 /** Of a client that names none. */
@@ -40,9 +41,14 @@ export function templateIn({ image, metadata }: Pick<Unit, 'image' | 'metadata'>
   return metadata[MADE_OF] ?? templateOf(image)
 }
 
-/** What its owner said of a sandbox, without the label. */
+/** Whether a label is one of those that say of its template what a sandbox has to know. */
+export function isOfTemplate(label: string): boolean {
+  return label === MADE_OF || label === START
+}
+
+/** What its owner said of a sandbox, without the labels of its template. */
 export function ownMetadata({ metadata }: Pick<Unit, 'metadata'>): Record<string, string> {
-  return Object.fromEntries(Object.entries(metadata).filter(([name]) => name !== MADE_OF))
+  return Object.fromEntries(Object.entries(metadata).filter(([name]) => !isOfTemplate(name)))
 }
 
 /** Whether it can only be the name of a template, and no reference to an image. */
