@@ -15,14 +15,11 @@ const ofOperators = ['docs/certificates.md', 'docs/upgrade.md']
 const longYet = new Set([
   'docs/endpoints.md',
   'docs/guides/claim-and-spawn.md',
-  'docs/guides/code.md',
   'docs/guides/codex-elsewhere.md',
   'docs/guides/coding-agents.md',
   'docs/guides/e2b.md',
-  'docs/guides/egress.md',
   'docs/guides/frameworks.md',
   'docs/guides/hosted-agents.md',
-  'docs/guides/secrets.md',
   'docs/oauth.md',
   'docs/sdk-reference.md',
 ])
