@@ -1,7 +1,7 @@
 // What the cost was for: by unit, stack or agent.
 
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
+import { useRef, useState } from 'react'
 import { explain } from '../api/explain.ts'
 import { usagePartsQuery } from '../api/team-queries.ts'
 import { useTeam } from '../shell/team-context.ts'
@@ -24,26 +24,41 @@ export function Parts({ days }: { days: number }) {
     ...usagePartsQuery(team.id, days, by),
     placeholderData: keepPreviousData,
   })
+  // What stands below does not move up under the eyes of who chooses another kind.
+  const shown = useRef<HTMLDivElement>(null)
+  const [minHeight, setMinHeight] = useState(0)
   return (
     <Card
       title="Breakdown"
-      action={<Select aria-label="Breakdown" value={by} options={kinds} onChange={setBy} />}
-    >
-      {error !== null ? (
-        <Failure {...explain(error)} onRetry={() => void refetch()} />
-      ) : data === undefined ? (
-        <Skeleton rows={4} />
-      ) : (
-        <DataTable
-          label="Cost of each"
-          rows={partsOf(data.days)}
-          keyOf={({ id }) => id}
-          columns={[
-            { head: 'Name', cell: ({ name }) => <bdi>{name}</bdi> },
-            { head: 'Cost', cell: ({ costCents }) => <Money cents={costCents} />, kind: 'number' },
-          ]}
+      action={
+        <Select
+          aria-label="Breakdown"
+          value={by}
+          options={kinds}
+          onChange={(kind) => {
+            setMinHeight(shown.current?.offsetHeight ?? 0)
+            setBy(kind)
+          }}
         />
-      )}
+      }
+    >
+      <div ref={shown} style={{ minHeight }}>
+        {error !== null ? (
+          <Failure {...explain(error)} onRetry={() => void refetch()} />
+        ) : data === undefined ? (
+          <Skeleton rows={4} />
+        ) : (
+          <DataTable
+            label="Cost of each"
+            rows={partsOf(data.days)}
+            keyOf={({ id }) => id}
+            columns={[
+              { head: 'Name', cell: ({ name }) => <bdi>{name}</bdi> },
+              { head: 'Cost', cell: ({ costCents }) => <Money cents={costCents} />, kind: 'number' },
+            ]}
+          />
+        )}
+      </div>
     </Card>
   )
 }
