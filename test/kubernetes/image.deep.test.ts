@@ -5,6 +5,7 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { Process } from '../../src/contract/process.ts'
 import type { RunResult } from '../../src/contract/run-result.ts'
 import { freePort } from '../../src/lib/free-port.ts'
 import { silentLog } from '../../src/lib/log.ts'
@@ -57,6 +58,8 @@ let world: KubeWorld
 let membership: RunningMembership
 let pod: Pod
 let image: UnpackedImage
+/** The background process that asks one unit from the other. */
+let asking: string
 /** One of each class, of one team. */
 const units: OwnedUnit[] = []
 const closers: (() => unknown)[] = []
@@ -184,7 +187,7 @@ it(
     for (const each of units) await says(each, 'sh', '-c', 'echo kept >/dev/shm/mark')
     const wait = `until ip=$(getent hosts ${unit.internalHost} | cut -d" " -f1) && ${ask}; do sleep 0.2; done`
     const all = `${wait} >/dev/null 2>&1; while sleep 0.2; do ${ask} || echo failed; done >/root/answers 2>&1`
-    await call(first, 'POST', '/processes', { cmd: ['bash', '-c', all] })
+    asking = (await call<Process>(first, 'POST', '/processes', { cmd: ['bash', '-c', all] })).id
     await eventually(async () => expect((await answersIn(first)).length).toBeGreaterThan(5))
   },
   BUILD_MS,
@@ -231,6 +234,7 @@ it(
     for (const unit of units) expect(await says(unit, 'cat', '/dev/shm/mark')).toBe('kept\n')
     const [first] = units
     if (!first) throw new Error('there is no unit')
+    expect((await call<Process>(first, 'GET', `/processes/${asking}`)).state).toBe('running')
     expect(new Set(await answersIn(first))).toEqual(new Set(['200']))
     const address = `ip=$(getent hosts ${units[1]?.unit.internalHost} | cut -d" " -f1)`
     expect(await says(first, 'bash', '-c', `${address}; ${ask}`)).toBe('200\n')

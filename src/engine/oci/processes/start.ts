@@ -9,6 +9,7 @@ import { EngineError } from '../../errors.ts'
 import { removeChild } from '../kernel/cgroup-children.ts'
 import { reapOrphans } from '../kernel/children.ts'
 import { closeFd, createPipe } from '../kernel/syscalls.ts'
+import { limitLogWriter } from '../kernel/team-groups.ts'
 import { getRunning, type EngineContext, type Machine } from '../machine/context.ts'
 import { asUser } from '../exec/as-user.ts'
 import { whenNotHeld } from '../exec/exec.ts'
@@ -96,6 +97,9 @@ async function begin(
       held.keeper ??= startKeeper(dir, request.id, pipes)
       if (input?.writeEnd !== undefined) held.input ??= startInputKeeper(dir, request.id, input.writeEnd)
     })
+    // In the service's own group, or that of its pod, they would end with it.
+    for (const { pid } of [held.keeper, held.input].filter((keeper) => keeper !== null))
+      await limitLogWriter(host.cgroups, spec.networkGroup, pid)
     let launched: Promise<void> | null = null
     await host.effect('engine.process.launch', async () => {
       launched ??= launch(host, machine, { request, readers, writeEnds, stdin: input?.readEnd ?? null })
