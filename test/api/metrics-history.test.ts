@@ -109,8 +109,8 @@ test('a sleep that grows long is a checkpoint, kept or not, for a month; none wh
   service.engine.setMemory(false)
   await longSleep()
   const known = service.app.capabilities
-  const classes = new Map([...known])
-  for (const [host, { classes: all, ...rest }] of classes)
+  const before = new Map(known)
+  for (const [host, { classes: all, ...rest }] of before)
     known.set(host, {
       ...rest,
       classes: all.map((each) => ({ ...each, memory: { available: false, detail: 'none' } })),
@@ -119,7 +119,7 @@ test('a sleep that grows long is a checkpoint, kept or not, for a month; none wh
   const { checkpoints } = await historyOf(team, id)
   expect(checkpoints.map(({ kept }) => kept)).toEqual([true, false])
   expect((await historyOf(team, id, 'month')).checkpoints).toEqual(checkpoints)
-  for (const [host, told] of classes) known.set(host, told)
+  for (const [host, told] of before) known.set(host, told)
   service.engine.setMemory(true)
   service.clock.advance(31 * DAY)
   await forgetOldMetrics(service.app)

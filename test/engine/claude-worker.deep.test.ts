@@ -126,10 +126,7 @@ describe.each(isolationClasses)('in a unit of class %s, the worker of a session'
       agents.endTurn(session)
       expect(await working).toMatchObject({ exitCode: 0 })
       const kept = [...(agents.stores.get(STORE)?.values() ?? [])].map(({ path, content }) => [path, content])
-      expect(kept.toSorted()).toEqual([
-        ['/after.md', 'learned\n'],
-        ['/before.md', 'known before\n'],
-      ])
+      expect(Object.fromEntries(kept)).toEqual({ '/after.md': 'learned\n', '/before.md': 'known before\n' })
       expect(agents.items.find(({ id }) => id === item.id)?.state).toBe('stopped')
       expect(agents.faults).toEqual([])
     } finally {

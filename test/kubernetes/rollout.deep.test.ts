@@ -138,7 +138,7 @@ async function round(): Promise<void> {
   mostAway = Math.max(mostAway, NODE_NAMES.length - (await podsOf('host')).filter(runs).length)
   await actAsKubelet()
   for (const node of NODE_NAMES) if (!silent.has(node)) seenAt.set(node, new Date())
-  for (const { roll } of rollouts) await roll(NODE_NAMES.map(hostOn))
+  for (const rollout of rollouts) await rollout.roll(NODE_NAMES.map(hostOn))
   if (falls === 'silent')
     for (const { metadata, spec } of await podsOf('host'))
       if (metadata.deletionTimestamp !== undefined) silent.add(spec.nodeName ?? '')

@@ -88,7 +88,7 @@ export async function makeFolder(place: Place, directory: string, name: string):
 
 /** First bytes of pictures that browsers draw. No SVG: it is a document, and shown as text. */
 const pictures: [type: string, begins: RegExp][] = [
-  ['image/png', /^\x89PNG\r\n\x1a\n/],
+  ['image/png', /^\x89PNG\r\n/],
   ['image/jpeg', /^\xff\xd8\xff/],
   ['image/gif', /^GIF8[79]a/],
   ['image/webp', /^RIFF[^]{4}WEBP/],

@@ -86,6 +86,10 @@ async function linkOrCopy(named: string, to: string): Promise<void> {
     await copyFile(from, to)
     // A copy that is cut short by a power failure would have the name of a whole one.
     const copy = await open(to, 'r+')
-    await copy.sync().finally(async () => await copy.close())
+    try {
+      await copy.sync()
+    } finally {
+      await copy.close()
+    }
   })
 }
