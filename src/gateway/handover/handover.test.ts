@@ -22,6 +22,7 @@ import {
 import { type HostGateway, type HostGateways, startHosts } from '../../../test/support/handover.ts'
 import { cancelOf, keyed, READY, SSL_REQUEST, STARTUP } from '../../../test/support/postgres-messages.ts'
 import { portNameOf } from '../../contract/port-host.ts'
+import { freePort } from '../../lib/free-port.ts'
 import { silentLog } from '../../lib/log.ts'
 import { errorMessageOf } from '../sessions/outcomes.ts'
 
@@ -359,10 +360,10 @@ describe('a visit that comes to the gateway of another host', () => {
     named.write(PING)
     await hear(named, '+PONG')
 
-    const owned = await listen((await import('node:net')).createServer())
-    near.gateway.endpointPorts.push({ port: owned + 1, name: host.split('.')[0] ?? '', protocol: 'redis' })
-    await expect.poll(() => isOpen(owned + 1)).toBe(true)
-    const nameless = connectTls({ port: owned + 1, host: HOST, rejectUnauthorized: false, servername: '' })
+    const owned = await freePort(HOST)
+    near.gateway.endpointPorts.push({ port: owned, name: host.split('.')[0] ?? '', protocol: 'redis' })
+    await expect.poll(() => isOpen(owned)).toBe(true)
+    const nameless = connectTls({ port: owned, host: HOST, rejectUnauthorized: false, servername: '' })
     await once(noted(nameless), 'secureConnect')
     nameless.write(PING)
     await hear(nameless, '+PONG')
