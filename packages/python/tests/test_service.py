@@ -344,12 +344,14 @@ async def test_the_library_with_async_does_the_same(aberth: AsyncBerth, tmp_path
     events = aberth.events(changes=True)
     assert (await events.__anext__()).event == "reset"
     async with await aberth.units.create(IMAGE, name="py-async") as unit:
+        told = set[str]()
         async for event in events:
             if event.event == "unit" and event.data["name"] == "py-async":
-                break
-        async for event in events:
+                told.add("unit")
             if event.event == "change" and event.data["action"] == "unit.create":
                 assert f"created {event.data['target']}" in event.data["sentence"]
+                told.add("change")
+            if len(told) == 2:
                 break
         assert (await unit.exec("echo hello")).stdout == "hello\n"
         command = await unit.spawn("echo out; echo err >&2")
