@@ -1,7 +1,7 @@
 // How the units of an environment are made, and how many work at once: the same fields for a new one and for one that is there.
 
 import { EgressFields } from '../egress/egress-fields.tsx'
-import { Field, inputClass, Select } from '../ui/field.tsx'
+import { Field, Select, TextInput, inputClass } from '../ui/field.tsx'
 import type { HostedTexts } from './hosted-text.ts'
 import { sizes } from './policy-text.ts'
 import styles from './agents.module.css'
@@ -20,16 +20,7 @@ export function HostedFields({
   return (
     <div className={styles.fields}>
       <Field label="Image" error={faultOf('image')}>
-        {(props) => (
-          <input
-            {...props}
-            className={inputClass}
-            autoComplete="off"
-            spellCheck={false}
-            value={texts.image}
-            onChange={(event) => set('image', event.target.value)}
-          />
-        )}
+        {(props) => <TextInput {...props} value={texts.image} onChange={(image) => set('image', image)} />}
       </Field>
       <Field label="Size">
         {({ id }) => (

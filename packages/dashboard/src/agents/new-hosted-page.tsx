@@ -9,7 +9,7 @@ import { berthOf } from '../api/client.ts'
 import { explain, faultAt } from '../api/explain.ts'
 import { useTeam } from '../shell/team-context.ts'
 import { Button, buttonClass } from '../ui/button.tsx'
-import { Field, inputClass, SecretInput } from '../ui/field.tsx'
+import { Field, SecretInput, TextInput, inputClass } from '../ui/field.tsx'
 import { Card, Failure, PageHead } from '../ui/page-parts.tsx'
 import { AtOnceField, HostedFields } from './hosted-fields.tsx'
 import { boundOf, firstTexts, lackOf, planOf } from './hosted-text.ts'
@@ -70,15 +70,12 @@ export function NewHostedPage() {
           <div className={styles.fields}>
             <Field label="Environment" note="Its id, such as env_01AbC." error={faultOf('environment')}>
               {(props) => (
-                <input
+                <TextInput
                   {...props}
-                  className={inputClass}
                   maxLength={128}
-                  autoComplete="off"
-                  spellCheck={false}
                   autoFocus
                   value={environment}
-                  onChange={(event) => setEnvironment(event.target.value)}
+                  onChange={setEnvironment}
                 />
               )}
             </Field>

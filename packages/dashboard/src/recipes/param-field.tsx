@@ -1,7 +1,7 @@
 // The field of one parameter, by its type.
 
 import type { Contract } from '@berth/sdk'
-import { Field, inputClass, LinesInput, Select } from '../ui/field.tsx'
+import { Field, LinesInput, Select, TextInput } from '../ui/field.tsx'
 import { PairsEditor } from './pairs-editor.tsx'
 import { type FieldValue, labelOf, newPair, recordKind } from './params.ts'
 import { SecretField } from './secret-field.tsx'
@@ -57,14 +57,11 @@ export function ParamField({
         ) : type === 'record' ? (
           <LinesInput {...props} rows={4} value={value} onChange={onChange} />
         ) : (
-          <input
+          <TextInput
             {...props}
-            className={inputClass}
             inputMode={type === 'integer' ? 'numeric' : undefined}
-            autoComplete="off"
-            spellCheck={false}
             value={value}
-            onChange={(event) => onChange(event.target.value)}
+            onChange={onChange}
           />
         )
       }

@@ -6,7 +6,7 @@ import { berthOf } from '../api/client.ts'
 import { explain, faultAt } from '../api/explain.ts'
 import { useHere } from '../shell/team-context.ts'
 import { Button } from '../ui/button.tsx'
-import { Field, inputClass, LinesInput, SecretInput } from '../ui/field.tsx'
+import { Field, LinesInput, SecretInput, TextInput } from '../ui/field.tsx'
 import { Failure } from '../ui/page-parts.tsx'
 import { tell } from '../ui/toast.tsx'
 import styles from './team.module.css'
@@ -63,17 +63,7 @@ export function SecretForm({
       {refused !== null && !isSaid && <Failure {...refused} />}
       {secret === null && (
         <Field label="Name" note="As units bind it, such as OPENAI_API_KEY." error={faultOf('name')}>
-          {(props) => (
-            <input
-              {...props}
-              className={inputClass}
-              maxLength={128}
-              autoComplete="off"
-              spellCheck={false}
-              value={name}
-              onChange={(event) => setName(event.target.value)}
-            />
-          )}
+          {(props) => <TextInput {...props} maxLength={128} value={name} onChange={setName} />}
         </Field>
       )}
       <Field label="Value" note="It cannot be read back." error={faultOf('value')}>

@@ -43,6 +43,28 @@ export function Field({
 
 export const inputClass = styles.input ?? ''
 
+/** One line, of which the browser knows nothing better. */
+export function TextInput({
+  onChange,
+  ...rest
+}: Props & {
+  value: string
+  onChange: (value: string) => void
+  maxLength?: number
+  autoFocus?: boolean
+  inputMode?: 'numeric' | undefined
+}) {
+  return (
+    <input
+      {...rest}
+      className={inputClass}
+      autoComplete="off"
+      spellCheck={false}
+      onChange={(event) => onChange(event.target.value)}
+    />
+  )
+}
+
 /** For what is not shown while it is typed, and not kept by the browser. */
 export function SecretInput({
   onChange,

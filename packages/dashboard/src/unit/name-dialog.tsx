@@ -4,7 +4,7 @@ import { useState } from 'react'
 import { explain } from '../api/explain.ts'
 import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
-import { Field, inputClass } from '../ui/field.tsx'
+import { Field, TextInput } from '../ui/field.tsx'
 import styles from './files.module.css'
 
 export function NameDialog({
@@ -54,14 +54,11 @@ export function NameDialog({
       >
         <Field label="Name" {...(error === undefined ? {} : { error })}>
           {(props) => (
-            <input
+            <TextInput
               {...props}
-              className={inputClass}
-              autoComplete="off"
-              spellCheck={false}
               value={typed}
-              onChange={({ target }) => {
-                setTyped(target.value)
+              onChange={(value) => {
+                setTyped(value)
                 setError(undefined)
               }}
             />

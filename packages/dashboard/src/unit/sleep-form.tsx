@@ -7,7 +7,7 @@ import { eventsSoFar, putUnit } from '../api/apply-event.ts'
 import { berthOf } from '../api/client.ts'
 import { useHere } from '../shell/team-context.ts'
 import { Button } from '../ui/button.tsx'
-import { Field, inputClass } from '../ui/field.tsx'
+import { Field, TextInput } from '../ui/field.tsx'
 import { tell } from '../ui/toast.tsx'
 import { Refused } from './refused.tsx'
 import styles from './unit.module.css'
@@ -55,16 +55,7 @@ export function SleepForm({ unit }: { unit: Contract.Unit }) {
         }
         error={isRight ? undefined : 'A number with m, h or d, or never.'}
       >
-        {(props) => (
-          <input
-            {...props}
-            className={inputClass}
-            value={text}
-            autoComplete="off"
-            spellCheck={false}
-            onChange={(event) => setText(event.target.value)}
-          />
-        )}
+        {(props) => <TextInput {...props} value={text} onChange={setText} />}
       </Field>
       <label className={styles.choice}>
         <input type="checkbox" checked={isOfStack} onChange={(event) => setOfStack(event.target.checked)} />
