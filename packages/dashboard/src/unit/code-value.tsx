@@ -1,6 +1,7 @@
 // One value that code gave, in the best of its forms. All of it comes from the unit: text is shown as text, pictures as pictures, and
 // HTML in a frame that may do nothing, of no origin.
 
+import { dataUrl } from './data-url.ts'
 import styles from './code.module.css'
 
 type Data = Readonly<Record<string, unknown>>
@@ -24,27 +25,26 @@ export function CodeValue({ data }: { data: Data }) {
   const svg = data['image/svg+xml']
   // As a picture it runs no scripts and loads nothing.
   if (typeof svg === 'string')
-    return <img className={styles.picture} src={addressOf('image/svg+xml', svg)} alt={textOf(data)} />
+    return (
+      <img
+        className={styles.picture}
+        src={dataUrl('image/svg+xml', new TextEncoder().encode(svg))}
+        alt={textOf(data)}
+      />
+    )
   const html = data['text/html']
   if (typeof html === 'string')
     return (
       <iframe
         className={styles.frame}
         sandbox=""
-        src={addressOf('text/html;charset=utf-8', html)}
+        src={dataUrl('text/html;charset=utf-8', new TextEncoder().encode(html))}
         title={textOf(data)}
       />
     )
   const text = texts.map((mime) => data[mime]).find((value) => typeof value === 'string')
   const json = data['application/json']
   return <pre className={styles.text}>{text ?? JSON.stringify(json ?? data, null, 2)}</pre>
-}
-
-function addressOf(mime: string, text: string): string {
-  const bytes = new TextEncoder().encode(text)
-  let binary = ''
-  for (const byte of bytes) binary += String.fromCharCode(byte)
-  return `data:${mime};base64,${btoa(binary)}`
 }
 
 function textOf(data: Data): string {

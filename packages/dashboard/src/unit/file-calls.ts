@@ -4,6 +4,8 @@ import type { Contract, Files } from '@berth/sdk'
 import { berthOf } from '../api/client.ts'
 import { queryOptions } from '@tanstack/react-query'
 import { save } from '../ui/download.ts'
+import { pictureTypeOf } from '../../../sdk/src/picture-type.ts'
+import { dataUrl } from './data-url.ts'
 import { tarOf } from './tar.ts'
 
 /** Above it a file is read and written as an archive. */
@@ -86,24 +88,10 @@ export async function makeFolder(place: Place, directory: string, name: string):
   await filesOf(place).makeDirectory(pathIn(directory, name))
 }
 
-/** First bytes of pictures that browsers draw. No SVG: it is a document, and shown as text. */
-const pictures: [type: string, begins: RegExp][] = [
-  ['image/png', /^\x89PNG\r\n/],
-  ['image/jpeg', /^\xff\xd8\xff/],
-  ['image/gif', /^GIF8[79]a/],
-  ['image/webp', /^RIFF[^]{4}WEBP/],
-]
-
-/** A picture as an address that this page may draw; null for anything else. */
+/** A picture as an address that this page may draw; null for anything else. An SVG is a document, and shown as text. */
 export function pictureOf(bytes: Uint8Array): string | null {
-  const first = String.fromCharCode(...bytes.subarray(0, 16))
-  const found = pictures.find(([, begins]) => begins.test(first))
-  if (found === undefined) return null
-  let text = ''
-  // In pieces: each byte is an argument.
-  for (let at = 0; at < bytes.length; at += 8192)
-    text += String.fromCharCode(...bytes.subarray(at, at + 8192))
-  return `data:${found[0]};base64,${btoa(text)}`
+  const type = pictureTypeOf(bytes)
+  return type === null ? null : dataUrl(type, bytes)
 }
 
 /** Throws with the reason where a file cannot be written. */
