@@ -1,10 +1,8 @@
 // The programs that Berth runs, their Debian packages, and the oldest version each is known to work with.
 
-import { access, constants } from 'node:fs/promises'
-import { join } from 'node:path'
 import { MINUTE } from '../lib/clock.ts'
 import { isOlder } from '../lib/versions.ts'
-import { run, SAFE_PATH } from '../lib/process.ts'
+import { programsNamed, run } from '../lib/process.ts'
 import { type Check, fail, type Finding, ok, warn } from './check.ts'
 
 type Program = {
@@ -52,10 +50,8 @@ export const presenceChecks: Check[] = programs
   }))
 
 export async function presenceOf(program: Program): Promise<Finding> {
-  const paths = SAFE_PATH.split(':').map((directory) => join(directory, program.command))
-  const found = await Promise.allSettled(paths.map((path) => access(path, constants.X_OK)))
-  const isThere = found.some(({ status }) => status === 'fulfilled')
-  return isThere ? ok('installed') : fail('not installed', adviceOn(program))
+  const found = await programsNamed(program.command)
+  return found.length > 0 ? ok('installed') : fail('not installed', adviceOn(program))
 }
 
 function adviceOn(program: Program): string {

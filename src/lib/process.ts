@@ -2,6 +2,8 @@
 // through a shell.
 
 import { spawn } from 'node:child_process'
+import { access, constants } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 
 export type RunOptions = {
@@ -58,6 +60,20 @@ export type Runner = {
 const GIVE_UP_AFTER_MS = 2000
 
 export const SAFE_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+
+/** The paths of all programs of a name in `SAFE_PATH`, in its order. */
+export async function programsNamed(name: string): Promise<string[]> {
+  const paths = SAFE_PATH.split(':').map((directory) => join(directory, name))
+  const areThere = await Promise.all(paths.map(isExecutable))
+  return paths.filter((_, at) => areThere[at])
+}
+
+export async function isExecutable(path: string): Promise<boolean> {
+  return await access(path, constants.X_OK).then(
+    () => true,
+    () => false,
+  )
+}
 
 /** `run` and `runOrThrow` with another way to start a program. */
 export function createRunner(start: StartChild): Runner {

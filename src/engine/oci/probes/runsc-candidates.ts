@@ -1,9 +1,8 @@
 // The gVisor programs of this machine, in the order in which they are tried: the operator's, one that did not come with the
 // system, the one that Berth has built, the system's own.
 
-import { access, constants, realpath } from 'node:fs/promises'
-import { join } from 'node:path'
-import { run, SAFE_PATH } from '../../../lib/process.ts'
+import { realpath } from 'node:fs/promises'
+import { isExecutable, programsNamed, run } from '../../../lib/process.ts'
 import { BUILT_RUNSC } from '../runsc-build/pinned.ts'
 import type { DriverOptions } from '../runtime/driver.ts'
 
@@ -36,11 +35,8 @@ export async function needsBuild(options: Pick<DriverOptions, 'runsc' | 'preferr
 }
 
 async function installedOnes(): Promise<{ path: string; ofSystem: boolean }[]> {
-  const places = SAFE_PATH.split(':').map((directory) => join(directory, 'runsc'))
-  const real = await Promise.all(
-    places.map(async (path) => ((await isExecutable(path)) ? await realpath(path) : null)),
-  )
-  const found = [...new Set(real.filter((path) => path !== null))]
+  const named = await programsNamed('runsc')
+  const found = [...new Set(await Promise.all(named.map(async (path) => await realpath(path))))]
   return await Promise.all(found.map(async (path) => ({ path, ofSystem: await isOfSystem(path) })))
 }
 
@@ -51,11 +47,4 @@ async function isOfSystem(path: string): Promise<boolean> {
   if (owner === '') return false
   const maintainer = (await dpkg(['--show', '--showformat=${Maintainer}', owner]))?.stdout ?? ''
   return /[@.](?:debian|ubuntu)\./.test(maintainer)
-}
-
-async function isExecutable(path: string): Promise<boolean> {
-  return await access(path, constants.X_OK).then(
-    () => true,
-    () => false,
-  )
 }

@@ -1,9 +1,9 @@
 // conmon outlives the engine. Where the engine runs from an image, which may be removed meanwhile, conmon and its libraries are
 // copied out of it first, with the loader that starts it there.
 
-import { access, constants, statfs } from 'node:fs/promises'
+import { statfs } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { runOrThrow, SAFE_PATH } from '../../../lib/process.ts'
+import { programsNamed, runOrThrow, SAFE_PATH } from '../../../lib/process.ts'
 import { keepFiles } from './kept-programs.ts'
 
 /** `program`: its name among the kept ones (kept-programs.ts); null where it is not kept. */
@@ -50,15 +50,7 @@ export async function keepWithLibraries(directory: string, source: string): Prom
 }
 
 async function findProgram(name: string): Promise<string> {
-  for (const directory of SAFE_PATH.split(':')) {
-    const path = join(directory, name)
-    if (
-      await access(path, constants.X_OK).then(
-        () => true,
-        () => false,
-      )
-    )
-      return path
-  }
-  throw new Error(`There is no ${name} in ${SAFE_PATH}.`)
+  const [path] = await programsNamed(name)
+  if (path === undefined) throw new Error(`There is no ${name} in ${SAFE_PATH}.`)
+  return path
 }
