@@ -16,9 +16,9 @@ import {
 import { NODES } from '../../src/kubernetes/node.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
-import type { HostOnNode } from '../../src/store/host-nodes.ts'
 import { type Rollout, startRollout } from '../../src/supervisor/kubernetes/rollout.ts'
 import { type ControlPlane, startControlPlane } from '../support/kubernetes/control-plane.ts'
+import { hostOnNode } from '../support/kubernetes/host-on-node.ts'
 import { firstValues, kubectl, renderChart } from '../support/kubernetes/run.ts'
 
 type Pod = KubeObject & {
@@ -119,20 +119,8 @@ async function actAsKubelet(): Promise<void> {
   }
 }
 
-const hostOn = (node: string): HostOnNode => ({
-  id: `host_${node}`,
-  name: node,
-  nodeName: node,
-  nodeUid: node,
-  state: 'ready',
-  units: 1,
-  stateSince: new Date(0),
-  awaySince: null,
-  seenAt: seenAt.get(node) ?? null,
-  version: '1',
-  certificatesEnd: null,
-  cordoned: false,
-})
+const hostOn = (node: string) =>
+  hostOnNode(node, { stateSince: new Date(0), seenAt: seenAt.get(node) ?? null })
 
 async function round(): Promise<void> {
   mostAway = Math.max(mostAway, NODE_NAMES.length - (await podsOf('host')).filter(runs).length)

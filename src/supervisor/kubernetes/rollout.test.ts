@@ -2,6 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createTestClock, type TestClock } from '../../../test/support/clock.ts'
+import { hostOnNode } from '../../../test/support/kubernetes/host-on-node.ts'
 import { type FakeApiServer, startFakeApiServer } from '../../../test/support/kubernetes/fake-api-server.ts'
 import {
   type Api,
@@ -51,20 +52,7 @@ afterEach(async () => {
   await fake.close()
 })
 
-const hostOn = (node: string): HostOnNode => ({
-  id: `host_${node}`,
-  name: node,
-  nodeName: node,
-  nodeUid: node,
-  state: 'ready',
-  units: 1,
-  stateSince: clock.now(),
-  awaySince: null,
-  seenAt: clock.now(),
-  version: '1',
-  certificatesEnd: null,
-  cordoned: false,
-})
+const hostOn = (node: string) => hostOnNode(node, { stateSince: clock.now(), seenAt: clock.now() })
 
 type Started = { part: 'server' | 'host'; image: string; revision?: number; node?: string; isReady?: boolean }
 
