@@ -42,9 +42,9 @@ export async function launch(host: EngineContext, machine: Machine, given: Launc
     marker: markerOf(given.request.id),
     isRelayed: driver.cutsWrites,
   })
+  const control = await controlOf(driver, paths)
   const late = new AbortController()
   const tooLate = delay(driver.deadlineMs, undefined, { signal: late.signal }).catch(() => {})
-  const control = await controlOf(driver, paths)
   try {
     const complaint = control
       ? await launchOver(control, paths.container, described, given, [machine.ended, tooLate])
