@@ -27,7 +27,7 @@ export function sdkReference(): string {
   const exported = exportedNames()
   return [
     '# Reference of the TypeScript SDK\n',
-    'Written by `npm run gen` from the source. [sdk.md](sdk.md) is the page to begin with; types of the API itself (`Contract`) are those of [the OpenAPI document](../openapi.json).\n',
+    'Written by `npm run gen` from the source. [sdk.md](sdk.md) is the page to begin with. Types of the API itself (`Contract`) are those of [the OpenAPI document](../openapi.json).\n',
     ...sources.flatMap(([file, title]) => {
       const parts = declarationsOf(readFileSync(new URL(`${file}.ts`, folder), 'utf8'))
         .filter(({ name }) => exported.has(name))

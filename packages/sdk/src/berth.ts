@@ -54,9 +54,9 @@ export type UsageOptions = CallOptions & {
 }
 
 /**
- * One thing that changed: `gone` has the id of a unit or stack that is destroyed; `team` is its people, or the team
- * itself; `host` is one that units of the team are on; `process` is a background process that has ended; `change`, where it is
- * asked for, is a call that changed something, as a sentence.
+ * One thing that changed. `gone` has the id of a unit or stack that is destroyed. `team` means its people, or the team
+ * itself. `host` is one that units of the team are on. `process` is a background process that has ended. `change` is a call
+ * that changed something, as a sentence; it comes where it is asked for.
  */
 export type TeamEvent =
   | { event: 'reset'; data: object }
