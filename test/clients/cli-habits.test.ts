@@ -131,7 +131,16 @@ describe('habits of docker', () => {
     [['run', '-it', 'node:22'], 125, /are no terminal\.\ntry: berth run -- CMD/],
     [['images'], 2, /try: berth run IMAGE: an image is pulled or built when a unit needs it\n/],
     [['kill', 'x'], 2, /try: berth stop UNIT, or berth rm UNIT\n/],
-    [['ps'], 2, /An argument is missing: berth ps UNIT\n/],
+    [['ps'], 2, /An argument is missing: berth ps UNIT\ntry: berth ls, or berth ps UNIT\n/],
+    [['ps', '-a'], 2, /try: berth ls --all\n/],
+    [['run', '-v', '/data:/data', 'node:22'], 2, /Unknown option '-v'\ntry: --volume PATH:GB/],
+    [['run', '--cpus', '2', 'node:22'], 2, /try: --size small: nano, small, medium or large\n/],
+    [['run', '--restart=always', 'node:22'], 2, /try: berth start UNIT/],
+    [['rm', '-rf', 'web'], 2, /try: berth rm -f UNIT: a unit goes with its disk\n/],
+    [['up'], 2, /There is no command "up"\.\ntry: berth run IMAGE --stack NAME/],
+    [['volume', 'ls'], 2, /try: berth run --volume PATH:GB IMAGE/],
+    [['help', 'frob'], 2, /There is no command "frob"\.\ntry: berth help\n/],
+    [['man', 'run'], 2, /"run" is one argument too many: berth man\n/],
     [['sleep', 'web'], 2, /try: berth sleep web 30m, or berth sleep web --now\n/],
   ])('%j gets a hint', async (args, code, stderr) => {
     const ended = await berth(args)

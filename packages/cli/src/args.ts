@@ -2,6 +2,7 @@
 // something in a unit, everything from its first word on belongs to that: `berth exec web --json -- ls -la`.
 
 import { parseArgs } from 'node:util'
+import { otherOption } from './docker-habits.ts'
 
 export type Option = {
   type: 'string' | 'boolean'
@@ -70,7 +71,7 @@ export function oneOf<const Words extends readonly string[]>(
 export function readArgs(command: Command, words: string[]): Args {
   const options = optionsOf(command)
   const [own, rest] = splitWords(command, words)
-  const { values, positionals } = parsed(options, own)
+  const { values, positionals } = parsed(command.name, options, own)
   if (values.help !== true) checkCount(command, positionals)
   return {
     args: positionals,
@@ -81,7 +82,7 @@ export function readArgs(command: Command, words: string[]): Args {
   }
 }
 
-function parsed(options: Record<string, Option>, words: string[]) {
+function parsed(command: string, options: Record<string, Option>, words: string[]) {
   const config = Object.fromEntries(
     Object.entries(options).map(([name, { type, short, multiple }]) => [
       name,
@@ -93,15 +94,16 @@ function parsed(options: Record<string, Option>, words: string[]) {
   } catch (error) {
     const message = (error as Error).message.split('. ')[0] ?? ''
     const [, unknown = ''] = /^Unknown option '(--?[^']*)'/.exec(message) ?? []
-    const near = closest(unknown.replace(/^-+/, ''), Object.keys(options))
-    throw new UsageError(near === null ? message : `${message}. Did you mean --${near}?`)
+    const habit = otherOption(command, unknown)
+    const near = habit === null ? closest(unknown.replace(/^-+/, ''), Object.keys(options)) : null
+    throw new UsageError(near === null ? message : `${message}. Did you mean --${near}?`, habit)
   }
 }
 
 /** The word that differs from what was typed by one or two letters, or begins with it; null: none does. */
 export function closest(typed: string, words: readonly string[]): string | null {
   if (typed.length < 2) return null
-  const most = typed.length < 5 ? 1 : 2
+  const most = typed.length < 3 ? 0 : typed.length < 5 ? 1 : 2
   const ranked = words
     .map((word) => ({ word, far: word.startsWith(typed) ? 0 : distance(typed, word) }))
     .sort((one, other) => one.far - other.far)
@@ -174,7 +176,9 @@ function checkCount({ name, usage, args: [least, most] }: Command, positionals: 
   if (positionals.length >= least && positionals.length <= most) return
   const what =
     positionals.length < least ? 'An argument is missing' : `"${positionals[most]}" is one argument too many`
-  throw new UsageError(`${what}: berth ${name} ${usage}`)
+  // What docker lists by this name is listed by another.
+  const hint = name === 'ps' && positionals.length === 0 ? 'berth ls, or berth ps UNIT' : null
+  throw new UsageError(`${what}: berth ${name} ${usage}`.trimEnd(), hint)
 }
 
 const SECONDS: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86_400 }

@@ -2,6 +2,7 @@
 
 import { closest, type Command, globalOptions, type Option } from './args.ts'
 import { commands, groups } from './commands.ts'
+import { otherCommands } from './docker-habits.ts'
 import { print } from './output.ts'
 
 export async function helpOrUnknown(words: string[]): Promise<number> {
@@ -13,45 +14,22 @@ export async function helpOrUnknown(words: string[]): Promise<number> {
   const name = (isAsked ? words.slice(1) : words).filter((word) => word !== '--json').join(' ')
   const command = commands[name]
   if (command) return await printHelp(command)
+  const [first = ''] = isAsked ? words.slice(1) : words
   const group = words.find((word) => Object.keys(commands).some((each) => each.startsWith(`${word} `)))
   const verbs = Object.keys(commands).filter((each) => group !== undefined && each.startsWith(`${group} `))
-  const near = closest(words[0] ?? '', [
-    ...new Set(Object.keys(commands).map((each) => each.split(' ')[0] ?? '')),
-  ])
+  const near = closest(first, [...new Set(Object.keys(commands).map((each) => each.split(' ')[0] ?? ''))])
   const hint =
     verbs.length > 0
       ? `berth ${verbs.join(', berth ')}`
-      : (habits[words[0] ?? ''] ?? (near === null ? 'berth help' : `berth ${near}`))
+      : (otherCommands[first] ?? (near === null ? 'berth help' : `berth ${near}`))
   const { exitCodes, Failure, tell } = await import('./failure.ts')
-  const typed = group === undefined ? (words[0] ?? '') : name
+  const typed = group === undefined ? first : name
   const unknown = new Failure(`There is no command "${typed}".`, {
     hint,
     exitCode: exitCodes.usage,
     code: 'usage',
   })
   return tell(unknown, '', words.includes('--json'))
-}
-
-/** What people type who know docker, and what does it here. */
-const habits: Record<string, string> = {
-  images: 'berth run IMAGE: an image is pulled or built when a unit needs it',
-  pull: 'berth run IMAGE: an image is pulled when a unit needs it',
-  build: 'berth recipe run docker, whose unit builds images',
-  kill: 'berth stop UNIT, or berth rm UNIT',
-  pause: 'berth sleep UNIT --now',
-  unpause: 'berth wake UNIT',
-  attach: 'berth logs -f UNIT, or berth shell UNIT',
-  top: 'berth stats UNIT, or berth exec UNIT -- ps',
-  commit: 'berth fork UNIT',
-  create: 'berth run IMAGE',
-  port: 'berth url UNIT',
-  compose: 'berth stack ls, berth recipe ls',
-  destroy: 'berth rm UNIT',
-  delete: 'berth rm UNIT',
-  list: 'berth ls',
-  ssh: 'berth shell UNIT',
-  info: 'berth whoami, berth quota',
-  version: 'berth --version',
 }
 
 export async function printHelp(command: Command): Promise<number> {
