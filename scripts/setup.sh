@@ -22,7 +22,7 @@ main() {
   [ "${1-}" != test ] || packages="$packages $test_packages"
   install_packages
   provide_criu
-  install_node_modules
+  install_node_modules "${1-}"
   build_dashboard
   [ "${1-}" = test ] || build_packages
   [ "${1-}" != test ] || build_runsc
@@ -106,18 +106,23 @@ apt() {
 
 # --- Node modules, and Node 24 itself -------------------------------------------------------------------------
 
+# Without the packages that only tests and development need: half of all, and half of the time. A directory that has
+# them keeps them.
 install_node_modules() {
   wanted=$(sha256sum <package-lock.json)
   stamp=node_modules/.berth-lockfile
-  if [ ! -x node_modules/.bin/node ] || [ "$(cat $stamp 2>/dev/null)" != "$wanted" ]; then
+  part='--omit=dev'
+  if [ "$1" = test ] || [ -d node_modules/vitest ]; then part=; fi
+  if [ ! -x node_modules/.bin/node ] || [ "$(cat $stamp 2>/dev/null)" != "$wanted$part" ]; then
     command -v npm >/dev/null || fail 'npm is missing: install Node 20 or newer with npm, then run this again.'
     need_space . 2 'node modules'
-    say 'fetching Node 24 and the libraries from the npm registry (npm ci), about a minute'
+    say 'fetching Node 24 and the libraries from the npm registry (npm ci), about half a minute'
     # No install scripts: nothing here needs them, and what a package runs at install it runs as root.
-    npm ci --ignore-scripts --no-audit --no-fund --loglevel=error </dev/null >&2 ||
+    # shellcheck disable=SC2086 # a flag or nothing
+    npm ci $part --ignore-scripts --no-audit --no-fund --loglevel=error </dev/null >&2 ||
       fail "npm could not fetch the libraries (see above): check that this machine reaches $(npm config get registry) and has free disk, then run this again."
     check_node
-    echo "$wanted" >$stamp
+    echo "$wanted$part" >$stamp
   fi
   node_modules/.bin/node -e 'process.exit(Number(process.versions.node.split(".")[0]) >= 24 ? 0 : 1)' 2>/dev/null ||
     fail "There is no Node 24 for this processor ($(uname -m)) in the npm packages: Berth runs on x86_64 and aarch64."

@@ -73,7 +73,7 @@ it('the names of our packages are free in the registries, and texts name no othe
   for await (const path of glob('packages/*/package.json', { cwd: project }))
     names.push((JSON.parse(await readFile(join(project, path), 'utf8')) as { name: string }).name)
   // Looked up in November 2026: neither PyPI nor the npm registry has them. `berth` is in both.
-  expect(names.sort()).toEqual(['@berth/dashboard', '@berth/sdk', 'berth-cli'])
+  expect(names.sort()).toEqual(['@berth/dashboard', '@berth/sdk', '@berth/tools', 'berth-cli'])
   expect(texts.get('packages/python/pyproject.toml')).toMatch(/^name = "berth-sdk"$/m)
   expect(code.flatMap(([, text]) => workspacesIn(text)).filter((name) => !names.includes(name))).toEqual([])
 })
