@@ -3,7 +3,8 @@
 import type { Kysely } from 'kysely'
 import type { Database } from '../store/db.ts'
 import { type HostEvent, listHostEvents } from '../store/hosts.ts'
-import { formatTable, printable } from './table.ts'
+import { printable } from '../lib/printable.ts'
+import { formatTable } from './table.ts'
 
 const SHOWN = 100
 

@@ -12,7 +12,7 @@ import {
   setHostState,
   setUnitsToBeDestroyed,
 } from '../store/hosts.ts'
-import { printable } from './table.ts'
+import { printable } from '../lib/printable.ts'
 
 export const hostVerbs = ['drain', 'undrain', 'lost', 'remove'] as const
 export type HostVerb = (typeof hostVerbs)[number]

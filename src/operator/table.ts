@@ -10,8 +10,3 @@ export function formatTable(rows: string[][]): string[] {
       .trimEnd(),
   )
 }
-
-/** Removes control characters from untrusted text, because a terminal would obey them. */
-export function printable(text: string): string {
-  return text.replace(/\p{C}/gu, '?')
-}

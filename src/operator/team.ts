@@ -10,7 +10,8 @@ import { print } from '../lib/terminal.ts'
 import type { Database } from '../store/db.ts'
 import { changeTeam, findTeamByIdOrSlug, listTeams, listTeamsOfUser, type Plan } from '../store/teams.ts'
 import { findUserOfAddress, setAdmin } from '../store/users.ts'
-import { formatTable, printable } from './table.ts'
+import { printable } from '../lib/printable.ts'
+import { formatTable } from './table.ts'
 import { runBesideBerth } from './beside-berth.ts'
 
 const help = `What the operator decides about teams and people.

@@ -17,6 +17,7 @@ import { invitePages } from './invite-pages.ts'
 import type { Page, PageRequest } from './page.ts'
 import { accountPages } from './account.ts'
 import { consentPages } from './consent.ts'
+import { hostsPage } from './hosts.ts'
 import { signInPages } from './sign-in.ts'
 
 /** Leads a person who opens the bare address to the dashboard; where none is built, it describes the service. */
@@ -53,6 +54,7 @@ export const pages: readonly Page[] = [
   ...providerPages,
   ...invitePages,
   ...consentPages,
+  hostsPage,
 ]
 
 function formBody(maxBytes = 4096): Omit<Body<unknown>, 'parse'> {

@@ -1,7 +1,7 @@
 // Links to the documentation and the API, and a form for a message to the operator; where no mail server would send it, whom to
 // write to.
 
-import { useState } from 'react'
+import { type ReactNode, useState } from 'react'
 import { limits } from '../../../../src/contract/limits.ts'
 import { berthOf } from '../api/client.ts'
 import { explain } from '../api/explain.ts'
@@ -60,6 +60,16 @@ export function HelpPage() {
                   /v1/openapi.json
                 </a>,
               ],
+              ...(me.user.admin
+                ? [
+                    [
+                      'Hosts',
+                      <a key="hosts" href="/hosts">
+                        Machines of this Berth
+                      </a>,
+                    ] satisfies [string, ReactNode],
+                  ]
+                : []),
             ]}
           />
         </Card>
