@@ -1,20 +1,39 @@
-// A menu. Lists have one for all their rows: a menu in each row costs five times the script of a scroll.
+// A menu, and the button that opens it. The menu itself is loaded when it may be opened: it would be a quarter of all that
+// the first page needs. Lists have one for all their rows.
 
-import { Menu as Base } from '@base-ui/react/menu'
-import type { ReactNode } from 'react'
-import { popupRoot } from './popup-root.ts'
+import { lazy, type ReactNode, Suspense, useRef, useState, useSyncExternalStore } from 'react'
+import type { MenuItem } from './menu-item.ts'
 import styles from './menu.module.css'
 
-export type MenuItem =
-  | { label: string; onSelect: () => void; why?: string | null; hint?: string; isDanger?: boolean }
-  | 'line'
+type Opened<T> = { payload: T; anchor: HTMLElement }
 
-export type MenuHandle<T> = ReturnType<typeof Base.createHandle<T>>
-export function createMenu<T>(): MenuHandle<T> {
-  return Base.createHandle<T>()
+export type MenuHandle<T> = {
+  /** Null while it is closed. */
+  opened: () => Opened<T> | null
+  set: (opened: Opened<T> | null) => void
+  watch: (watcher: () => void) => () => void
 }
 
-/** What opens the menu of a list at one of its rows. */
+const loadBox = async () => ({ default: (await import('./menu-box.tsx')).MenuBox })
+const MenuBox = lazy(loadBox)
+
+export function createMenu<T>(): MenuHandle<T> {
+  let opened: Opened<T> | null = null
+  const watchers = new Set<() => void>()
+  return {
+    opened: () => opened,
+    set: (next) => {
+      opened = next
+      for (const watcher of watchers) watcher()
+    },
+    watch: (watcher) => {
+      watchers.add(watcher)
+      return () => watchers.delete(watcher)
+    },
+  }
+}
+
+/** What opens the menu, of a list at one of its rows. */
 export function MenuTrigger<T>({
   menu,
   payload,
@@ -29,63 +48,66 @@ export function MenuTrigger<T>({
   isTabStop?: boolean
   children: ReactNode
 }) {
+  const button = useRef<HTMLButtonElement>(null)
+  const isOpen = useSyncExternalStore(
+    menu.watch,
+    () => button.current !== null && menu.opened()?.anchor === button.current,
+  )
+  const load = () => void loadBox().catch(() => {})
+  const open = () => {
+    if (button.current) menu.set({ payload, anchor: button.current })
+  }
   return (
-    <Base.Trigger
-      handle={menu}
-      payload={payload}
-      className={styles.trigger ?? ''}
+    <button
+      ref={button}
+      type="button"
+      className={styles.trigger}
       aria-label={label}
+      aria-haspopup="menu"
+      aria-expanded={isOpen}
+      data-popup-open={isOpen ? '' : undefined}
       tabIndex={isTabStop ? 0 : -1}
+      onPointerEnter={load}
+      onFocus={load}
+      onClick={open}
+      onKeyDown={(event) => {
+        if (event.key !== 'ArrowDown' && event.key !== 'ArrowUp') return
+        event.preventDefault()
+        open()
+      }}
     >
       {children}
-    </Base.Trigger>
+    </button>
   )
 }
 
 export function SharedMenu<T>({ menu, items }: { menu: MenuHandle<T>; items: (payload: T) => MenuItem[] }) {
+  const opened = useSyncExternalStore(menu.watch, menu.opened)
+  // While it closes, it stays where it was.
+  const [last, setLast] = useState(opened)
+  if (opened !== null && opened !== last) setLast(opened)
+  const shown = opened ?? last
+  if (shown === null) return null
   return (
-    <Base.Root handle={menu}>
-      {({ payload }) => <Popup items={payload === undefined ? [] : items(payload as T)} />}
-    </Base.Root>
+    <Suspense>
+      <MenuBox
+        isOpen={opened !== null}
+        anchor={shown.anchor}
+        items={items(shown.payload)}
+        onClose={() => menu.set(null)}
+      />
+    </Suspense>
   )
 }
 
 export function Menu({ label, children, items }: { label: string; children: ReactNode; items: MenuItem[] }) {
+  const [menu] = useState(() => createMenu<null>())
   return (
-    <Base.Root>
-      <Base.Trigger className={styles.trigger ?? ''} aria-label={label}>
+    <>
+      <MenuTrigger menu={menu} payload={null} label={label}>
         {children}
-      </Base.Trigger>
-      <Popup items={items} />
-    </Base.Root>
-  )
-}
-
-function Popup({ items }: { items: MenuItem[] }) {
-  return (
-    <Base.Portal container={popupRoot()}>
-      <Base.Positioner sideOffset={4} align="end" className={styles.positioner ?? ''}>
-        <Base.Popup className={styles.popup ?? ''}>
-          {items.map((item, at) =>
-            item === 'line' ? (
-              <Base.Separator key={at} className={styles.line ?? ''} />
-            ) : (
-              <Base.Item
-                key={item.label}
-                className={`${styles.item} ${item.isDanger ? styles.danger : ''}`}
-                disabled={Boolean(item.why)}
-                onClick={item.onSelect}
-              >
-                <span>
-                  {item.label}
-                  {item.why && <small className={styles.why}>{item.why}</small>}
-                </span>
-                {item.hint !== undefined && <kbd className={styles.hint}>{item.hint}</kbd>}
-              </Base.Item>
-            ),
-          )}
-        </Base.Popup>
-      </Base.Positioner>
-    </Base.Portal>
+      </MenuTrigger>
+      <SharedMenu menu={menu} items={() => items} />
+    </>
   )
 }

@@ -2,7 +2,7 @@
 
 import type { Contract } from '@berth/sdk'
 import { whyNot } from '../api/unit-can.ts'
-import type { MenuItem } from '../ui/menu.tsx'
+import type { MenuItem } from '../ui/menu-item.ts'
 import type { QuickAction } from './actions.ts'
 
 type Unit = Contract.Unit
