@@ -9,6 +9,13 @@ const watch = `
     for (const entry of list.getEntries()) berthBench.paint = entry.startTime
   }).observe({ type: 'largest-contentful-paint', buffered: true })
 
+  // When the list is the dashboard's own, and not what the server put into the page.
+  berthBench.drawn = async () => {
+    while (document.getElementById('first') !== null || document.querySelector('[data-at]') === null)
+      await new Promise(requestAnimationFrame)
+    return performance.now()
+  }
+
   // When a row that has both words is in a frame that was painted.
   berthBench.shown = async (selector, name, word) => {
     const isShown = () => [...document.querySelectorAll(selector)].some((row) =>

@@ -1,5 +1,6 @@
-// Builds the dashboard into packages/dashboard/dist, with .br and .gz beside each text file, and checks its sizes. Does
-// nothing where its sources, its packages and the build itself are as at the last time.
+// Builds the dashboard into packages/dashboard/dist, with .br and .gz beside each text file, and checks its sizes; also what
+// the server needs to show its first view by itself. Does nothing where its sources, its packages and the build itself are as
+// at the last time.
 // Usage: node scripts/build-dashboard.ts [--force]
 
 import { createHash } from 'node:crypto'
@@ -7,7 +8,7 @@ import { glob, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import { build } from 'vite'
-import { dashboardFaults, readManifest } from './dashboard-budget.ts'
+import { dashboardFaults, readManifest, stylesOf } from './dashboard-budget.ts'
 
 const project = fileURLToPath(new URL('..', import.meta.url))
 const root = `${project}packages/dashboard`
@@ -15,6 +16,8 @@ const out = `${root}/dist`
 
 // A test may start this, and React would be built with all its warnings.
 process.env.NODE_ENV = 'production'
+
+const resolve = { alias: { '@berth/sdk': `${project}packages/sdk/src/index.ts` } }
 
 const stamp = await stampOfSources()
 const built = await readFile(`${out}/stamp`, 'utf8').catch(() => '')
@@ -30,7 +33,7 @@ async function buildAll(): Promise<void> {
       publicDir: false,
       logLevel: 'error',
       define: { __BUILD__: JSON.stringify(stamp) },
-      resolve: { alias: { '@berth/sdk': `${project}packages/sdk/src/index.ts` } },
+      resolve,
       build: {
         outDir: fresh,
         emptyOutDir: true,
@@ -50,6 +53,7 @@ async function buildAll(): Promise<void> {
     })
     await placeThemeScript(fresh)
     await compressTexts(fresh)
+    await writeFirstView(fresh)
     const faults = dashboardFaults(await readManifest(fresh))
     if (faults.length > 0) throw new Error(`The dashboard is too large:\n${faults.join('\n')}`)
     await writeFile(`${fresh}/stamp`, stamp)
@@ -77,13 +81,43 @@ async function putInPlace(fresh: string): Promise<void> {
   }
 }
 
-/** The script that runs before the first paint: not a module, so Vite leaves it alone. */
+/** The script that runs before the first paint is in the page: a file of its own would hold the paint up. */
 async function placeThemeScript(directory: string): Promise<void> {
   const source = await readFile(`${root}/src/theme.js`, 'utf8')
-  const name = `assets/theme-${digestOf(source).slice(0, 8)}.js`
-  await writeFile(`${directory}/${name}`, source)
   const page = await readFile(`${directory}/index.html`, 'utf8')
-  await writeFile(`${directory}/index.html`, page.replace('/assets/theme.js', `/${name}`))
+  const link = '<script src="/assets/theme.js"></script>'
+  if (!page.includes(link)) throw new Error('The page has no link of theme.js.')
+  await writeFile(
+    `${directory}/index.html`,
+    page.replace(link, () => `<script>${source}</script>`),
+  )
+}
+
+/** The styles of the first page in the order of their links, beside what `first-view.tsx` has. */
+async function writeFirstView(directory: string): Promise<void> {
+  const built = `${directory}/parts`
+  await build({
+    configFile: false,
+    root,
+    publicDir: false,
+    logLevel: 'error',
+    resolve,
+    build: {
+      ssr: 'src/first-view.tsx',
+      outDir: built,
+      emptyOutDir: true,
+      rolldownOptions: { onwarn: () => {} },
+    },
+  })
+  const { firstView } = (await import(`${built}/first-view.js`)) as { firstView: object }
+  const page = await readFile(`${directory}/index.html`, 'utf8')
+  const names = [...page.matchAll(/<link rel="stylesheet"[^>]*href="\/([^"]+)"/g)].map(([, name = '']) => name)
+  const later = (await stylesOf(directory, 'src/start/first-run.tsx')).filter((name) => !names.includes(name))
+  const read = async (files: string[]) =>
+    (await Promise.all(files.map((name) => readFile(`${directory}/${name}`, 'utf8')))).join('\n')
+  const parts = { ...firstView, sheet: await read(names), emptySheet: await read(later) }
+  await writeFile(`${directory}/first-view.json`, JSON.stringify(parts))
+  await rm(built, { recursive: true })
 }
 
 async function compressTexts(directory: string): Promise<void> {
@@ -104,8 +138,13 @@ async function stampOfSources(): Promise<string> {
     'scripts/dashboard-budget.ts',
     'packages/dashboard/index.html',
     'src/contract/audit-actions.ts',
+    'src/contract/audit-sentences.ts',
     'src/contract/states.ts',
     'src/contract/limits.ts',
+    'src/lib/money.ts',
+    'src/lib/byte-size.ts',
+    'src/lib/time-words.ts',
+    'src/lib/key-spelling.ts',
   ]
   for await (const path of glob('packages/{dashboard,sdk}/src/**/*.*', { cwd: project })) paths.push(path)
   const hash = createHash('sha256')

@@ -5,7 +5,7 @@ import { readFile, stat } from 'node:fs/promises'
 const KB = 1000
 
 /** Gzipped but for fonts, which are compressed already. */
-const budget = { firstScript: 200 * KB, firstStyle: 12 * KB, laterScript: 90 * KB, fonts: 50 * KB } as const
+const budget = { firstScript: 160 * KB, firstStyle: 12 * KB, laterScript: 90 * KB, fonts: 50 * KB } as const
 
 type Chunk = { file: string; isEntry?: boolean; imports?: string[]; css?: string[]; assets?: string[] }
 
@@ -41,6 +41,18 @@ export async function readManifest(directory: string): Promise<Sizes> {
     fonts: await sum(files.filter(({ file }) => file.endsWith('.woff2')).map(({ file }) => file)),
     later: await Promise.all(later.map(async ({ file }) => ({ file, bytes: await sizeOf(`${file}.gz`) }))),
   }
+}
+
+/** The sheets that a page needs which is loaded when it is opened. */
+export async function stylesOf(directory: string, source: string): Promise<string[]> {
+  const manifest = JSON.parse(await readFile(`${directory}/manifest.json`, 'utf8')) as Record<string, Chunk>
+  const [seen, waiting] = [new Set<string>(), [source]]
+  for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {
+    if (seen.has(name)) continue
+    seen.add(name)
+    waiting.push(...(manifest[name]?.imports ?? []))
+  }
+  return [...new Set([...seen].flatMap((name) => manifest[name]?.css ?? []))]
 }
 
 /** One line for each bound that is not kept. */

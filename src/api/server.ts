@@ -31,13 +31,13 @@ import { openProtocol } from './mcp/protocol.ts'
 import type { Protocol } from './mcp/transport.ts'
 import { createOperations } from './operation.ts'
 import { acceptsHtml, pages, sendErrorPage } from './web/pages.ts'
-import { type Dashboard, readDashboard, sendAsset, sendDashboardPage } from './web/dashboard.ts'
+import { type Dashboard, readDashboard, sendAsset } from './web/dashboard.ts'
 import { createTokenGate } from '../domain/oauth/token-gate.ts'
 import { answerOauth, oauthEndpoints } from './oauth/endpoints.ts'
 import { methodsOfPath } from './http/paths.ts'
 import type { Route } from './route.ts'
 import { routes } from './routes.ts'
-import { type Exchange, servePage, serveRoute } from './serve.ts'
+import { type Exchange, serveDashboardPage, servePage, serveRoute } from './serve.ts'
 
 /** Of routes whose bodies come for as long as they are worked on. */
 const longRoutes = new Set(
@@ -149,7 +149,10 @@ export function createServer(
         await servePage(app, operations, page, stopping.signal, dashboard !== null, begin(request, reply)),
     })
   }
-  if (dashboard) serveDashboard(server, dashboard, begin)
+  if (dashboard)
+    serveDashboard(server, dashboard, begin, (exchange) =>
+      serveDashboardPage(app, operations, dashboard, stopping.signal, exchange),
+    )
   const tokenGate = createTokenGate(app)
   for (const endpoint of oauthEndpoints) {
     server.route({
@@ -199,16 +202,17 @@ export function createServer(
   return server
 }
 
-/** Its files, and its page for whatever a browser opens below /t. */
+/** Its files, and its page for whatever a browser opens below /t. `servePage` sends it. */
 function serveDashboard(
   server: FastifyInstance,
   dashboard: Dashboard,
   begin: (request: FastifyRequest, reply: FastifyReply) => Exchange,
+  servePage: (exchange: Exchange) => Promise<void>,
 ): void {
   for (const url of ['/t', '/t/*'])
-    server.get(url, (asked, reply) => {
+    server.get(url, async (asked, reply) => {
       const exchange = begin(asked, reply)
-      if (acceptsHtml(exchange.request)) sendDashboardPage(dashboard, exchange.request, exchange.response)
+      if (acceptsHtml(exchange.request)) await servePage(exchange)
       else sendUnknownPath(exchange)
     })
   server.get('/assets/*', (asked, reply) => {

@@ -44,6 +44,12 @@ export function centDigits(cents: number): string {
   return digits.cents.format(cents)
 }
 
+/** `0.5 cents`, and from a euro on `€1.50`. */
+export const amount = (cents: number): string => (cents >= 100 ? euros(cents) : `${centDigits(cents)} cents`)
+
+/** `0.5 cents an hour`. */
+export const rate = (centsPerHour: number): string => `${amount(centsPerHour)} an hour`
+
 /** `€0.00001388889`: nothing of it is rounded. */
 export function exactEuros(cents: number): string {
   return isNothing(cents) ? '€0.00' : `${cents < 0 ? '−' : ''}€${digits.all.format(Math.abs(cents) / 100)}`

@@ -56,7 +56,8 @@ it('the palette, the list of keys, and the pages without script violate no axe-c
     await look(name)
     await page.reload()
   }
-  for (const path of ['account', 'invites/none']) {
+  await service.app.db.updateTable('users').set({ admin: true }).where('id', '=', team.userId).execute()
+  for (const path of ['account', 'invites/none', 'hosts']) {
     await page.goto(`${service.baseUrl}/${path}`)
     await look(path)
   }

@@ -32,7 +32,7 @@ export type DashboardFixture = {
 }
 
 /** Builds the dashboard where it is not built from these sources yet. */
-async function builtDashboard() {
+export async function builtDashboard() {
   await promisify(execFile)(process.execPath, ['scripts/build-dashboard.ts'], { cwd: project })
   const dashboard = readDashboard()
   if (!dashboard) throw new Error('The dashboard could not be built.')
@@ -52,6 +52,7 @@ export async function startDashboard(options: ServiceOptions = {}): Promise<Dash
       const page = await context.newPage()
       page.setDefaultTimeout(20_000)
       const faults = await watch(page, service.baseUrl)
+      waitForDashboard(page)
       await page.goto(service.baseUrl + path)
       return { page, context, faults }
     },
@@ -59,6 +60,22 @@ export async function startDashboard(options: ServiceOptions = {}): Promise<Dash
       await browser.close()
       await service.close()
     },
+  }
+}
+
+/** A page is there once the dashboard has drawn it: of what the server draws before, only the links work. */
+function waitForDashboard(page: Page): void {
+  const [goto, reload] = [page.goto.bind(page), page.reload.bind(page)]
+  const drawn = async () => await page.locator('#first').waitFor({ state: 'detached' })
+  page.goto = async (...asked) => {
+    const answer = await goto(...asked)
+    await drawn()
+    return answer
+  }
+  page.reload = async (...asked) => {
+    const answer = await reload(...asked)
+    await drawn()
+    return answer
   }
 }
 

@@ -7,6 +7,7 @@ import { createRoot } from 'react-dom/client'
 import { cache } from './api/cache.ts'
 import { meQuery } from './api/queries.ts'
 import { router } from './routes.tsx'
+import { giveWay, takeFirstData } from './start/first-data.ts'
 import './tokens.css'
 import './base.css'
 
@@ -21,10 +22,12 @@ async function loadAnew(): Promise<void> {
   location.reload()
 }
 
+takeFirstData()
 // Asked before the first render, which takes a while.
 void cache.prefetchQuery(meQuery)
 
 const root = document.getElementById('root')
+if (root) giveWay(root)
 if (root)
   createRoot(root).render(
     <StrictMode>

@@ -30,7 +30,7 @@ const pricing = defineRoute({
   handle: async (app) => getPricing(app.config),
 })
 
-const quota = defineRoute({
+export const quotaRoute = defineRoute({
   ...aboutMoney,
   path: '/v1/quota',
   summary: 'Show what this credential may still spend and run',
@@ -52,4 +52,4 @@ const usage = defineRoute({
   handle: (app, { query }, { caller }) => getUsage(app, caller, query),
 })
 
-export const billingRoutes: readonly Route[] = [pricing, quota, usage]
+export const billingRoutes: readonly Route[] = [pricing, quotaRoute, usage]

@@ -28,7 +28,7 @@ const providers = defineOpenRoute({
   handle: async (app) => ({ providers: listProviders(app.config) }),
 })
 
-const read = defineRoute({
+export const meRoute = defineRoute({
   ...aboutMe,
   method: 'GET',
   path: '/v1/me',
@@ -59,4 +59,4 @@ const change = defineRoute({
   handle: (app, { body }, { caller }) => changeMe(app, caller, body),
 })
 
-export const meRoutes: readonly Route[] = [providers, read, change]
+export const meRoutes: readonly Route[] = [providers, meRoute, change]

@@ -64,7 +64,7 @@ const create = defineRoute({
   idempotent: { resume: (app, { body }, { caller }, kept) => resumeCreate(app, caller, body, kept) },
 })
 
-const list = defineRoute({
+export const unitListRoute = defineRoute({
   ...aboutUnit,
   method: 'GET',
   path: '/v1/units',
@@ -244,7 +244,7 @@ const destroy = defineRoute({
 
 export const unitRoutes: readonly Route[] = [
   create,
-  list,
+  unitListRoute,
   summary,
   get,
   change,

@@ -5,6 +5,10 @@ import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { brotliCompress, constants, gzip } from 'node:zlib'
+import type { FirstPage } from './first-view.ts'
+import type { FirstViewParts } from './first-view-markup.ts'
 
 /** Made by scripts/build-dashboard.ts. */
 const builtDashboard = fileURLToPath(new URL('../../../packages/dashboard/dist', import.meta.url))
@@ -17,6 +21,9 @@ export type Dashboard = {
   build: string
   page: File
   pageTag: string
+  pageHeaders: Record<string, string>
+  /** What the server needs to put the first view into the page. */
+  first: FirstPage
   /** By path, such as `/assets/index-D41kx.js`. */
   assets: ReadonlyMap<string, File>
 }
@@ -31,12 +38,13 @@ const types: Record<string, string> = {
 
 const suffixes = { br: '.br', gzip: '.gz' } as const satisfies Record<Encoding, string>
 
-const pageHeaders = {
+/** `inline`: of the scripts and styles that are in the page itself. */
+const headersWith = (inline: { scripts: string[]; styles: string[] }) => ({
   'cache-control': 'no-cache',
   'content-security-policy': [
     "default-src 'none'",
-    "script-src 'self'",
-    "style-src 'self'",
+    ['script-src', "'self'", ...inline.scripts.map(policyDigest)].join(' '),
+    ['style-src', "'self'", ...inline.styles.map(policyDigest)].join(' '),
     "font-src 'self'",
     "img-src 'self' data:",
     // What code in a unit shows as HTML, in a frame without any rights.
@@ -49,16 +57,23 @@ const pageHeaders = {
   ].join('; '),
   'referrer-policy': 'same-origin',
   'cross-origin-opener-policy': 'same-origin',
-}
+})
+
+const policyDigest = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
 
 /** Returns null where none is built. */
 export function readDashboard(directory = builtDashboard): Dashboard | null {
   try {
     const page = readAsset(directory, 'index.html')
+    const text = page.whole.toString()
+    const parts = JSON.parse(readFileSync(`${directory}/first-view.json`, 'utf8')) as FirstViewParts
+    const scripts = [...text.matchAll(/<script>([^]*?)<\/script>/g)].map(([, script = '']) => script)
     const names = readdirSync(`${directory}/assets`).filter((name) => !/\.(br|gz)$/.test(name))
     return {
       build: readFileSync(`${directory}/stamp`, 'utf8'),
       page,
+      first: { page: text, parts },
+      pageHeaders: headersWith({ scripts, styles: [parts.sheet, parts.emptySheet] }),
       pageTag: `"${createHash('sha256').update(page.whole).digest('base64url').slice(0, 22)}"`,
       assets: new Map(names.map((name) => [`/assets/${name}`, readAsset(directory, `assets/${name}`)])),
     }
@@ -83,7 +98,7 @@ function readAsset(directory: string, name: string): File {
 
 /** Answers with the dashboard's one page, whatever the path: the browser reads it. */
 export function sendDashboardPage(
-  { page, pageTag }: Dashboard,
+  { page, pageTag, pageHeaders }: Dashboard,
   request: IncomingMessage,
   response: ServerResponse,
 ): void {
@@ -93,6 +108,27 @@ export function sendDashboardPage(
   }
   sendFile(page, request, response, { ...pageHeaders, etag: pageTag })
 }
+
+/** Answers with the page that has its first view in it: it is one person's, of this moment. */
+export async function sendFirstPage(
+  { pageHeaders }: Dashboard,
+  html: string,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const whole = Buffer.from(html)
+  const encoding = encodingFor(request, () => true)
+  const packed = encoding === undefined ? {} : { [encoding]: await pack[encoding](whole) }
+  const own = { ...pageHeaders, 'cache-control': 'no-store' }
+  sendFile({ type: types['html'] ?? '', whole, packed }, request, response, own)
+}
+
+/** As fast as the page is needed: it is packed for each request. */
+const pack = {
+  br: async (text: Buffer) =>
+    await promisify(brotliCompress)(text, { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }),
+  gzip: async (text: Buffer) => await promisify(gzip)(text),
+} as const satisfies Record<Encoding, (text: Buffer) => Promise<Buffer>>
 
 /** Returns false where there is no such file. */
 export function sendAsset(
@@ -109,12 +145,11 @@ export function sendAsset(
 
 function sendFile(
   { type, whole, packed }: File,
-  { headers }: IncomingMessage,
+  request: IncomingMessage,
   response: ServerResponse,
   own: Record<string, string>,
 ): void {
-  const accepted = (headers['accept-encoding'] ?? '').toString()
-  const encoding = (['br', 'gzip'] as const).find((each) => packed[each] && accepts(accepted, each))
+  const encoding = encodingFor(request, (each) => packed[each] !== undefined)
   const body = (encoding && packed[encoding]) ?? whole
   response.writeHead(200, {
     ...own,
@@ -124,6 +159,14 @@ function sendFile(
     ...(encoding ? { 'content-encoding': encoding } : {}),
   })
   response.end(body)
+}
+
+function encodingFor(
+  { headers }: IncomingMessage,
+  isThere: (encoding: Encoding) => boolean,
+): Encoding | undefined {
+  const accepted = (headers['accept-encoding'] ?? '').toString()
+  return (['br', 'gzip'] as const).find((each) => isThere(each) && accepts(accepted, each))
 }
 
 function accepts(header: string, encoding: Encoding): boolean {

@@ -23,9 +23,14 @@ export type PageRequest = {
   hasDashboard: boolean
   /**
    * Runs a route as the sender of this request, through the same wrapper, with its checks and its audit row. Returns
-   * the route's answer; throws the route's error.
+   * the route's answer; throws the route's error. `team`: in which team, where the request does not say it.
    */
-  perform: (route: Route, params: Record<string, string>, body?: unknown) => Promise<unknown>
+  perform: (
+    route: Route,
+    params: Record<string, string>,
+    body?: unknown,
+    asked?: { team?: string; query?: Record<string, string> },
+  ) => Promise<unknown>
 }
 
 export type PageAnswer =

@@ -10,12 +10,12 @@ import { berthOf } from '../api/client.ts'
 import { useTeam } from '../shell/team-context.ts'
 import { Button } from '../ui/button.tsx'
 import { Code } from '../ui/copy.tsx'
-import { Harbour } from '../ui/harbour.tsx'
 import { Segments } from '../ui/segments.tsx'
 import { State } from '../ui/state.tsx'
 import { Refused } from '../unit/refused.tsx'
 import { euros } from '../../../../src/lib/money.ts'
 import { firstCode, type Language, needsKey, NO_KEY } from './first-code.ts'
+import { FirstHero } from './first-hero.tsx'
 import { FirstTiles } from './first-tiles.tsx'
 import styles from './first-run.module.css'
 
@@ -42,16 +42,7 @@ export function FirstRun({
   const team = useTeam()
   return (
     <div className={styles.page}>
-      <section className={styles.hero} aria-labelledby="first">
-        <div className={styles.words}>
-          <h2 id="first">Start your first unit</h2>
-          <p>
-            A unit is a container with a disk, a terminal and a URL. It sleeps when nobody uses it, and wakes
-            with the next visit.
-          </p>
-        </div>
-        <Harbour />
-      </section>
+      <FirstHero />
       <FirstTiles />
       <section className={styles.code} aria-labelledby="by-code">
         <h2 id="by-code">Or let your agent start it</h2>

@@ -1,13 +1,10 @@
 // The three ways to a first unit, one button each. The page of the unit follows what is done for it.
 
 import type { Contract } from '@berth/sdk'
-import Database from 'lucide-react/icons/database'
-import Globe from 'lucide-react/icons/globe'
-import SquareTerminal from 'lucide-react/icons/square-terminal'
 import { Button } from '../ui/button.tsx'
 import { Refused } from '../unit/refused.tsx'
 import { useCreate } from '../units/use-create.ts'
-import styles from './first-run.module.css'
+import { TileList } from './first-hero.tsx'
 
 const page = `<!doctype html>
 <html lang="en">
@@ -28,20 +25,12 @@ export function FirstTiles() {
   const database = useCreate<Contract.CreateFromRecipe>()
   const all = [shell, site, database]
   const isBusy = all.some((each) => each.isPending || each.isSuccess)
-  const tiles = [
-    {
-      icon: SquareTerminal,
-      title: 'Python shell',
-      text: 'A terminal in a Linux machine with Python 3.11.',
-      button: 'Open a shell',
+  const starts = {
+    shell: {
       make: shell,
       start: () => shell.mutate({ spec: { name: 'shell', image: firstImage } }),
     },
-    {
-      icon: Globe,
-      title: 'Website',
-      text: 'A page at a public URL that you can edit.',
-      button: 'Publish a page',
+    site: {
       make: site,
       start: () =>
         site.mutate({
@@ -51,29 +40,20 @@ export function FirstTiles() {
           expose: 'public',
         }),
     },
-    {
-      icon: Database,
-      title: 'PostgreSQL',
-      text: 'A database with its own host name and password.',
-      button: 'Create a database',
+    database: {
       make: database,
       start: () => database.mutate({ recipe: 'postgres' }),
     },
-  ]
+  }
   return (
     <>
-      <ul className={styles.tiles}>
-        {tiles.map(({ icon: Icon, title, text, button, make, start }) => (
-          <li key={title} className={styles.tile}>
-            <Icon aria-hidden="true" />
-            <h3>{title}</h3>
-            <p>{text}</p>
-            <Button kind="main" busy={isBusy} aria-label={`${button}: ${title}`} onClick={start}>
-              {make.isPending ? 'Creating…' : button}
-            </Button>
-          </li>
-        ))}
-      </ul>
+      <TileList>
+        {({ id, title, button }) => (
+          <Button kind="main" busy={isBusy} aria-label={`${button}: ${title}`} onClick={starts[id].start}>
+            {starts[id].make.isPending ? 'Creating…' : button}
+          </Button>
+        )}
+      </TileList>
       {all.map(({ error }, at) => (
         <Refused key={at} error={error} />
       ))}

@@ -1,7 +1,11 @@
 // Money and time as people read them. The exact value is in the tooltip.
 
 import { useSyncExternalStore } from 'react'
-import { centDigits, euros, exactEuros } from '../../../../src/lib/money.ts'
+import { euros, exactEuros } from '../../../../src/lib/money.ts'
+import { fromNow } from '../../../../src/lib/time-words.ts'
+
+export { amount, rate } from '../../../../src/lib/money.ts'
+export { span } from '../../../../src/lib/time-words.ts'
 
 const whole = new Intl.NumberFormat('en')
 
@@ -13,22 +17,6 @@ export function Money({ cents, short = false }: { cents: number; short?: boolean
   const text = euros(cents, short ? '<' : undefined)
   const exact = exactEuros(cents)
   return <span title={exact === text ? undefined : exact}>{text}</span>
-}
-
-/** `0.5 cents an hour`. */
-export const rate = (centsPerHour: number) => `${amount(centsPerHour)} an hour`
-
-/** `0.5 cents`, and from a euro on `€1.50`. */
-export const amount = (cents: number) => (cents >= 100 ? euros(cents) : `${centDigits(cents)} cents`)
-
-/** `3 s`, `14 min`, `2 h`, `5 days`. */
-export function span(ms: number): string {
-  const seconds = Math.round(Math.abs(ms) / 1000)
-  if (seconds < 60) return `${seconds} s`
-  const minutes = Math.round(seconds / 60)
-  if (minutes < 60) return `${minutes} min`
-  const hours = Math.round(minutes / 60)
-  return hours < 48 ? `${hours} h` : `${Math.round(hours / 24)} days`
 }
 
 const exact = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
@@ -62,8 +50,7 @@ export function useNow(): number {
 
 /** `2 h ago`, `in 14 min`. */
 export function Time({ at }: { at: string }) {
-  const ms = new Date(at).getTime() - useNow()
-  const text = Math.abs(ms) < 10_000 ? 'now' : ms < 0 ? `${span(ms)} ago` : `in ${span(ms)}`
+  const text = fromNow(at, useNow())
   return (
     <time dateTime={at} title={exact.format(new Date(at))}>
       {text}

@@ -53,7 +53,7 @@ export function Skeleton({ rows = 8, isPage = false }: { rows?: number; isPage?:
     return () => clearTimeout(timer)
   }, [])
   return (
-    <div role="status" className={styles.skeleton}>
+    <div role="status" className={styles.skeleton} data-waiting="">
       {isPage && <h1 className="visually-hidden">Berth</h1>}
       <span className="visually-hidden">Loading</span>
       {isShown && Array.from({ length: rows }, (_, row) => <div key={row} className={styles.bar} />)}

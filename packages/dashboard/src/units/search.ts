@@ -5,6 +5,14 @@ import { type UnitState, unitStates } from '../../../../src/contract/states.ts'
 export const sorts = ['name', 'state', 'cost', 'used', 'created'] as const
 export type Sort = (typeof sorts)[number]
 
+export const sortLabels = {
+  created: 'Newest first',
+  name: 'By name',
+  state: 'By state',
+  cost: 'By cost',
+  used: 'Last used first',
+} as const satisfies Record<Sort, string>
+
 export type UnitsSearch = { q?: string; state?: UnitState; stack?: string; sort?: Sort }
 
 export function readUnitsSearch(search: Record<string, unknown>): UnitsSearch {

@@ -3,6 +3,7 @@
 import type { Contract } from '@berth/sdk'
 import Ellipsis from 'lucide-react/icons/ellipsis'
 import { memo } from 'react'
+import { useTeam } from '../shell/team-context.ts'
 import { Money, Time } from '../ui/format.tsx'
 import { type MenuHandle, MenuTrigger } from '../ui/menu.tsx'
 import { Sparkline } from '../ui/sparkline.tsx'
@@ -40,6 +41,7 @@ export const UnitRow = memo(function UnitRow({
   onToggle: (unit: Unit) => void
   onFocus: (at: number) => void
 }) {
+  const { slug } = useTeam()
   const reason = reasonOf(unit, minute * 10_000)
   return (
     <div
@@ -64,10 +66,12 @@ export const UnitRow = memo(function UnitRow({
       <span role="cell" className={styles.name} title={reason}>
         <State state={unit.state} quiet />
         <a
-          href="#"
+          href={`/t/${encodeURIComponent(slug)}/units/${unit.id}`}
           tabIndex={-1}
           className={styles.link}
           onClick={(event) => {
+            // Into another tab or window the browser opens it itself.
+            if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return
             event.preventDefault()
             onOpen(unit)
           }}

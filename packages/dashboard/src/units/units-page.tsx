@@ -16,7 +16,7 @@ import { Empty, Failure, PageHead, Skeleton } from '../ui/page-parts.tsx'
 import { StateShape } from '../ui/state.tsx'
 import { BulkBar } from './bulk-bar.tsx'
 import { centsAnHour, countStates, selectUnits } from './select.ts'
-import { sorts, type UnitsSearch } from './search.ts'
+import { sortLabels, sorts, type UnitsSearch } from './search.ts'
 import { UnitTable } from './unit-table.tsx'
 import styles from './units-page.module.css'
 
@@ -143,14 +143,6 @@ export function UnitsPage() {
     </>
   )
 }
-
-const sortLabels = {
-  created: 'Newest first',
-  name: 'By name',
-  state: 'By state',
-  cost: 'By cost',
-  used: 'Last used first',
-} as const
 
 function clean(search: { [K in keyof UnitsSearch]: UnitsSearch[K] | undefined }): UnitsSearch {
   return Object.fromEntries(Object.entries(search).filter(([, value]) => value !== undefined))
