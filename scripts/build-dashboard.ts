@@ -111,7 +111,9 @@ async function writeFirstView(directory: string): Promise<void> {
   })
   const { firstView } = (await import(`${built}/first-view.js`)) as { firstView: object }
   const page = await readFile(`${directory}/index.html`, 'utf8')
-  const names = [...page.matchAll(/<link rel="stylesheet"[^>]*href="\/([^"]+)"/g)].map(([, name = '']) => name)
+  const names = [...page.matchAll(/<link rel="stylesheet"[^>]*href="\/([^"]+)"/g)].map(
+    ([, name = '']) => name,
+  )
   const later = (await stylesOf(directory, 'src/start/first-run.tsx')).filter((name) => !names.includes(name))
   const read = async (files: string[]) =>
     (await Promise.all(files.map((name) => readFile(`${directory}/${name}`, 'utf8')))).join('\n')
