@@ -1,7 +1,7 @@
 // The guide's table of methods against the official library itself, and against the tests.
 
 import { glob, readFile } from 'node:fs/promises'
-import { Git, Sandbox, Secret, TemplateBase } from 'e2b'
+import { Git, Sandbox, Secret, TemplateBase, Volume } from 'e2b'
 import { expect, it } from 'vitest'
 
 type Row = { methods: string[]; state: string }
@@ -38,6 +38,8 @@ function methodsOfLibrary(): string[] {
     ...methodsOf('git', Git.prototype),
     ...methodsOf('Template', TemplateBase),
     ...methodsOf('Secret', Secret),
+    ...methodsOf('Volume', Volume),
+    ...methodsOf('volume', Volume.prototype),
   ]
 }
 

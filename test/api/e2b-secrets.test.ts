@@ -35,6 +35,16 @@ it('a secret is made with its hosts, once, and shown without its value', async (
   expect((await requestsOf('made')).hosts).toEqual(['api.example.com', 'api.example.org'])
 })
 
+it('a secret whose hosts are not said goes nowhere, until they are', async () => {
+  const made = await ask('/secrets', { name: 'openai-api-key', value: VALUE })
+  expect(made).toMatchObject({ status: 201, body: { name: 'openai-api-key', metadata: {} } })
+  expect((await requestsOf('openai-api-key')).hosts).toEqual(['hosts-not-set.invalid'])
+  expect((await ask('/secrets/openai-api-key', { value: VALUE })).body).toMatchObject({ metadata: {} })
+  const said = { value: VALUE, metadata: { hosts: 'api.example.com' } }
+  expect((await ask('/secrets/openai-api-key', said)).body).toMatchObject({ metadata: said.metadata })
+  expect((await requestsOf('openai-api-key')).hosts).toEqual(['api.example.com'])
+})
+
 it('another value leaves the requests for which a secret is as they were', async () => {
   const requests = { hosts: ['api.example.com'], methods: ['GET'], paths: ['/v1/*'] }
   const body = { value: VALUE, ...requests }
@@ -47,7 +57,6 @@ it('another value leaves the requests for which a secret is as they were', async
 })
 
 it.each([
-  ['/secrets', { name: 'other', value: VALUE }, 400],
   ['/secrets', { name: 'other', value: VALUE, metadata: { hosts: '' } }, 400],
   ['/secrets', { name: 'other', value: VALUE, metadata: { hosts: '10.0.0.1' } }, 400],
   ['/secrets', { name: 'other', value: VALUE, metadata: { hosts: 'api.example.com', owner: 'me' } }, 400],

@@ -153,6 +153,8 @@ describe('the control plane', () => {
     [{ network: { maskRequestHost: 'no host' } }],
     [{ metadata: { list: ['a'] } }],
     [{ metadata: { templateStart: '{}' } }],
+    [{ metadata: { snapshotOf: 'x' } }],
+    [{ metadata: { volumeName: 'x' } }],
     [{ envVars: { 'not a name': 'x' } }],
     [{ mcp: { server: {} } }],
     [{ volumeMounts: [{ name: 'a', path: '/a' }] }],

@@ -7,7 +7,6 @@ import {
   SandboxNotFoundError,
   Secret,
   SecretNotFoundError,
-  Volume,
 } from 'e2b'
 import { expect, it } from 'vitest'
 import { connectionTo, createSandbox } from '../support/e2b.ts'
@@ -147,11 +146,6 @@ it('a sandbox without access to the internet reaches no host, until that is chan
 it('what is not here yet is refused with a sentence', async () => {
   await expect(createSandbox(berth, { volumeMounts: { '/data': 'volume' } })).rejects.toThrow(/not supported/)
   await expect(Sandbox.create('no such template!', connectionTo(berth))).rejects.toThrow(/no template/)
-  await expect(Volume.create('volume', connectionTo(berth))).rejects.toThrow(/not supported/)
-  await expect(Secret.create('name', 'value', connectionTo(berth))).rejects.toThrow(
-    /metadata.hosts: is required/,
-  )
-  await expect(Volume.destroy('volume', connectionTo(berth))).rejects.toThrow(/not supported/)
 })
 
 it('a hundred commands at once in ten sandboxes each answer their own output', async () => {

@@ -15,8 +15,9 @@ import { orRefused } from './refused.ts'
 import { newSender } from './run.ts'
 import { clientOf, presentedKey } from './sender.ts'
 import { goneWith } from '../http/gone.ts'
+import { serveVolumeContent, VOLUME_CONTENT } from './volume/content.ts'
 
-export const e2bMethods = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE'] as const
+export const e2bMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 export const E2B_PATHS = '/e2b/*'
 const E2B_PREFIX = '/e2b'
 const SANDBOX_PREFIX = `${E2B_PREFIX}/sandbox`
@@ -35,7 +36,8 @@ export type E2bEndpoint = { serve: (exchange: Exchange) => Promise<void> }
 export function comesSlowly(url: string): boolean {
   return (
     url.startsWith(`${SANDBOX_PREFIX}/files`) ||
-    url.startsWith(`${SANDBOX_PREFIX}/process.Process/StreamInput`)
+    url.startsWith(`${SANDBOX_PREFIX}/process.Process/StreamInput`) ||
+    url.startsWith(`${E2B_PREFIX}${VOLUME_CONTENT}`)
   )
 }
 
@@ -50,7 +52,9 @@ export function createE2bEndpoint(app: App, operations: Operations): E2bEndpoint
         if (pathname === SANDBOX_PREFIX || pathname.startsWith(`${SANDBOX_PREFIX}/`)) {
           const door = await (opened ??= openDoor())
           await door.serve(arrived, pathname.slice(SANDBOX_PREFIX.length), searchParams)
-        } else await serveControl(arrived, pathname.slice(E2B_PREFIX.length), searchParams)
+        } else if (pathname.startsWith(`${E2B_PREFIX}${VOLUME_CONTENT}`))
+          await serveVolumeContent(arrived, pathname.slice(E2B_PREFIX.length), searchParams)
+        else await serveControl(arrived, pathname.slice(E2B_PREFIX.length), searchParams)
       } catch (error) {
         logError(app.log, error, id)
         sendDoorError(response, error)

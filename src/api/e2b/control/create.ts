@@ -12,7 +12,7 @@ import { sandboxIdOf, unitIdOf } from '../sandbox-id.ts'
 import { type ControlAnswer, type ControlCall, perform, readJson } from './call.ts'
 import { copyUnit, createUnit, newName, startUnit } from './make.ts'
 import { egressOf, networkSchema } from './network.ts'
-import { toAccess } from './sandbox.ts'
+import { isOfOthers, toAccess } from './sandbox.ts'
 import { findSnapshot, nameIn } from './snapshots.ts'
 import { DEFAULT_TEMPLATE, imageOf, isOfTemplate, isOnlyName, labelOfTemplate } from './templates.ts'
 import { DEFAULT_TIMEOUT_S, secondsSchema, timeToLiveOf } from './time.ts'
@@ -121,7 +121,7 @@ function toCreate(asked: Create): Record<string, unknown> {
 }
 
 function refuseOthers({ mcp, volumeMounts, iam, metadata }: Create): void {
-  const reserved = Object.keys(metadata ?? {}).find(isOfTemplate)
+  const reserved = Object.keys(metadata ?? {}).find((label) => isOfTemplate(label) || isOfOthers(label))
   if (reserved !== undefined) throw notSupported(`The metadata ${reserved}`)
   if (mcp && Object.keys(mcp).length > 0) throw notSupported('mcp')
   if (volumeMounts && volumeMounts.length > 0) throw notSupported('volumeMounts')

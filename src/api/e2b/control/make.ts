@@ -14,7 +14,7 @@ import { type ControlCall, perform } from './call.ts'
 import { templateOf } from './templates.ts'
 
 /** A name that no other unit has. */
-export function newName(kind: 'sandbox' | 'snapshot' | 'template'): string {
+export function newName(kind: 'sandbox' | 'snapshot' | 'template' | 'volume'): string {
   return `${kind}-${randomBytes(8).toString('hex')}`
 }
 

@@ -20,6 +20,7 @@ import { createSecret, deleteSecret, getSecret, listSecrets, updateSecret } from
 import { createSnapshot, deleteSnapshot, listSnapshots } from './snapshots.ts'
 import { assignTags, listTags, removeTags } from './tags.ts'
 import { linkFiles } from './template-files.ts'
+import { createVolume, deleteVolume, getVolume, listVolumes } from './volumes.ts'
 
 /** Refused with a sentence, so that a client sees what is missing. */
 const notYet = (what: string): ControlRoute['serve'] => {
@@ -27,11 +28,6 @@ const notYet = (what: string): ControlRoute['serve'] => {
     throw notSupported(what)
   }
 }
-
-/** All of them: a 404 for one would say that there is none of that name. */
-const volumes = (['GET', 'POST', 'DELETE'] as const).flatMap((method) =>
-  ['/volumes', '/volumes/{id}'].map((path) => ({ method, path, serve: notYet('A volume') })),
-)
 
 export const controlRoutes: readonly ControlRoute[] = [
   { method: 'POST', path: '/sandboxes', serve: createSandbox },
@@ -65,7 +61,10 @@ export const controlRoutes: readonly ControlRoute[] = [
   { method: 'GET', path: '/templates/{id}/tags', serve: listTags },
   { method: 'DELETE', path: '/templates/{id}', serve: deleteSnapshot },
   { method: 'GET', path: '/teams', serve: notYet('A list of teams') },
-  ...volumes,
+  { method: 'GET', path: '/volumes', serve: listVolumes },
+  { method: 'POST', path: '/volumes', serve: createVolume },
+  { method: 'GET', path: '/volumes/{id}', serve: getVolume },
+  { method: 'DELETE', path: '/volumes/{id}', serve: deleteVolume },
   { method: 'GET', path: '/secrets', serve: listSecrets },
   { method: 'POST', path: '/secrets', serve: createSecret },
   { method: 'GET', path: '/secrets/{id}', serve: getSecret },

@@ -30,17 +30,24 @@ export function isPaused({ state }: Pick<Unit, 'state'>): boolean {
 
 /** The label of a snapshot: the sandbox that it is of. */
 export const SNAPSHOT_OF = 'snapshotOf'
+/** The label of a volume: the name that clients gave it. */
+export const VOLUME_NAME = 'volumeName'
 
-/** Throws `not_found` also for a sandbox of another team, for one that was killed, and for a snapshot. */
+/** Whether a label says that a unit is no sandbox. */
+export function isOfOthers(label: string): boolean {
+  return label === SNAPSHOT_OF || label === VOLUME_NAME
+}
+
+/** Throws `not_found` also for a sandbox of another team, for one that was killed, and for a snapshot or a volume. */
 export async function findSandbox(app: App, caller: Caller, sandboxId: string): Promise<Unit> {
   const unitId = unitIdOf(sandboxId)
   const unit = unitId === null ? null : await getUnit(app, caller, unitId).catch(nullIfHidden)
-  if (unit === null || isGone(unit) || Object.hasOwn(unit.metadata, SNAPSHOT_OF))
+  if (unit === null || isGone(unit) || Object.keys(unit.metadata).some(isOfOthers))
     throw notFound('sandbox', sandboxId)
   return unit
 }
 
-function nullIfHidden(error: unknown): null {
+export function nullIfHidden(error: unknown): null {
   const { status } = toAppError(error)
   if (status !== 403 && status !== 404) throw error
   return null

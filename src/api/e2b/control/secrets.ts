@@ -2,11 +2,14 @@
 // interface has no word: they stand in the metadata.
 
 import { z } from 'zod'
-import { conflict, notFound, validation } from '../../../contract/errors.ts'
+import { conflict, notFound } from '../../../contract/errors.ts'
 import type { Secret, SecretAnswer, SecretList } from '../../../contract/secret.ts'
 import { type ControlAnswer, type ControlCall, perform, readJson } from './call.ts'
 
-const metadataSchema = z.strictObject({ hosts: z.string() }, { error: 'must be hosts alone' })
+/** Of a secret whose hosts were not said: a name that leads nowhere (RFC 2606), so that its value goes to no host. */
+const NO_HOSTS = ['hosts-not-set.invalid']
+
+const metadataSchema = z.strictObject({ hosts: z.string().optional() }, { error: 'must be hosts alone' })
 const createSchema = z.object({ name: z.string(), value: z.string(), metadata: metadataSchema.nullish() })
 const updateSchema = z.object({ value: z.string(), metadata: metadataSchema.nullish() })
 
@@ -17,7 +20,7 @@ const toShown = ({ name, hosts, createdAt, updatedAt }: Secret) => ({
   updatedAt,
   // Units always get the newest value.
   currentVersion: 1,
-  metadata: { hosts: hosts.join(',') },
+  metadata: hosts.every((host) => NO_HOSTS.includes(host)) ? {} : { hosts: hosts.join(',') },
 })
 
 async function readAll(call: ControlCall): Promise<Secret[]> {
@@ -40,28 +43,21 @@ async function find(call: ControlCall, name: string): Promise<Secret> {
 
 export async function createSecret(call: ControlCall): Promise<ControlAnswer> {
   const { name, value, metadata } = await readJson(call, createSchema)
-  if (!metadata)
-    throw validation([
-      {
-        path: 'metadata.hosts',
-        message: 'is required: the hosts to which the value may go, such as "api.openai.com"',
-      },
-    ])
   if ((await readAll(call)).some((secret) => secret.name === name))
     throw conflict(`There is a secret "${name.slice(0, 100)}" already.`)
-  return { status: 201, body: await put(call, name, { value, hosts: hostsIn(metadata) }) }
+  return { status: 201, body: await put(call, name, { value, hosts: hostsOf(metadata) }) }
 }
 
 /** Where it goes stays, unless that is said too. */
 export async function updateSecret(call: ControlCall, name: string): Promise<ControlAnswer> {
   const { value, metadata } = await readJson(call, updateSchema)
   const { hosts, methods, paths } = await find(call, name)
-  const body = { value, hosts: metadata ? hostsIn(metadata) : hosts, methods, paths }
+  const body = { value, hosts: metadata?.hosts === undefined ? hosts : hostsOf(metadata), methods, paths }
   return { status: 200, body: await put(call, name, body) }
 }
 
-function hostsIn({ hosts }: z.output<typeof metadataSchema>): string[] {
-  return hosts.split(',').map((host) => host.trim())
+function hostsOf(metadata: z.output<typeof metadataSchema> | null | undefined): string[] {
+  return metadata?.hosts?.split(',').map((host) => host.trim()) ?? NO_HOSTS
 }
 
 async function put(call: ControlCall, name: string, body: object): Promise<object> {

@@ -3,11 +3,11 @@
 import { posix } from 'node:path'
 import { createGunzip } from 'node:zlib'
 import { validation } from '../../../contract/errors.ts'
-import { limits } from '../../../contract/limits.ts'
 import { hasBody } from '../../http/body.ts'
 import { isByteStream, sendByteStream } from '../../http/byte-stream.ts'
-import { payloadTooLarge, unsupportedMediaType } from '../../http/errors.ts'
+import { unsupportedMediaType } from '../../http/errors.ts'
 import { sendJson } from '../../http/response.ts'
+import { bounded } from '../bounded.ts'
 import { runOperation, runStreamed } from '../run.ts'
 import { checkUser, checkRuns, type SandboxCall } from '../sandbox-call.ts'
 import { type FileMetadata, saidOfFiles, setFileMetadata } from './file-metadata.ts'
@@ -133,15 +133,4 @@ function bodyOf({ request }: SandboxCall): AsyncIterable<Buffer> {
   const unpacked = createGunzip()
   request.once('error', (error) => unpacked.destroy(error))
   return bounded(request.pipe(unpacked))
-}
-
-/** Counted as it is written, however small it came. */
-async function* bounded(pieces: AsyncIterable<unknown>): AsyncGenerator<Buffer> {
-  let bytes = 0
-  for await (const piece of pieces) {
-    const data = Buffer.from(piece as Uint8Array)
-    bytes += data.length
-    if (bytes > limits.streamedFileBytes) throw payloadTooLarge(limits.streamedFileBytes)
-    yield data
-  }
 }
