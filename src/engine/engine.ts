@@ -220,6 +220,12 @@ export interface Engine extends FileOperations {
   /** Sends a signal to one process, also if the engine did not start it. Throws `unknown_process`. */
   signalTask(ref: MachineRef, pid: number, signal: ProcessSignal): Promise<void>
 
+  /**
+   * Returns a port at the machine's address that leads to one at which something listens for the machine itself alone, in
+   * IPv4 or IPv6, until the run ends; null if nothing does.
+   */
+  openLoopback(ref: MachineRef, port: number): Promise<number | null>
+
   /** Returns stored lines of all runs of the machine or of one, oldest first: up to the limit, or fewer if long. */
   logs(id: string, query: LogQuery): Promise<LogLine[]>
 

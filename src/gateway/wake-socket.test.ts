@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createTestDomain, makeUnit, type TestDomain } from '../../test/support/domain.ts'
+import { PORT_HOST_STACK } from '../contract/port-host.ts'
 import type { Unit } from '../contract/unit.ts'
 import type { Caller } from '../domain/credentials/caller.ts'
 import { exposeUnit } from '../domain/units/expose.ts'
@@ -78,6 +79,18 @@ describe('the wake socket', () => {
     expect(await server.ask('used', { unitIds: [unit.id, nobody] })).toEqual({ awake: [unit.id] })
   })
 
+  it('opens what listens for a unit alone, of the units whose ports have names', async () => {
+    const sandbox = await makeUnit(domain.app, caller, { name: 'sandbox' }, { stack: PORT_HOST_STACK })
+    for (const { id } of [unit, sandbox]) domain.engine.listenAlone(id, 3000, 20_000)
+    const ask = async (unitId: string, port: number) => await server.ask('loopback', { unitId, port })
+    expect(await ask(sandbox.id, 3000)).toEqual({ port: 20_000 })
+    expect(await ask(sandbox.id, 3001)).toEqual({ port: null })
+    expect(await ask(unit.id, 3000)).toEqual({ port: null })
+    expect(await ask(newId('unit'), 3000)).toEqual({ port: null })
+    domain.engine.fail('openLoopback', 'frozen')
+    expect(await ask(sandbox.id, 3000)).toEqual({ port: null })
+  })
+
   it('accepts the list of units with visits in progress', async () => {
     expect(await server.ask('visits', { unitIds: [unit.id] })).toEqual({})
     expect(domain.app.activity.uses.of(unit.id)).toBe(1)
@@ -92,6 +105,7 @@ describe('the wake socket', () => {
   it.each([
     ['a missing field', asking('use', {})],
     ['a malformed id', asking('use', { unitId: 'unit_x' })],
+    ['a port that is none', asking('loopback', { unitId: newId('unit'), port: 65_536 })],
     ['an extra field', asking('use', { unitId: newId('unit'), as: 'cred_1' })],
     ['invalid JSON', 'not JSON'],
     ['a line that is too long', asking('use', { unitId: 'a'.repeat(1024 * 1024) })],

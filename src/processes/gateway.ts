@@ -13,6 +13,7 @@ import { type ResolverOptions, startResolver } from '../dns/resolver.ts'
 import { systemUpstreams } from '../dns/upstream.ts'
 import { withOnDemandTls } from '../gateway/certificates/on-demand.ts'
 import { createGateway, type Gateway } from '../gateway/server.ts'
+import { createLoopbacks } from '../gateway/sessions/loopbacks.ts'
 import type { Door } from '../gateway/sessions/connect-to-unit.ts'
 import { createWakeLeases } from '../gateway/server-link/wake-leases.ts'
 import { connectToServer, type ServerClient } from '../gateway/server-link/client.ts'
@@ -67,7 +68,7 @@ export const gatewayProcess: ProcessMain = async (context) => {
   const gateway = createGateway({
     certificates,
     domain: config.domain,
-    door: openDoor(config.serverLink ? null : doorSocketOf(runDir), source),
+    door: openDoor(config.serverLink ? null : doorSocketOf(runDir), link),
     ports,
     routes,
     waker: use.waker,
@@ -170,10 +171,14 @@ async function readOther(peers: Peers, worker: number): Promise<string> {
 /** Of several gateways, which look routes up in groups: Postgres has connections for one service. */
 const MIN_CONNECTIONS = 2
 
-function openDoor(socketPath: string | null, { findRoutes }: RoutingSource): Door {
+function openDoor(socketPath: string | null, { server, source }: Pick<Link, 'server' | 'source'>): Door {
   return {
     socketPath,
-    findNow: async (name) => (await findRoutes([name]))[0] ?? null,
+    findNow: async (name) => (await source.findRoutes([name]))[0] ?? null,
+    loopbacks: createLoopbacks(
+      async (unitId, port) => (await server.ask('loopback', { unitId, port })).port,
+      systemClock,
+    ),
   }
 }
 

@@ -153,7 +153,6 @@ describe('the control plane', () => {
     [{ network: { maskRequestHost: 'no host' } }],
     [{ metadata: { list: ['a'] } }],
     [{ metadata: { templateStart: '{}' } }],
-    [{ metadata: { snapshotOf: 'x' } }],
     [{ metadata: { volumeName: 'x' } }],
     [{ envVars: { 'not a name': 'x' } }],
     [{ mcp: { server: {} } }],

@@ -40,6 +40,11 @@ it('a program reaches its sandbox, its ports and its files by the names below th
     stdout: 'there\n',
     closed: [502, expect.stringContaining('port is not open')],
     opened: [200, 'served'],
+    alones: [
+      [200, 'served'],
+      [200, 'served'],
+    ],
+    ended: [502, expect.stringContaining('port is not open')],
     downloaded: 'served',
     forged: 401,
     uploaded: 200,

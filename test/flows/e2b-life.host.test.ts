@@ -1,13 +1,6 @@
 // The life of sandboxes, by the official client: their time, pauses, copies, lists, and what they may reach.
 
-import {
-  ALL_TRAFFIC,
-  NotFoundError,
-  Sandbox,
-  SandboxNotFoundError,
-  Secret,
-  SecretNotFoundError,
-} from 'e2b'
+import { ALL_TRAFFIC, NotFoundError, Sandbox, SandboxNotFoundError, Secret, SecretNotFoundError } from 'e2b'
 import { expect, it } from 'vitest'
 import { connectionTo, createSandbox } from '../support/e2b.ts'
 import { useBerth } from '../support/use-berth.ts'

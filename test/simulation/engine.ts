@@ -153,6 +153,7 @@ export function createSimulatedEngine(
       tasks: async (ref) => await onRun('tasks', ref, () => fake.tasks(ref)),
       signalTask: async (ref, ...asked) =>
         await onRun('signalTask', ref, () => fake.signalTask(ref, ...asked)),
+      openLoopback: async (ref, port) => await onRun('openLoopback', ref, () => fake.openLoopback(ref, port)),
       terminal: async (ref, request, input, onOutput, signal) =>
         await ask(life, 'terminal', ref.id, () =>
           fake.terminal(ref, request, input, onOutput, AbortSignal.any([signal, life.end.signal])),

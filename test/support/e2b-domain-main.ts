@@ -23,6 +23,23 @@ for (let tries = 0; opened[0] !== 200 && tries < 100; tries += 1) {
   opened = await visit(3000)
 }
 
+const alone = [
+  'import http.server as h, socket, sys',
+  'class S(h.ThreadingHTTPServer): address_family = getattr(socket, sys.argv[3])',
+  'S((sys.argv[1], int(sys.argv[2])), h.SimpleHTTPRequestHandler).serve_forever()',
+].join('\n')
+await sandbox.files.write('alone.py', alone)
+const visitAlone = async (address: string, port: number, family: string): Promise<[number, string]> => {
+  const command = `cd served && python3 ../alone.py ${address} ${port} ${family}`
+  const server = await sandbox.commands.run(command, { background: true, timeoutMs: 0 })
+  let answer = await visit(port)
+  for (let tries = 0; answer[0] !== 200 && tries < 100; tries += 1) answer = await visit(port)
+  await server.kill()
+  return answer
+}
+const alones = [await visitAlone('127.0.0.1', 3001, 'AF_INET'), await visitAlone('::1', 3002, 'AF_INET6')]
+const ended = await visit(3001)
+
 const download = await sandbox.downloadUrl('served/file', { useSignatureExpiration: 60 })
 const downloaded = await (await fetch(download)).text()
 const other = new URL(download)
@@ -78,6 +95,17 @@ const { stdout: again } = await visitors.commands.run('echo again')
 await visitors.kill()
 
 const seen = { shown, refused, woken, state, hasTime: left > 60_000 && left < 301_000, again }
-const met = { stdout: command.stdout, closed, opened, downloaded, forged, uploaded, read, ports }
+const met = {
+  stdout: command.stdout,
+  closed,
+  opened,
+  alones,
+  ended,
+  downloaded,
+  forged,
+  uploaded,
+  read,
+  ports,
+}
 process.stdout.write(`${JSON.stringify({ ...met, paused, stillPaused, resumed, gone, isRunning, seen })}\n`)
 process.exit(0)

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { issueIdentity } from '../../src/certificates/fleet-ca.ts'
 import type { Route } from '../../src/gateway/route.ts'
 import { createDoors, type Doors } from '../../src/gateway/server-link/doors.ts'
+import { createLoopbacks } from '../../src/gateway/sessions/loopbacks.ts'
 import { createHandovers } from '../../src/gateway/handover/hand-over.ts'
 import { createLinks } from '../../src/gateway/handover/links.ts'
 import { listenForHandovers } from '../../src/gateway/handover/take-over.ts'
@@ -36,6 +37,8 @@ export type HostGateways = {
   listed: GatewayAnswer['doors']['hosts']
   /** Where the first host's gateway expects the server. */
   serverSocket: string
+  /** Ports of units at which something listens for them alone, and where that is reached. */
+  loopbacks: Map<number, number>
   close: () => Promise<void>
 }
 
@@ -50,6 +53,7 @@ export async function startHosts(...names: string[]): Promise<HostGateways> {
   }
   const listed: HostGateways['listed'] = []
   const routes = new Map<string, Route>()
+  const listening = new Map<number, number>()
   const serverSocket = join(directory, 'server.sock')
   const started: Awaited<ReturnType<typeof startHost>>[] = []
   for (const name of names) started.push(await startHost(name))
@@ -69,7 +73,8 @@ export async function startHosts(...names: string[]): Promise<HostGateways> {
     const handover = createHandovers({ doors, links })
     const isServers = name === names[0]
     const socketPath = isServers ? serverSocket : null
-    const door = { socketPath, findNow: async (label: string) => routes.get(label) ?? null }
+    const loopbacks = createLoopbacks(async (_unitId, port) => listening.get(port) ?? null, systemClock)
+    const door = { socketPath, findNow: async (label: string) => routes.get(label) ?? null, loopbacks }
     const gateway = await startGateway({}, { routes, handover, door })
     const maxConnections = sessionLimits.connections
     const { gateway: served } = gateway
@@ -120,6 +125,7 @@ export async function startHosts(...names: string[]): Promise<HostGateways> {
     issue,
     listed,
     serverSocket,
+    loopbacks: listening,
     close: async () => {
       await Promise.all(started.map(({ close }) => close()))
       await rm(directory, { recursive: true })

@@ -168,6 +168,7 @@ function callOver(transport: EngineTransport, { epoch, onLost }: Omit<Connection
     forgetProcess: async (id, process) => void (await ask('forgetProcess', { id, process })),
     tasks: async (ref) => await ask('tasks', { ref }),
     signalTask: async (ref, pid, signal) => void (await ask('signalTask', { ref, pid, signal })),
+    openLoopback: async (ref, port) => await ask('openLoopback', { ref, port }),
     writeFile: async (ref, path, content, owner) => await ask('writeFile', { ref, path, content, ...owner }),
     readFile: async (ref, path, maxBytes, user) => await ask('readFile', { ref, path, maxBytes, user }),
     statFile: async (ref, path, user) => await ask('statFile', { ref, path, user }),

@@ -45,6 +45,8 @@ export const ref = z.strictObject({ id, generation })
 /** machinePath validates it, so that the caller gets `bad_path`. */
 export const path = z.string().max(64 * KB)
 
+export const tcpPort = z.int().min(1).max(65_535)
+
 export const nothing = z.null()
 
 /** Of a body without content. */

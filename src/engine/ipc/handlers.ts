@@ -52,6 +52,7 @@ export const unaryHandlers: UnaryHandlers = {
   forgetProcess: async (engine, { id, process }) => nothing(await engine.forgetProcess(id, process)),
   tasks: async (engine, { ref }) => await engine.tasks(ref),
   signalTask: async (engine, { ref, pid, signal }) => nothing(await engine.signalTask(ref, pid, signal)),
+  openLoopback: async (engine, { ref, port }) => await engine.openLoopback(ref, port),
   writeFile: async (engine, { ref, path, content, ...owner }) =>
     await engine.writeFile(ref, machinePath(path), content, owner),
   readFile: async (engine, { ref, path, maxBytes, user }) =>

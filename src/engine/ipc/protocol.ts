@@ -13,7 +13,7 @@ import type { AnswersOf, RequestsOf } from '../../lib/ipc/operation-types.ts'
 import type { Engine } from '../engine.ts'
 import { processSignals } from '../process.ts'
 import { engineErrorKinds } from '../errors.ts'
-import { bytes, date, id, nothing, ref, SMALL } from './fields.ts'
+import { bytes, date, id, nothing, ref, SMALL, tcpPort } from './fields.ts'
 import { streamedFileOperations, twoWayFileOperations, unaryFileOperations } from './file-protocol.ts'
 import {
   image,
@@ -175,6 +175,12 @@ export const unaryOperations = {
       signal: z.enum(processSignals),
     }),
     answer: nothing,
+    maxBodyBytes: SMALL,
+    deadlineMs: MINUTE,
+  },
+  openLoopback: {
+    request: z.strictObject({ ref, port: tcpPort }),
+    answer: tcpPort.nullable(),
     maxBodyBytes: SMALL,
     deadlineMs: MINUTE,
   },

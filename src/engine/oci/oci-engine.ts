@@ -12,6 +12,7 @@ import { listDirectoryInMachine, removeFileInMachine, statInMachine } from './ex
 import { makeDirectoryInMachine, moveFileInMachine } from './exec/places.ts'
 import { asUser } from './exec/as-user.ts'
 import { execInMachine } from './exec/exec.ts'
+import { openLoopback } from './exec/loopback.ts'
 import { listTasks, signalTask } from './exec/tasks.ts'
 import { terminalInMachine } from './exec/terminal.ts'
 import { watchRuns } from './lifecycle/exits.ts'
@@ -98,6 +99,7 @@ export async function openOciEngine(options: OciOptions): Promise<OciEngine> {
       terminalInMachine(host, ref, request, input, onOutput, signal, onBegun),
     tasks: (ref) => listTasks(host, ref),
     signalTask: (ref, pid, signal) => signalTask(host, ref, pid, signal),
+    openLoopback: (ref, port) => openLoopback(host, ref, port),
     startProcess: (ref, request) => startProcess(host, ref, request),
     processes: async (id) => listProcesses(host, id),
     processOutput: (id, process, after, maxBytes) => readProcess(host, id, process, after, maxBytes),

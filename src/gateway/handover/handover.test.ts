@@ -290,6 +290,25 @@ describe('a visit that comes to the gateway of another host', () => {
     expect((await ask({})).status).toBe(502)
   })
 
+  it('reaches what listens for a sandbox alone, until that ends, and what listens for others then', async () => {
+    const closed = await freePort(HOST)
+    const other = await startOrigin((_request, response) => response.end('alone'))
+    all.loopbacks.set(closed, other.port)
+    const host = far.expose(closed, { name: `${closed}-${'0af5'.repeat(8)}` })
+    expect((await visitByTls(near, host)).text).toBe('alone')
+    expect((await visitByTls(far, host)).text).toBe('alone')
+    await other.close()
+    all.loopbacks.delete(closed)
+    expect(await visitByTls(near, host)).toMatchObject({
+      status: 502,
+      text: expect.stringContaining('port is not open'),
+    })
+    const opened = createHttpServer((_request, response) => response.end('for all')).listen(closed, HOST)
+    await once(opened, 'listening')
+    expect((await visitByTls(near, host)).text).toBe('for all')
+    opened.close()
+  })
+
   it('sets no cookie for other names where a sandbox is told another host', async () => {
     const setting = await startOrigin((_request, response) => {
       response.setHeader('set-cookie', ['own=1', 'all=1; Domain=berth.localhost'])

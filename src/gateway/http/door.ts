@@ -5,7 +5,13 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { connect } from 'node:net'
 import { parsePortHost, type PortHost } from '../../contract/port-host.ts'
-import { connectWithRetry, type Closed, type Door, type GatewayContext } from '../sessions/connect-to-unit.ts'
+import {
+  connectWithRetry,
+  type Closed,
+  type Door,
+  type GatewayContext,
+  type Target,
+} from '../sessions/connect-to-unit.ts'
 import type { Session } from '../sessions/open-sessions.ts'
 import type { Outcome } from '../sessions/outcomes.ts'
 import type { Route } from '../route.ts'
@@ -95,9 +101,37 @@ async function toPort(
     isMeant: () => true,
     refusingMs: REFUSING_MS,
   }
-  const outcome = await connectWithRetry(context, target, route, async (run) => await pass(asked, run))
+  const outcome = await toListener(context, target, route, async (run) => await pass(asked, run))
   if (outcome.kind !== 'not-listening') return outcome
   return tell(exchange, GONE, { sandboxId, message: 'The sandbox is running but port is not open', port })
+}
+
+/** A port that refuses the visit may be open for the sandbox itself. */
+async function toListener(
+  context: GatewayContext & { door: Door },
+  target: Target,
+  route: Route,
+  pass: (run: Route) => Promise<ProxyResult>,
+): Promise<Outcome | Closed> {
+  const { loopbacks } = context.door
+  let last = route
+  const reach = async (run: Route, at: number): Promise<ProxyResult> => {
+    const passed = await pass({ ...run, port: at })
+    // What leads there takes connections also after the server there has ended.
+    if (passed.kind !== 'bad-gateway' && passed.kind !== 'refused-connection') return passed
+    loopbacks.forget(run)
+    return { kind: 'refused-connection' }
+  }
+  const outcome = await connectWithRetry(context, target, route, async (run) => {
+    last = run
+    const known = loopbacks.known(run)
+    return known === null ? await pass(run) : await reach(run, known)
+  })
+  if (outcome.kind !== 'not-listening') return outcome
+  const found = await loopbacks.find(last)
+  if (found === null) return outcome
+  const atOnce = { ...target, refusingMs: { running: 0, woken: 0 } }
+  return await connectWithRetry(context, atOnce, route, async (run) => await reach(run, found))
 }
 
 function isShown({ head }: Exchange, secretHash: string): boolean {

@@ -5,6 +5,7 @@
 import type { App } from '../../app.ts'
 import { recordUses } from '../../domain/units/activity/record-use.ts'
 import { visitUnit } from '../../domain/units/activity/visit.ts'
+import { openLoopback } from '../../domain/units/loopback.ts'
 import { createSemaphore, type Semaphore } from '../../lib/concurrency/semaphore.ts'
 import { findEndpointPorts } from '../../store/endpoint-ports.ts'
 import { findEndpointRoutes } from '../../store/endpoints.ts'
@@ -110,6 +111,10 @@ export const handlers: Handlers = {
       return [{ id, name, since, address: host, port: port ?? null }]
     })
     return { own: hostId, hosts }
+  },
+  loopback: async (app, from, { unitId, port }) => {
+    if ((await ownOf(app, from, [unitId])).length === 0) return { port: null }
+    return { port: await from.visits(() => openLoopback(app, unitId, port)) }
   },
   address: async ({ db }, { hostId, questions }, asked) => ({
     address: await questions(() => findAddressOfName(db, { ...asked, hostId })),

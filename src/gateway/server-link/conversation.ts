@@ -53,7 +53,8 @@ export function converse(app: App, socket: Socket, peer: Peer): void {
 
 type Question = { id: number; operation: GatewayOperation; request: unknown }
 
-const hasList = ({ operation }: Question) => operation !== 'use' && operation !== 'address'
+const withoutList: ReadonlySet<GatewayOperation> = new Set(['use', 'loopback', 'address'])
+const hasList = ({ operation }: Question) => !withoutList.has(operation)
 
 function parse(line: string, peer: Peer): Question | null {
   const question = parseLine(callLine, line)

@@ -1,7 +1,7 @@
 // The protocol between gateway and server: a gateway may ask to wake units, and record that they are used. One on a
 // host without a database also asks where names lead. A gateway parses untrusted bytes, so it has no access to the
-// engine's socket and no right to change the database; an attacker who takes it over can only keep units awake, on
-// another host only those of that host.
+// engine's socket and no right to change the database; an attacker who takes it over can only keep units awake, and open ports
+// of sandboxes' loopbacks, on another host only those of that host.
 //
 // It is JSON lines (json-lines-rpc.ts), because a visit that wakes its unit waits for the round trip: over a unix socket,
 // and from other hosts over TLS (fleet-tls.ts).
@@ -143,6 +143,15 @@ export const gatewayOperations = {
         .max(MAX_HOSTS),
     }),
     deadlineMs: 5 * SECOND,
+  },
+  /**
+   * A port at the unit's address that leads to one of its loopback at which something listens; null if nothing does, or it is
+   * none of the units whose ports have names (contract/port-host.ts).
+   */
+  loopback: {
+    request: z.strictObject({ unitId, port }),
+    answer: z.strictObject({ port: port.nullable() }),
+    deadlineMs: 15 * SECOND,
   },
   /** The address that a name has for the unit which asks, both on the gateway's host. */
   address: {

@@ -9,6 +9,7 @@ import type { EndpointLabel } from '../../contract/endpoint-label.ts'
 import type { MysqlSessions } from './mysql-sessions.ts'
 import type { OpenSessions, Session } from './open-sessions.ts'
 import type { Outcome } from './outcomes.ts'
+import type { Loopbacks } from './loopbacks.ts'
 import type { Handovers } from '../handover/hand-over.ts'
 import type { CancelKeys } from './cancel-keys.ts'
 import type { Ports } from '../routing/asked-label.ts'
@@ -40,6 +41,7 @@ export type Door = {
   socketPath: string | null
   /** As `routes.find`, but never an earlier result. */
   findNow: (name: string) => Promise<Route | null>
+  loopbacks: Loopbacks
 }
 
 /** Everything that a visit needs. */

@@ -42,6 +42,28 @@ export function networkClaims(suite: Suite): void {
     expect(await reaches(ref, '127.0.0.1', 8080)).toBe(true)
   })
 
+  test('what listens for a machine alone is reached at a port that is opened for it', async () => {
+    const alone = [
+      'use Socket;',
+      'sub answer { my $s = shift; listen($s, 20) or die; while (accept(my $c, $s)) { print $c "hello\\n"; close $c } }',
+      'socket(my $four, AF_INET, SOCK_STREAM, 0) or die;',
+      'bind($four, pack_sockaddr_in(8080, INADDR_LOOPBACK)) or die;',
+      'socket(my $six, AF_INET6, SOCK_STREAM, 0) or die;',
+      'bind($six, pack_sockaddr_in6(8081, Socket::inet_pton(AF_INET6, "::1"))) or die;',
+      'if (fork) { answer($four) } else { answer($six) }',
+    ].join(' ')
+    const ref = await suite.running({ entrypoint: ['perl', '-e', alone], cmd: [] })
+    const address = await addressOf(ref.id)
+    await eventually(async () => ((await reaches(ref, '127.0.0.1', 8080)) ? true : null))
+    expect(await reaches(ref, address, 8080)).toBe(false)
+    for (const port of [8080, 8081]) {
+      const opened = await suite.engine().openLoopback(ref, port)
+      expect(await reaches(ref, address, opened ?? 0)).toBe(true)
+      expect(await suite.engine().openLoopback(ref, port)).toBe(opened)
+    }
+    expect(await suite.engine().openLoopback(ref, 8082)).toBeNull()
+  })
+
   test('a machine cannot reach the host or its networks', async () => {
     const ref = await suite.running()
     const host = await listenOnHost(suite.networkOf(ref))

@@ -85,6 +85,8 @@ export type FakeControls = {
   /** The first process of a machine prints a line, or ends on its own. */
   print(id: string, line: string): void
   endProcess(id: string, exit?: { code?: number; oomKilled?: boolean }): void
+  /** Its port, at which something listens for it alone, is reached `at` another one. */
+  listenAlone(id: string, port: number, at: number): void
   /** Something on the host kills all of it. */
   killMachine(id: string): void
   /** A sibling sends packets to these machines. */
@@ -308,10 +310,9 @@ export function createFakeEngine({ clock, subnet = 99, instance = null }: FakeHo
       ),
 
     tasks: async (ref) =>
-      await faults.run(call('tasks', ref), async () => ({
-        tasks: tasksOf(findRunning(ref)),
-        truncated: false,
-      })),
+      await faults.run(call('tasks', ref), async () => {
+        return { tasks: tasksOf(findRunning(ref)), truncated: false }
+      }),
 
     signalTask: async (ref, pid, signal) =>
       await faults.run(call('signalTask', ref), async () => signalPid(findRunning(ref), pid, signal, clock)),
@@ -464,23 +465,23 @@ export function createFakeEngine({ clock, subnet = 99, instance = null }: FakeHo
     envOf: (id) => find(id).run?.spec.env ?? {},
     fail: (operation, failure, options = {}) => faults.add(operation, options, failing(failure)),
     hang: (operation, options = {}) => {
-      const released = Promise.withResolvers<void>()
-      faults.add(operation, options, hanging(released.promise))
-      return released.resolve
+      const { promise, resolve } = Promise.withResolvers<void>()
+      faults.add(operation, options, hanging(promise))
+      return resolve
     },
     delay: (operation, ms, options = {}) => faults.add(operation, options, slow(clock, ms)),
     heal: (operation) => faults.heal(operation),
     onExec: (handler) => void execHandlers.unshift(handler),
     setImage: (reference, config) => void configs.set(reference, config),
     endProcess: (id, { code = 0, oomKilled = false } = {}) => end(find(id), exited(code, { oomKilled })),
+    listenAlone: (id, port, at) => void find(id).loopbacks.set(port, at),
     killMachine: (id) => end(find(id), exited(KILLED_CODE, { byHost: true })),
     sendPackets: traffic.tell,
     print: (id, line) => printLine(find(id), clock, line),
     tellPulls: pulls.tell,
     seeEgress: (lines) => {
       const newest = [...egressWatchers].at(-1)
-      if (newest) void newest(lines)
-      else seenByNobody.push(...lines)
+      void (newest ? newest(lines) : seenByNobody.push(...lines))
     },
     setCapacity: (changed) => void Object.assign(capacity, changed),
     setMemory: (available) => {

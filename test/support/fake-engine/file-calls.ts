@@ -1,7 +1,7 @@
-// The calls of the fake that are about files.
+// The calls of the fake that are about files, and about what listens for a machine alone.
 
 import type { FileOperations } from '../../../src/engine/files.ts'
-import type { MachineRef } from '../../../src/engine/engine.ts'
+import type { Engine, MachineRef } from '../../../src/engine/engine.ts'
 import type { Clock } from '../../../src/lib/clock.ts'
 import { type Call, type Faults, type Operation, untilAborted } from './faults.ts'
 import {
@@ -26,7 +26,9 @@ type Parts = {
   clock: Clock
 }
 
-export function fileCalls({ faults, call, findRunning, clock }: Parts): FileOperations {
+type Calls = FileOperations & Pick<Engine, 'openLoopback'>
+
+export function fileCalls({ faults, call, findRunning, clock }: Parts): Calls {
   const changed = (ref: MachineRef, type: 'create' | 'write' | 'remove' | 'rename', path: string) =>
     tellChange(findRunning(ref), { type, path, isDirectory: false })
   const known = (user: string | undefined) => void (user === undefined || userNamed(user))
@@ -75,6 +77,9 @@ export function fileCalls({ faults, call, findRunning, clock }: Parts): FileOper
         },
         signal,
       ),
+
+    openLoopback: async (ref, port) =>
+      await faults.run(call('openLoopback', ref), async () => findRunning(ref).loopbacks.get(port) ?? null),
 
     statFile: async (ref, path, user) =>
       await faults.run(call('statFile', ref), async () => {

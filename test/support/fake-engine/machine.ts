@@ -29,6 +29,8 @@ export type FakeMachine = {
   /** What it may reach, as it was told last. */
   egress: MachineEgress | null
   files: Map<string, Buffer>
+  /** What listens for it alone, and where that is reached. */
+  loopbacks: Map<number, number>
   log: LogLine[]
   /** The run that printed each line of the log. */
   logRuns: number[]
@@ -47,6 +49,7 @@ export function newMachine(spec: MachineSpec, image: ImageConfig, address: strin
   return {
     spec,
     image,
+    loopbacks: new Map(),
     status: { id: spec.id, generation: 0, state: 'created', frozen: false, exit: null, address },
     egress: null,
     files: new Map([[FORK_GENERATION, Buffer.from('0\n')]]),

@@ -43,7 +43,13 @@ export async function serveVolumeContent(
     if (act === undefined) throw notFound('call', `${request.method} ${path}`)
     // The token of a sandbox is for its unit too, which has no such files.
     if (!isVolume(await getUnit(app, caller, unitId))) throw notFound('volume', volumeId)
-    const answer = await act({ ...arrived, sender, unitId, query, path: pathInUnit(query.get('path') ?? '/') })
+    const answer = await act({
+      ...arrived,
+      sender,
+      unitId,
+      query,
+      path: pathInUnit(query.get('path') ?? '/'),
+    })
     if (answer === SENT) return
     if (answer === null) response.writeHead(204, { 'cache-control': 'no-store' }).end()
     else sendJson(response, request.method === 'GET' || request.method === 'PATCH' ? 200 : 201, answer)

@@ -29,8 +29,6 @@ export function toEntry(path: string, facts: Facts, target: string | null): obje
 /** A name that is no text has no place in JSON. */
 export function entriesIn(folder: string, entries: DirectoryList['entries']): object[] {
   return entries.flatMap((entry) =>
-    entry.encoding === undefined
-      ? [toEntry(pathInVolume(posix.join(folder, entry.name)), entry, null)]
-      : [],
+    entry.encoding === undefined ? [toEntry(pathInVolume(posix.join(folder, entry.name)), entry, null)] : [],
   )
 }

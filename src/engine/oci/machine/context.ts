@@ -53,6 +53,8 @@ export type Machine = {
   launching: Launching
   /** The processes of the host that read what its commands have left behind (exec/left-behind.ts). */
   drains: Set<number>
+  /** Ports that lead to ports of its loopback, by generation and port (exec/loopback.ts). */
+  loopbacks: Map<string, number>
   /** What waits until they resume. */
   onThaw: (() => Promise<void>)[]
   /** Commands that outlive their calls, by id, oldest first: of this run and earlier ones. */
@@ -129,6 +131,7 @@ export function newMachine(record: MachineRecord, attachment: Attachment | null)
     forkers: new Map(),
     launching: new Set(),
     drains: new Set(),
+    loopbacks: new Map(),
     onThaw: [],
     processes: new Map(),
     losesProcesses: false,
