@@ -329,7 +329,7 @@ describe('a token of a sandbox', () => {
     const paused = await inside(sandbox, '/health', { method: 'GET' })
     expect([paused.status, JSON.parse(paused.text)]).toEqual([
       502,
-      { sandboxId: sandbox.sandboxID, message: expect.stringContaining('paused'), code: 502 },
+      { sandboxId: sandbox.sandboxID, message: expect.stringMatching(/was not found.*paused/), code: 502 },
     ])
     expect((await control('POST', `/sandboxes/${sandbox.sandboxID}/pause`, {})).status).toBe(409)
     await control('DELETE', `/sandboxes/${sandbox.sandboxID}`)

@@ -9,11 +9,15 @@ import { sendJson } from '../http/response.ts'
 /** Clients know this status as "the sandbox is gone". */
 const SANDBOX_GONE = 502
 
+/** What clients take for a sandbox that does not run has these words in it. */
+const GONE = 'The sandbox was not found'
+export const PAUSED = `${GONE}: it is paused, and a connect resumes it`
+
 /** A sandbox that does not exist any more, or is paused: nothing inside of it answers. */
 export class SandboxGone extends Error {
   readonly sandboxId: string
 
-  constructor(sandboxId: string, message = 'The sandbox was not found') {
+  constructor(sandboxId: string, message = GONE) {
     super(message)
     this.sandboxId = sandboxId
   }

@@ -8,7 +8,7 @@ import { getUnit } from '../../domain/units/get.ts'
 import { getPortVisits } from '../../domain/units/port-rules.ts'
 import { SECOND } from '../../lib/clock.ts'
 import type { Operations } from '../operation.ts'
-import { SandboxGone } from './errors.ts'
+import { PAUSED, SandboxGone } from './errors.ts'
 import { type Asked, type Input, newSender, runOperation, type Sender } from './run.ts'
 import { unitIdOf } from './sandbox-id.ts'
 import { clientOf, presentedToken } from './sender.ts'
@@ -88,7 +88,7 @@ function refuseOthers(sandboxId: string, unit: Unit): void {
   if (unit.state === 'destroying' || unit.state === 'destroyed' || unit.state === 'error')
     throw new SandboxGone(sandboxId)
   if (unit.state === 'sleeping' || unit.state === 'stopped' || unit.state === 'stopping')
-    throw new SandboxGone(sandboxId, 'The sandbox is paused: connect to it to resume it')
+    throw new SandboxGone(sandboxId, PAUSED)
 }
 
 /** Runs an operation about the sandbox's unit. */

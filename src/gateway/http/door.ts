@@ -34,8 +34,10 @@ const TOKEN_HEADER = 'e2b-traffic-access-token'
 /** Clients ask again soon: they poll for a server that is about to listen. */
 const REFUSING_MS = { running: 500, woken: 5000 }
 
-/** Clients take this status for the end of a sandbox. */
+/** Clients take this status for the end of a sandbox, and these words for one that does not run. */
 const GONE = 502
+const NOT_FOUND = 'The sandbox was not found'
+const PAUSED = `${NOT_FOUND}: it is paused, and a connect resumes it`
 const UNAVAILABLE = 503
 const FORBIDDEN = 403
 
@@ -80,11 +82,11 @@ async function toPort(
 ): Promise<Outcome | Closed> {
   const route = await findRoute(context, label).catch(() => 'away' as const)
   if (route === 'away') return { kind: 'routing-unavailable' }
-  if (route === null) return tell(exchange, GONE, { sandboxId, message: 'The sandbox was not found' })
+  if (route === null) return tell(exchange, GONE, { sandboxId, message: NOT_FOUND })
   const { secretHash = null, host = null, wakesFor = null } = route.portRules ?? {}
   const mayWake = wakesFor !== null && route.state !== 'stopped'
   if (route.state !== 'running' && !mayWake)
-    return tell(exchange, GONE, { sandboxId, message: 'The sandbox is paused: connect to it to resume it' })
+    return tell(exchange, GONE, { sandboxId, message: PAUSED })
   const elsewhere = doorOf(context, exchange, route)
   if (elsewhere) return await passToHost(context, exchange, session, { route, door: elsewhere })
   if (secretHash !== null && !isShown(exchange, secretHash))

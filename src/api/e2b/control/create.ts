@@ -10,7 +10,7 @@ import { toAppError } from '../../http/errors.ts'
 import { notSupported } from '../errors.ts'
 import { sandboxIdOf, unitIdOf } from '../sandbox-id.ts'
 import { type ControlAnswer, type ControlCall, perform, readJson } from './call.ts'
-import { copyUnit, createUnit, newName, startUnit } from './make.ts'
+import { copyUnit, createUnit, nameOfSandbox, startUnit } from './make.ts'
 import { egressOf, networkSchema } from './network.ts'
 import { isOfOthers, toAccess } from './sandbox.ts'
 import { findSnapshot, nameIn } from './snapshots.ts'
@@ -61,7 +61,7 @@ function visitsIn({ network, autoResume, timeout }: Create): PortVisits {
 }
 
 async function createOfImage(call: ControlCall, asked: Create): Promise<Unit> {
-  return await createUnit(call, () => toCreate(asked), WAIT_MS).catch((error: unknown) => {
+  return await createUnit(call, () => toCreate(asked, nameOfSandbox(call)), WAIT_MS).catch((error: unknown) => {
     throw orNoTemplate(asked.templateID, toAppError(error))
   })
 }
@@ -77,7 +77,7 @@ async function createOfSnapshot(call: ControlCall, asked: Create, snapshot: Unit
   const { metadata, envVars, network, allow_internet_access } = asked
   const egress = egressOf(network ?? {}, allow_internet_access)
   const copy = await copyUnit(call, snapshot.id, {
-    name: newName('sandbox'),
+    name: nameOfSandbox(call),
     stack: PORT_HOST_STACK,
     sleep: 'never',
     metadata: {
@@ -102,13 +102,13 @@ function endOf({ timeout, autoPause, autoPauseMemory }: Create): { timeToLive: s
   }
 }
 
-function toCreate(asked: Create): Record<string, unknown> {
+function toCreate(asked: Create, name: string): Record<string, unknown> {
   const { templateID, metadata, envVars, network, allow_internet_access } = asked
   const egress = egressOf(network ?? {}, allow_internet_access)
   return {
     stack: PORT_HOST_STACK,
     spec: {
-      name: newName('sandbox'),
+      name,
       image: imageOf(templateID),
       env: envVars ?? {},
       // It ends by its time, and not for being idle.

@@ -1,21 +1,37 @@
 // Units of sandboxes, snapshots and builds: made of an image or as a copy, and removed again where they are of no use.
 
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import type { ForkResult } from '../../../contract/fork.ts'
 import type { RunResult } from '../../../contract/run-result.ts'
-import { providerError, unavailable } from '../../../contract/errors.ts'
+import { conflict, providerError, unavailable } from '../../../contract/errors.ts'
 import { limits } from '../../../contract/limits.ts'
 import type { CreationStage, Unit } from '../../../contract/unit.ts'
+import { getUnit } from '../../../domain/units/get.ts'
 import { waitUntilStable } from '../../../domain/units/lifecycle/wait-until-stable.ts'
 import { toUnit } from '../../../domain/units/model/to-unit.ts'
 import { logError, toAppError } from '../../http/errors.ts'
+import { headerOf } from '../sandbox-call.ts'
 import { type ControlCall, perform } from './call.ts'
 import { templateOf } from './templates.ts'
 
 /** A name that no other unit has. */
 export function newName(kind: 'sandbox' | 'snapshot' | 'template' | 'volume'): string {
   return `${kind}-${randomBytes(8).toString('hex')}`
+}
+
+/** The same for each repetition of a call, as what is asked for has to be. */
+export function nameOfSandbox(call: ControlCall): string {
+  const { idempotencyKey } = keyOf(call)
+  if (idempotencyKey === undefined) return newName('sandbox')
+  const digest = createHash('sha256').update(idempotencyKey).digest('hex')
+  return `sandbox-${digest.slice(0, 16)}`
+}
+
+/** Of a create that its client may send again. */
+function keyOf(call: ControlCall): { idempotencyKey?: string } {
+  const idempotencyKey = headerOf(call, 'idempotency-key')
+  return idempotencyKey === null ? {} : { idempotencyKey }
 }
 
 /**
@@ -28,7 +44,7 @@ export async function createUnit(
   waitMs: number = limits.waitTimeoutMs.max,
 ): Promise<Unit> {
   const input = async () => ({ body: { ...toBody(), waitTimeoutMs: waitMs } })
-  const made = perform(call, { route: 'POST /v1/units', input }).catch(async (error: unknown) => {
+  const made = perform(call, { route: 'POST /v1/units', input, ...keyOf(call) }).catch(async (error: unknown) => {
     const failed = failedSchema.safeParse(toAppError(error).details)
     if (failed.success) await discardUnit(call, failed.data.unitId)
     throw error
@@ -44,9 +60,18 @@ export async function createUnit(
     )
   }
   const ended = await untilMade(call, unit)
-  if (ended.state !== 'error') return ended
+  if (ended.state !== 'error') return await refuseGone(call, ended)
   await discardUnit(call, ended.id)
   throw providerError(ended.error ?? 'The unit could not be made.')
+}
+
+/** What a repeated call is answered with is of the moment of the first one. */
+async function refuseGone(call: ControlCall, unit: Unit): Promise<Unit> {
+  if (keyOf(call).idempotencyKey === undefined) return unit
+  const { state } = await getUnit(call.app, call.sender.caller, unit.id)
+  if (state === 'destroying' || state === 'destroyed')
+    throw conflict('The sandbox that was made with this Idempotency-Key is gone: send another key.')
+  return unit
 }
 
 /** What a create that came to nothing says of the unit that it left. */
@@ -63,12 +88,17 @@ async function endSoon(call: ControlCall, { id }: Unit): Promise<void> {
 /** The copy sleeps where its source does. */
 export async function copyUnit(call: ControlCall, id: string, body: object): Promise<Unit> {
   const input = { params: { id }, body }
-  const { units } = (await perform(call, { route: 'POST /v1/units/{id}/fork', input })) as ForkResult
-  return theOnly(units)
+  const asked = { route: 'POST /v1/units/{id}/fork', input, ...keyOf(call) }
+  return theOnly(((await perform(call, asked)) as ForkResult).units)
 }
 
 export async function startUnit(call: ControlCall, id: string): Promise<Unit> {
   return (await perform(call, { route: 'POST /v1/units/{id}/start', input: { params: { id } } })) as Unit
+}
+
+/** Without its memory, also one that sleeps. */
+export async function stopUnit(call: ControlCall, id: string): Promise<void> {
+  await perform(call, { route: 'POST /v1/units/{id}/stop', input: { params: { id } } })
 }
 
 export async function sleepNow(call: ControlCall, id: string): Promise<void> {

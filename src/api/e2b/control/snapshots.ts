@@ -11,7 +11,7 @@ import { listUnits } from '../../../domain/units/list.ts'
 import { toAppError } from '../../http/errors.ts'
 import { sandboxIdOf, unitIdOf } from '../sandbox-id.ts'
 import { asBusy, type ControlAnswer, type ControlCall, perform, readJson } from './call.ts'
-import { copyUnit, destroyUnit, discardUnit, newName, sleepNow } from './make.ts'
+import { copyUnit, destroyUnit, discardUnit, newName, sleepNow, stopUnit } from './make.ts'
 import { findSandbox, isGone, isPaused, SNAPSHOT_OF } from './sandbox.ts'
 import { startLabelIn } from './start-command.ts'
 
@@ -28,13 +28,15 @@ export const DEFAULT_TAG = 'default'
 export const REFERENCE = /^(?:[\w.-]+\/)?([a-z0-9][\w.-]{0,127})(?::([\w.-]{1,64}))?$/i
 
 const createSchema = z.object({
+  /** False: of its disk alone. */
+  memory: z.boolean().nullish(),
   name: z.string().regex(REFERENCE, 'must be a name such as my-snapshot or my-snapshot:v1').nullish(),
 })
 
 /** The copy goes on from the moment of the copy until it sleeps. Its source keeps running. */
 export async function createSnapshot(call: ControlCall, sandboxId: string): Promise<ControlAnswer> {
   const { app, sender } = call
-  const { name } = await readJson(call, createSchema)
+  const { name, memory } = await readJson(call, createSchema)
   const source = await findSandbox(app, sender.caller, sandboxId)
   const copy = await copyUnit(call, source.id, {
     name: newName('snapshot'),
@@ -44,13 +46,13 @@ export async function createSnapshot(call: ControlCall, sandboxId: string): Prom
     metadata: { [SNAPSHOT_OF]: sandboxId, ...labelsOf(name), ...startLabelIn(source) },
     waitTimeoutMs: limits.waitTimeoutMs.max,
   })
-  if (!isPaused(copy)) await putToSleep(call, copy)
+  if (memory === false || !isPaused(copy)) await putToRest(call, copy, memory !== false)
   return { status: 201, body: toSnapshot(copy) }
 }
 
 /** One that cannot sleep is none. */
-async function putToSleep(call: ControlCall, { id }: Unit): Promise<void> {
-  await sleepNow(call, id).catch(async (error: unknown) => {
+async function putToRest(call: ControlCall, { id }: Unit, keepsMemory: boolean): Promise<void> {
+  await (keepsMemory ? sleepNow(call, id) : stopUnit(call, id)).catch(async (error: unknown) => {
     await discardUnit(call, id)
     throw asBusy(error)
   })
