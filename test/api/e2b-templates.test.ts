@@ -1,7 +1,7 @@
 // Builds of templates by clients of E2B, with what such a client would not send.
 
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { makeTeam, type TestTeam } from '../support/make.ts'
+import { makeKey, makeTeam, type TestTeam } from '../support/make.ts'
 import { type Service, startService } from '../support/service.ts'
 
 let service: Service
@@ -166,4 +166,25 @@ it('tags lead to one template each, and one without a tag is gone', async () => 
   expect((await control('GET', '/templates/tagged/tags', undefined, other.key)).status).toBe(404)
   expect((await control('DELETE', '/templates/tagged')).status).toBe(204)
   expect((await control('GET', '/templates/aliases/tagged')).status).toBe(404)
+})
+
+it('asks about builds count against the rates and are in the audit log, as all calls are', async () => {
+  const tight = await startService({ rates: { requests: 3, creations: 3, execs: 3 } })
+  try {
+    const poor = await makeTeam(tight)
+    const statuses: number[] = []
+    for (let at = 0; at < 4; at += 1) {
+      const headers = { 'x-api-key': poor.key }
+      const body = { name: 'counted' }
+      statuses.push((await tight.fetch('POST', '/e2b/v3/templates', { headers, body })).status)
+    }
+    expect(statuses).toEqual([202, 202, 202, 429])
+    const { secret } = await makeKey(tight, poor)
+    const rows = await tight.call<{ events: { via: string }[] }>('GET', '/v1/audit?action=e2b.call', {
+      key: secret,
+    })
+    expect(rows.body.events).toHaveLength(4)
+  } finally {
+    await tight.close()
+  }
 })

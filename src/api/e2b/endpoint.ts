@@ -11,7 +11,7 @@ import { findControlRoute } from './control/routes.ts'
 import { sendDoorError } from './errors.ts'
 import type { SandboxDoor } from './sandbox-door.ts'
 import type { Arrived } from './sandbox-call.ts'
-import { orRefused } from './refused.ts'
+import { countCall, orRefused } from './refused.ts'
 import { newSender } from './run.ts'
 import { clientOf, presentedKey } from './sender.ts'
 import { goneWith } from '../http/gone.ts'
@@ -71,7 +71,9 @@ async function serveControl(arrived: Arrived, path: string, query: URLSearchPara
   const { status, body, headers } = await orRefused(arrived, sender, async () => {
     const found = findControlRoute(request.method ?? '', path)
     if (found === null) throw notFound('call', `${request.method} ${path}`)
-    return await found.route.serve({ ...arrived, sender, query }, found.id, found.buildId)
+    const answer = await found.route.serve({ ...arrived, sender, query }, found.id, found.buildId)
+    await countCall(arrived, sender)
+    return answer
   })
   if (body !== null) return sendJson(response, status, body, headers)
   response.writeHead(status, { 'cache-control': 'no-store', ...headers }).end()

@@ -1,4 +1,5 @@
-// A call that is refused before it becomes an operation: it has an audit row and counts against the rates as every call does.
+// A call that is no operation, or is refused before it becomes one: it has an audit row and counts against the rates as every call
+// does.
 
 import { z } from 'zod'
 import { noBody } from '../http/body.ts'
@@ -16,17 +17,29 @@ export async function orRefused<T>(
     return await work()
   } catch (error) {
     if (sender.progress.hasRun) throw error
-    await runOperation(operations, sender, { route: refusalWith(error), input: {}, signal })
+    const refused = async () => {
+      throw error
+    }
+    await runOperation(operations, sender, { route: callThat(refused), input: {}, signal })
     throw error
   }
 }
 
-function refusalWith(error: unknown): Route {
+/** Of a call for which no operation has run. Throws where there were too many. */
+export async function countCall(
+  { operations, signal }: Pick<Arrived, 'operations' | 'signal'>,
+  sender: Sender,
+): Promise<void> {
+  if (sender.progress.hasRun) return
+  await runOperation(operations, sender, { route: callThat(async () => null), input: {}, signal })
+}
+
+function callThat(handle: () => Promise<null>): Route {
   return defineRoute({
     method: 'POST',
     path: '/e2b',
     noun: 'call',
-    summary: 'A call of another interface that is refused',
+    summary: 'A call of another interface that is no operation here',
     action: 'e2b.call',
     kind: 'read',
     rate: 'requests',
@@ -39,8 +52,6 @@ function refusalWith(error: unknown): Route {
     errors: [],
     target: () => null,
     record: () => null,
-    handle: async () => {
-      throw error
-    },
+    handle,
   })
 }

@@ -85,8 +85,7 @@ async function toPort(
   if (route === null) return tell(exchange, GONE, { sandboxId, message: NOT_FOUND })
   const { secretHash = null, host = null, wakesFor = null } = route.portRules ?? {}
   const mayWake = wakesFor !== null && route.state !== 'stopped'
-  if (route.state !== 'running' && !mayWake)
-    return tell(exchange, GONE, { sandboxId, message: PAUSED })
+  if (route.state !== 'running' && !mayWake) return tell(exchange, GONE, { sandboxId, message: PAUSED })
   const elsewhere = doorOf(context, exchange, route)
   if (elsewhere) return await passToHost(context, exchange, session, { route, door: elsewhere })
   if (secretHash !== null && !isShown(exchange, secretHash))

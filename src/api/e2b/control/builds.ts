@@ -10,6 +10,7 @@ import { HOUR } from '../../../lib/clock.ts'
 import { createSemaphore, type Semaphore } from '../../../lib/concurrency/semaphore.ts'
 import { toAppError } from '../../http/errors.ts'
 import { notSupported } from '../errors.ts'
+import { countCall } from '../refused.ts'
 import { newSender } from '../run.ts'
 import { type Build, recipeSchema, tell } from './build.ts'
 import { runBuild } from './build-steps.ts'
@@ -62,11 +63,13 @@ export async function requestBuild(call: ControlCall): Promise<ControlAnswer> {
   const open = [...byId.values()].filter((build) => build.teamId === teamId && !isOver(build))
   if (open.length >= MAX_OPEN || byId.size >= MAX_KNOWN)
     throw rateLimited(`At most ${MAX_OPEN} builds of a team are open at once.`, 10)
+  const size = sizeOf(asked)
+  await countCall(call, sender)
   const id = randomBytes(16).toString('hex')
   const { name, tag } = readReference(asked.name) ?? { name: asked.name, tag: '' }
   const tags = [...new Set(asked.tags && asked.tags.length > 0 ? asked.tags : [tag])]
   const begins = { hasBegun: false, status: 'waiting', failure: null } as const
-  byId.set(id, { id, teamId, name, tags, size: sizeOf(asked), ...begins, log: [] })
+  byId.set(id, { id, teamId, name, tags, size, ...begins, log: [] })
   void app.clock.sleep(KNOWN_MS, call.stopping).then(
     () => byId.delete(id),
     () => {},
@@ -106,6 +109,7 @@ export async function startBuild(
   if (other) throw notSupported(`The step ${other.type}`)
   const unsent = recipe.steps.find(({ type, filesHash }) => type === 'COPY' && !filesHash)
   if (unsent) throw validation([{ path: 'steps', message: 'a step that copies must have a filesHash' }])
+  await countCall(call, call.sender)
   build.hasBegun = true
   const { signal: _gone, ...rest } = call
   const going = { ...rest, sender: newSender(call.sender), signal: call.stopping }

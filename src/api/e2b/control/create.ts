@@ -61,9 +61,11 @@ function visitsIn({ network, autoResume, timeout }: Create): PortVisits {
 }
 
 async function createOfImage(call: ControlCall, asked: Create): Promise<Unit> {
-  return await createUnit(call, () => toCreate(asked, nameOfSandbox(call)), WAIT_MS).catch((error: unknown) => {
-    throw orNoTemplate(asked.templateID, toAppError(error))
-  })
+  return await createUnit(call, () => toCreate(asked, nameOfSandbox(call)), WAIT_MS).catch(
+    (error: unknown) => {
+      throw orNoTemplate(asked.templateID, toAppError(error))
+    },
+  )
 }
 
 /** A name that is no template's is looked for among the images that are built in, as the last. */

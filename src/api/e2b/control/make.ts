@@ -44,11 +44,13 @@ export async function createUnit(
   waitMs: number = limits.waitTimeoutMs.max,
 ): Promise<Unit> {
   const input = async () => ({ body: { ...toBody(), waitTimeoutMs: waitMs } })
-  const made = perform(call, { route: 'POST /v1/units', input, ...keyOf(call) }).catch(async (error: unknown) => {
-    const failed = failedSchema.safeParse(toAppError(error).details)
-    if (failed.success) await discardUnit(call, failed.data.unitId)
-    throw error
-  })
+  const made = perform(call, { route: 'POST /v1/units', input, ...keyOf(call) }).catch(
+    async (error: unknown) => {
+      const failed = failedSchema.safeParse(toAppError(error).details)
+      if (failed.success) await discardUnit(call, failed.data.unitId)
+      throw error
+    },
+  )
   const { units } = (await made) as RunResult
   const unit = theOnly(units)
   const stage = unit.state === 'creating' ? unit.progress?.stage : undefined
