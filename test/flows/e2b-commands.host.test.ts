@@ -89,7 +89,7 @@ describe.each(['gvisor', 'runc'])('with %s, a sandbox', (isolation) => {
     await told.promise
     expect(await sandbox.commands.kill(command.pid)).toBe(true)
     const failed = await command.wait().catch((error: unknown) => error)
-    expect(failed).toMatchObject({ stdout: `${command.pid}\n` })
+    expect(failed).toMatchObject({ stdout: `${command.pid}\n`, exitCode: -1, error: 'signal: killed' })
     expect(await sandbox.commands.kill(command.pid)).toBe(false)
     expect(await sandbox.commands.kill(999_999)).toBe(false)
   })

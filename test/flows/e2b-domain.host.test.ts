@@ -1,9 +1,11 @@
 // The official client with a domain and TLS: its host names lead through the gateway, in HTTP/1.1 and 2.
 
 import { execFile } from 'node:child_process'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { beforeAll, expect, it } from 'vitest'
+import { beforeAll, expect, it, onTestFinished } from 'vitest'
 import { freePort } from '../../src/lib/free-port.ts'
 import { baseEnvironment } from '../support/berth.ts'
 import { createSandbox } from '../support/e2b.ts'
@@ -19,15 +21,42 @@ beforeAll(async () => {
   await (await createSandbox(berth)).kill()
 })
 
+const run = promisify(execFile)
+
+it("the examples of the library's README run as they are written there", async () => {
+  const readme = await readFile(new URL('../../node_modules/e2b/README.md', import.meta.url), 'utf8')
+  const examples = [...readme.matchAll(/```ts\n([^]*?)```/g)].map(([, text = '']) => text)
+  const own = examples.filter((text) => text.includes("from 'e2b'"))
+  expect(own).toHaveLength(2)
+  const directory = await mkdtemp(join(project, 'node_modules/.e2b-readme-'))
+  onTestFinished(async () => await rm(directory, { recursive: true }))
+  const { apiKey, caFile } = berth.credentials
+  const domain = `berth.localhost:${tls}`
+  const env = { PATH: process.env.PATH, NODE_EXTRA_CA_CERTS: caFile ?? '', E2B_DOMAIN: domain }
+  const printed: string[] = []
+  for (const [at, text] of own.entries()) {
+    const file = join(directory, `${at}.mjs`)
+    await writeFile(file, text.replaceAll('e2b_***', apiKey).replaceAll('e2b.dev', domain))
+    const settings = { ...env, E2B_API_KEY: apiKey, E2B_VALIDATE_API_KEY: 'false' }
+    printed.push((await run(process.execPath, [file], { env: settings })).stdout)
+  }
+  expect(printed).toEqual(['Hello from E2B!\n\n', ''])
+  type Units = { units: { metadata: Record<string, string> }[] }
+  const { body } = await berth.call<Units>('GET', '/v1/units?stack=sandbox-volumes')
+  expect(body.units.map(({ metadata }) => metadata)).toEqual([{ volumeName: 'my-volume' }])
+  const { body: kept } = await berth.call<{ secrets: { name: string }[] }>('GET', '/v1/secrets')
+  expect(kept.secrets.map(({ name }) => name)).toEqual(['openai-api-key'])
+})
+
 it('a program reaches its sandbox, its ports and its files by the names below the domain', async () => {
   const { apiKey, caFile } = berth.credentials
-  const printed = await promisify(execFile)('npm', ['run', '--silent', 'sign-in', '--', '--key'], {
+  const printed = await run('npm', ['run', '--silent', 'sign-in', '--', '--key'], {
     cwd: project,
     env: baseEnvironment(berth.dataDir),
   })
   const [key, spelled = ''] = printed.stdout.trim().split('\n')
   expect([key, spelled]).toEqual([apiKey, expect.stringMatching(/^e2b_[0-9a-f]+$/)])
-  const { stdout } = await promisify(execFile)(process.execPath, [program], {
+  const { stdout } = await run(process.execPath, [program], {
     env: {
       PATH: process.env.PATH,
       NODE_EXTRA_CA_CERTS: caFile ?? '',

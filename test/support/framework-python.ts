@@ -43,11 +43,11 @@ export type FrameworkPython = {
  *
  * @param name Of the file with the requirements, `test/frameworks/requirements/NAME.txt`.
  * @param options `extra`: the extra of `berth-sdk` for the framework. Its range must admit the versions that are tested,
- *   which is checked here.
+ *   which is checked here. Null: the library is no part of the test.
  */
 export function useFrameworkPython(
   name: string,
-  { atLeast, extra }: { atLeast: '3.10' | '3.11' | '3.12'; extra: string },
+  { atLeast, extra }: { atLeast: '3.10' | '3.11' | '3.12'; extra: string | null },
 ): FrameworkPython {
   const python = {} as FrameworkPython
   let interpreter: string | null = null
@@ -56,14 +56,14 @@ export function useFrameworkPython(
     if (interpreter === null) return
     const environment = await environmentOf(name, interpreter)
     python.directory = await mkdtemp(join(tmpdir(), `berth-${name}-`))
-    const library = await installLibrary(environment, python.directory, extra)
+    const library = extra === null ? null : await installLibrary(environment, python.directory, extra)
     python.run = async (args, { env = {}, cwd = python.directory } = {}) =>
       await runOrThrow(join(environment, 'bin/python'), args, {
         cwd,
         env: {
           PATH: `${join(environment, 'bin')}:/usr/bin:/bin`,
           HOME: python.directory,
-          PYTHONPATH: library,
+          ...(library !== null && { PYTHONPATH: library }),
           PYTHONDONTWRITEBYTECODE: '1',
           BERTH_DATA_DIR: '/nowhere',
           ...env,

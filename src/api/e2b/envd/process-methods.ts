@@ -16,7 +16,7 @@ import { withKeepalive } from './keepalive.ts'
 import { ownRoute } from './own-route.ts'
 import type { SandboxProcesses, Selector } from './processes.ts'
 import type { Answer, Methods, RpcCall } from './rpc.ts'
-import type { Ending, Printed, SandboxProcess } from './sandbox-process.ts'
+import type { Ending, Printed, SandboxProcess, Signal } from './sandbox-process.ts'
 import { untilPaused } from './until-paused.ts'
 
 const sizeSchema = z.object({
@@ -210,8 +210,16 @@ function dataOf({ options }: SandboxProcess, { stream, data }: Printed): Answer 
   return options.pty === null ? { [stream]: data } : { pty: data }
 }
 
+/** Clients know the end by a signal so. */
+const signalled: Record<Signal, string> = { TERM: 'signal: terminated', KILL: 'signal: killed' }
+const NO_EXIT = -1
+
 function endOf(ending: Ending): Answer {
   if (ending.kind === 'failed') throw failureOf(ending)
+  if (ending.kind === 'signal') {
+    const status = signalled[ending.signal]
+    return { exitCode: NO_EXIT, exited: false, status, error: status }
+  }
   const { exitCode } = ending
   const status = `exit status ${exitCode}`
   return { exitCode, exited: true, status, ...(exitCode === 0 ? {} : { error: status }) }

@@ -27,8 +27,15 @@ export type StartOptions = {
   takesInput: boolean
 }
 
-/** How a process ended: its exit, or why it could not go on. */
-export type Ending = { kind: 'exit'; exitCode: number } | { kind: 'failed'; error: AppError }
+export type Signal = 'TERM' | 'KILL'
+/** As a shell numbers the end by one. */
+const exitCodes: Record<Signal, number> = { TERM: 143, KILL: 137 }
+
+/** How a process ended: its exit, the signal of a client that ended it, or why it could not go on. */
+export type Ending =
+  | { kind: 'exit'; exitCode: number }
+  | { kind: 'signal'; signal: Signal }
+  | { kind: 'failed'; error: AppError }
 
 export type Printed = { stream: 'stdout' | 'stderr'; data: Buffer }
 
@@ -55,6 +62,7 @@ export class SandboxProcess {
   /** What it printed before its id was known. */
   #head: Buffer | null = Buffer.alloc(0)
   #exitCode: number | null = null
+  readonly #signals: Signal[] = []
   #hasEnded = false
 
   constructor(call: SandboxCall, options: StartOptions) {
@@ -92,7 +100,8 @@ export class SandboxProcess {
   }
 
   /** Its group, as root: the process may belong to another user than the one that commands of the API run as. */
-  async signal(call: SandboxCall, name: 'TERM' | 'KILL'): Promise<void> {
+  async signal(call: SandboxCall, name: Signal): Promise<void> {
+    this.#signals.push(name)
     const cmd = ['/bin/sh', '-c', SIGNAL, 'signal', name, String(this.pid)]
     await operate(call, 'POST /v1/units/{id}/exec', { body: { cmd, timeoutMs: SIGNAL_MS } })
     if (name === 'KILL') await completesWithin(call.app.clock, KILLED_WITHIN_MS, this.ended)
@@ -123,7 +132,9 @@ export class SandboxProcess {
       isUpgrade: true,
     }
     await runStreamed(operations, sender, asked, async (stream) => await this.#serve(stream))
-    return { kind: 'exit', exitCode: this.#exitCode ?? 0 }
+    const exitCode = this.#exitCode ?? 0
+    const signal = this.#signals.find((name) => exitCodes[name] === exitCode)
+    return signal === undefined ? { kind: 'exit', exitCode } : { kind: 'signal', signal }
   }
 
   #query(): Record<string, string | string[]> {
