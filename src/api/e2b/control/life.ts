@@ -5,6 +5,7 @@ import type { ForkResult } from '../../../contract/fork.ts'
 import { conflict, notFound } from '../../../contract/errors.ts'
 import type { Unit } from '../../../contract/unit.ts'
 import { getPortVisits, type PortVisits } from '../../../domain/units/port-rules.ts'
+import { createSemaphore } from '../../../lib/concurrency/semaphore.ts'
 import { toAppError } from '../../http/errors.ts'
 import type { Input } from '../run.ts'
 import { asBusy, type ControlAnswer, type ControlCall, perform, readJson } from './call.ts'
@@ -105,6 +106,8 @@ export async function resume(call: ControlCall, sandboxId: string): Promise<Cont
 }
 
 const MAX_COPIES = 100
+/** Each holds the source for an instant. */
+const COPIES_AT_ONCE = 4
 
 const forkSchema = z.object({
   timeout: secondsSchema.nullish(),
@@ -118,9 +121,9 @@ export async function forkSandbox(call: ControlCall, sandboxId: string): Promise
   const source = await findSandbox(app, sender.caller, sandboxId)
   const body = { timeToLive: timeToLiveOf(timeout ?? DEFAULT_TIMEOUT_S) }
   const visits = await getPortVisits(app, sender.caller, source.id)
-  const copies = []
-  for (let made = 0; made < (count ?? 1); made += 1) copies.push(await copyOnce(call, source, body, visits))
-  return { status: 201, body: copies }
+  const inPlace = createSemaphore(COPIES_AT_ONCE)
+  const copy = async () => await inPlace(async () => await copyOnce(call, source, body, visits))
+  return { status: 201, body: await Promise.all(Array.from({ length: count ?? 1 }, copy)) }
 }
 
 /** It is visited as its source is, and begins the start command of its template as each sandbox of that does. */
