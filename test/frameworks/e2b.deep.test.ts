@@ -35,7 +35,100 @@ const env = () => ({
 
 it.each(['sync', 'async'])('the %s classes do what they do elsewhere', async (kind) => {
   const met: unknown = JSON.parse(await python.run([program, kind], { env: env() }))
-  expect(met).toEqual({})
+  expect(met).toEqual({
+    commands: {
+      result: ['out\n', 'err\n', 0],
+      printed: ['err\n', 'out\n'],
+      typed: 'typed\n',
+      streamed: 'one\ntwo\n',
+      listed: true,
+      attached: 'CommandExitException',
+      killed: [true, false],
+      places: '/tmp\nroot\nb\n',
+      refused: [
+        'CommandExitException',
+        'TimeoutException',
+        'AuthenticationException',
+        'NotFoundException',
+        'NotFoundException',
+      ],
+    },
+    terminals: {
+      shown: [true, true],
+      ended: 'CommandExitException',
+      killed: [true, true, false],
+    },
+    files: {
+      written: ['/home/user/notes/one', 'one', ['/home/user/two', '/home/user/notes/three']],
+      read: ['eins', 'zwei', 'zwei'],
+      info: [
+        4,
+        420,
+        '-rw-r--r--',
+        'user',
+        'file',
+        {
+          author: 'Ann',
+        },
+      ],
+      made: [true, false],
+      listed: ['/home/user/made/below'],
+      renamed: '/home/user/made/moved',
+      exists: [false, true],
+      watched: [
+        ['create', 'below/new'],
+        ['write', 'below/new'],
+      ],
+      refused: [
+        'FileNotFoundException',
+        'InvalidArgumentException',
+        'FileNotFoundException',
+        'FileNotFoundException',
+        'FileNotFoundException',
+        'FileNotFoundException',
+        'InvalidArgumentException',
+        'AuthenticationException',
+      ],
+      removed: false,
+    },
+    repositories: {
+      before: [true, false],
+      after: true,
+      branches: [['main', 'other'], 'main'],
+      remote: '/home/user/origin.git',
+      config: 'false',
+      content: 'one',
+      refused: 'CommandExitException',
+    },
+    life: {
+      info: ['base', true, 'running'],
+      longer: true,
+      listed: true,
+      metrics: [true, true],
+      snapshots: 2,
+      forks: ['before', 'before'],
+      copies: ['before', 'before'],
+      paused: [true, false, false],
+      refused: ['SandboxNotRunningException', 'SandboxNotRunningException'],
+      kept: 'before',
+      host: true,
+      urls: [true, true],
+      deleted: [true, true, false],
+      ended: [true, false, false],
+      gone: [
+        'SandboxNotRunningException',
+        'SandboxNotFoundException',
+        'SandboxNotRunningException',
+        'SandboxNotFoundException',
+      ],
+    },
+    others: {
+      volume: ['text', ['/a', '/made'], [4, 384], true],
+      missing: [false, 'VolumePathNotFoundException'],
+      destroyed: [true, false],
+      secrets: [['openai-api-key'], [true, 'openai-api-key'], true, false],
+    },
+  })
 })
 
 const NAMES = `
