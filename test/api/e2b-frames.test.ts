@@ -65,7 +65,10 @@ it.each([
 ])('%s of a sandbox that sleeps is refused, and wakes it not', async (method, text, isStream) => {
   const asleep = await create()
   const headers = { 'x-api-key': team.key }
-  const paused = await service.fetch('POST', `/e2b/sandboxes/${asleep.sandboxID}/pause`, { headers, body: {} })
+  const paused = await service.fetch('POST', `/e2b/sandboxes/${asleep.sandboxID}/pause`, {
+    headers,
+    body: {},
+  })
   expect(paused.status).toBe(204)
   const answer = await send(asleep, method, text, isStream)
   const isUnknown = method.endsWith('Connect')
