@@ -30,10 +30,8 @@ import { createLineSplitter } from '../../lib/line-splitter.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { execInUnit } from './exec.ts'
 
-const SOCKET = '/run/berth-code/socket'
-/** Waits until the program is there, and then does the same as `nc`. */
-const WAITING = '/usr/local/lib/berth-code/ask'
-const ASK = ['nc', '-U', SOCKET]
+/** Waits until the interpreter is there, hands it the request, and prints the answer. */
+const ASK = '/usr/local/lib/berth-code/ask'
 const NO_PROGRAM = [126, 127]
 /** For a context that has to start, and for one that does not stop at once. */
 const GRACE_MS = 90_000
@@ -191,31 +189,15 @@ async function ask(
   caller: Caller,
   id: string,
   asked: object,
-  options: AskOptions = {},
+  { receive, signal, timeoutMs = 0 }: AskOptions = {},
 ): Promise<Ended> {
-  const first = await askBy(app, caller, id, ASK, asked, options)
-  if (first !== null) return first
-  const second = await askBy(app, caller, id, [WAITING], asked, options)
-  if (second !== null) return second
-  throw unavailable('The code interpreter of the unit does not answer; try again in 5 s.', 5)
-}
-
-/** Null if nothing answered. */
-async function askBy(
-  app: App,
-  caller: Caller,
-  id: string,
-  cmd: string[],
-  asked: object,
-  { receive, signal, timeoutMs = 0 }: AskOptions,
-): Promise<Ended | null> {
   const lines = createLineSplitter(LINE_BYTES, () => {
     throw nonsense()
   })
   let refused: Refused | null = null
   let ended: Ended | null = null
   let isSilent = true
-  const request = { cmd, stdin: `${JSON.stringify(asked)}\n`, timeoutMs: timeoutMs + GRACE_MS }
+  const request = { cmd: [ASK], stdin: `${JSON.stringify(asked)}\n`, timeoutMs: timeoutMs + GRACE_MS }
   const told = Promise.withResolvers<null>()
   const onOutput = async ({ stream, data }: { stream: 'stdout' | 'stderr'; data: Buffer }) => {
     if (stream === 'stderr') return
@@ -239,11 +221,12 @@ async function askBy(
   if (ended !== null) return ended
   if (exit === null) throw nonsense()
   const { exitCode, timedOut } = exit
-  if (NO_PROGRAM.includes(exitCode) && cmd[0] === WAITING) {
+  if (NO_PROGRAM.includes(exitCode)) {
     if (await isThere(app, caller, id)) throw providerError(FAILED)
     throw hasNone()
   }
-  if (isSilent && !timedOut) return null
+  if (isSilent && !timedOut)
+    throw unavailable('The code interpreter of the unit does not answer; try again in 5 s.', 5)
   throw providerError('The code interpreter of the unit ended while it answered; its contexts are lost.')
 }
 
@@ -256,7 +239,7 @@ async function endSoon(app: App, asking: Promise<unknown>, late: AbortController
 
 /** A machine that dies or has no memory left may end any command so. */
 async function isThere(app: App, caller: Caller, id: string): Promise<boolean> {
-  const request = { cmd: ['test', '-e', WAITING], timeoutMs: LOOK_MS }
+  const request = { cmd: ['test', '-e', ASK], timeoutMs: LOOK_MS }
   return (await execInUnit(app, caller, id, request, { onOutput: () => {} })).exitCode === 0
 }
 

@@ -46,7 +46,7 @@ import { startMachine } from './lifecycle/start.ts'
 import { destroyMachine, stopMachine } from './lifecycle/stop.ts'
 import { suspendMachine } from './lifecycle/suspend.ts'
 import { watchTraffic } from './traffic.ts'
-import { watchFilesInMachine } from './watcher/watching.ts'
+import { watchFilesInMachine } from './exec/watch-files.ts'
 import { closeHost, type OciOptions, openHost } from './host.ts'
 
 export type { OciOptions } from './host.ts'

@@ -9,7 +9,7 @@ import type { MachineRef, MachineStatus } from '../../engine.ts'
 import type { ExecExit, ExecRequest } from '../../exec.ts'
 import type { TerminalSignal, TerminalSize } from '../../terminal.ts'
 import { EngineError, isEngineError } from '../../errors.ts'
-import { commandIn } from './find-command.ts'
+import { commandIn } from '../machine-programs/start.ts'
 import { type Account, execProcess, type Process, withEnv } from '../runtime/bundle.ts'
 import { removeChild } from '../kernel/cgroup-children.ts'
 import { atExpenseOf } from '../kernel/team-groups.ts'
@@ -25,7 +25,7 @@ import type { OnOutput, Stdin } from '../kernel/pipes.ts'
 import { driverOf, getRunning, type EngineContext, type Machine } from '../machine/context.ts'
 import { endStartup } from '../machine/startup.ts'
 import type { RunPaths } from '../paths.ts'
-import { throughRelay } from '../relay/relay.ts'
+import { throughRelay } from '../machine-programs/relay.ts'
 
 const TIMED_OUT_CODE = 124
 /** 128 + SIGKILL: the exit code of a command that ended with its machine. */

@@ -11,7 +11,7 @@ import { waitForChild } from '../kernel/children.ts'
 import { allPids, commandOf, isOfHost } from '../kernel/host-processes.ts'
 import { spawnProgram } from '../kernel/spawning.ts'
 import { limitLogWriter } from '../kernel/team-groups.ts'
-import { RELAY } from '../relay/relay.ts'
+import { RELAY } from '../machine-programs/relay.ts'
 
 /** Of one machine. Beyond that, what a command leaves behind finds its pipes broken. */
 const MAX_DRAINS = 256

@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type StandbyCommand, standbyScript } from './standby-script.ts'
 
 const HELPER = '/bin/busybox'
+const START = join(import.meta.dirname, `../machine-programs/start-${process.arch}`)
 /** Says what it was started with: its arguments from the name on, its environment, its directory, its input. */
 const SHOW = `
 const { readFileSync } = require('node:fs')
@@ -28,7 +29,7 @@ function run(command: StandbyCommand, input = '') {
   const script = standbyScript(command)
   if (script === null) throw new Error('There is no script for this command.')
   // Its own input is the script, and the command's is the fourth descriptor.
-  const fed = `exec 3<<'END_OF_INPUT'\n${input}\nEND_OF_INPUT\n${script}`
+  const fed = `exec 3<<'END_OF_INPUT'\n${input}\nEND_OF_INPUT\n${script.replace('/run/berth/start', START)}`
   return spawnSync(HELPER, ['sh', '-s'], { input: fed, env: { HOME: '/' }, encoding: 'utf8' })
 }
 

@@ -1,10 +1,10 @@
 // The script with which a standby becomes a command (standby.ts). The helper's shell reads it, sets the command's
-// environment, changes to its directory, finds its program, and executes that in its own place. Pure.
+// environment, and becomes what starts a command in a directory (start.c). Pure.
 //
 // The command must not be able to tell that the runtime did not start it. Where a shell would behave differently
 // there is no script, and the runtime starts the command.
 
-import { FIND_COMMAND } from './find-command.ts'
+import { commandIn } from '../machine-programs/start.ts'
 
 /** Where a standby finds what will be the command's standard input; its own is the script. */
 export const COMMAND_STDIN_FD = 3
@@ -31,28 +31,6 @@ const SHELLS_OWN = new Set([
   'SHLVL',
 ])
 
-// The kernel refuses a program that has no format, or whose interpreter is missing; the shell would take the one for a
-// script of its own, and has words of its own for the other.
-const CHECK_FORMAT = `if [ -r "$berth_command" ]; then
-  IFS= read -r -n 2 berth_line <"$berth_command"
-  case $berth_line in
-    '\x7fE') ;;
-    '#!')
-      IFS= read -r -n 256 berth_line <"$berth_command"
-      berth_line=\${berth_line#??}
-      berth_line=\${berth_line#"\${berth_line%%[! 	]*}"}
-      if [ ! -e "\${berth_line%%[ 	]*}" ]; then
-        echo "$berth_name: command not found" >&2
-        berth_finish 127
-      fi
-      ;;
-    *)
-      echo "$berth_name: cannot be executed" >&2
-      berth_finish 126
-      ;;
-  esac
-fi`
-
 export type StandbyCommand = {
   /** With the program's name first. */
   argv: string[]
@@ -70,15 +48,11 @@ export function standbyScript({ argv, env, cwd, hasStdin }: StandbyCommand): str
   if (name === '' || !cwd.startsWith('/') || !isPlain) return null
   const exported = variables.map(([variable, value]) => `export ${variable}=${quoted(value)}`)
   const input = hasStdin ? `<&${COMMAND_STDIN_FD}` : '</dev/null'
+  const words = commandIn(cwd, argv).map(quoted).join(' ')
   const script = `unset PATH SHLVL
 ${exported.join('\n')}
-berth_name=${quoted(name)}
-berth_finish() { exit "$1"; }
-set -- ${[cwd, ...argv].map(quoted).join(' ')}
-${FIND_COMMAND}
-${CHECK_FORMAT}
 unset PWD OLDPWD
-exec -a "$berth_name" "$berth_command" "$@" ${input} ${COMMAND_STDIN_FD}<&-
+exec ${words} ${input} ${COMMAND_STDIN_FD}<&-
 `
   return Buffer.byteLength(script) <= MAX_BYTES ? script : null
 }

@@ -1,16 +1,7 @@
 // Which pid a command has in its machine: its first line says it, before the command is executed in the same process.
 
-import { HELPER } from '../runtime/bundle.ts'
-import { FIND_COMMAND } from './find-command.ts'
 import type { OnOutput } from '../kernel/pipes.ts'
-
-const SCRIPT = `
-berth_finish() { exit "$1"; }
-echo $$
-berth_name=$2
-${FIND_COMMAND}
-unset PWD OLDPWD SHLVL
-exec -a "$berth_name" "$berth_command" "$@"`
+import { commandTellingPid } from '../machine-programs/start.ts'
 
 /** The longest line that says a pid, with what a terminal adds to its end. */
 const LINE_BYTES = 12
@@ -23,7 +14,7 @@ export function tellingPid(
 ): { argv: string[]; onOutput: OnOutput } {
   let head: Buffer | null = Buffer.alloc(0)
   return {
-    argv: [HELPER, 'sh', '-c', SCRIPT, 'exec', '', ...argv],
+    argv: commandTellingPid(argv),
     onOutput: async (output) => {
       if (head === null || output.stream !== 'stdout') return await onOutput(output)
       head = Buffer.concat([head, output.data])

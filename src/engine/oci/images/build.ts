@@ -233,7 +233,7 @@ async function finish(
 ): Promise<void> {
   const script = await readScript(definition)
   if (script !== null) await writeInTree(rootfs, entrypointPath, script, 0o755)
-  for (const [path, text] of await readFiles(definition)) await writeInTree(rootfs, path, text, 0o755)
+  for (const [path, content] of await readFiles(definition)) await writeInTree(rootfs, path, content, 0o755)
   // The host's proxies and mirrors are useless in a unit, and so are their names.
   await writeInTree(rootfs, '/etc/apt/sources.list', publicSources.join('\n') + '\n')
   const task = {

@@ -1,6 +1,7 @@
 // The images that need no registry (design 3): Debian packages, and how to run them. Each has one version, Debian's;
 // `latest` is the same.
 
+import { isUtf8 } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
@@ -68,7 +69,7 @@ export async function definitionDigest(definition: BuiltIn): Promise<string> {
   const npm = await npmSourcesOf(definition)
   // Of an image without such files as it always was: it is not made again.
   const added = {
-    ...(files.length === 0 ? {} : { files }),
+    ...(files.length === 0 ? {} : { files: files.map(([path, content]) => [path, asText(content)]) }),
     ...(npm.length === 0 ? {} : { npm: npm.map(({ to, version }) => [to, version]) }),
   }
   const made = JSON.stringify({ RECIPE, arch: process.arch, definition, script, ...added })
@@ -76,16 +77,20 @@ export async function definitionDigest(definition: BuiltIn): Promise<string> {
 }
 
 export async function readScript({ script }: BuiltIn): Promise<string | null> {
-  return script === undefined ? null : await readSource(script)
+  return script === undefined ? null : await readFile(sourceOf(script), 'utf8')
 }
 
 /** Each with its path in the image. */
-export async function readFiles({ files = {} }: BuiltIn): Promise<[path: string, text: string][]> {
+export async function readFiles({ files = {} }: BuiltIn): Promise<[path: string, content: Buffer][]> {
   return await Promise.all(
     Object.entries(files).map(
-      async ([path, name]): Promise<[string, string]> => [path, await readSource(name)],
+      async ([path, name]): Promise<[string, Buffer]> => [path, await readFile(sourceOf(name))],
     ),
   )
+}
+
+function asText(content: Buffer): string {
+  return content.toString(isUtf8(content) ? 'utf8' : 'base64')
 }
 
 /** `from`: its path on this host; `to`: in the image. */
@@ -105,10 +110,6 @@ export async function npmSourcesOf({ npmPackages = {} }: BuiltIn): Promise<NpmSo
       return { from: join(dirname(about), path), to, version }
     }),
   )
-}
-
-async function readSource(name: string): Promise<string> {
-  return await readFile(sourceOf(name), 'utf8')
 }
 
 /** A file under `builtin/`. */

@@ -1,20 +1,10 @@
-// The wrapper of a background process: a shell of the helper in the machine. It starts the process, waits for it, and
-// reports its pid and its exit on a pipe of its own. So no process on the host must be its parent, in either class, and
-// an engine that did not start it learns how it ended. A unit that tampers with it only harms its own
-// machine.
+// The wrapper of a background process (start.c): it starts the process in its machine, waits for it, and reports its pid
+// and its exit on a pipe of its own. So no process on the host must be its parent, in either class, and an engine that did
+// not start it learns how it ended. A unit that tampers with it only harms its own machine.
 
-import { FIND_COMMAND } from '../exec/find-command.ts'
-import { relayedInShell } from '../relay/relay.ts'
-import { type Account, asAccount, HELPER, type Process, withEnv } from '../runtime/bundle.ts'
-
-// Signals for the group reach the shell too, which ignores them; its child, whose traps are reset, does not.
-const script = (relay: string) => `
-trap : HUP INT QUIT USR1 USR2 TERM
-echo "pid $$" >&3
-berth_finish() { echo "exit $1" >&3; exit "$1"; }
-${FIND_COMMAND}
-${relay} "$berth_command" "$@" 3>&-
-berth_finish $?`
+import { relayed, unset } from '../machine-programs/relay.ts'
+import { toldCommandIn } from '../machine-programs/start.ts'
+import { type Account, asAccount, type Process, withEnv } from '../runtime/bundle.ts'
 
 export type Wrapped = {
   argv: string[]
@@ -34,15 +24,9 @@ export function wrappedProcess(
 ): Process {
   return {
     ...(account ? asAccount(main, account) : main),
-    args: [
-      HELPER,
-      'sh',
-      '-c',
-      script(isRelayed ? relayedInShell(marker) : ''),
-      'process',
-      cwd ?? '',
-      ...argv,
-    ],
+    args: isRelayed
+      ? toldCommandIn(cwd ?? '', relayed(argv, marker), unset(marker))
+      : toldCommandIn(cwd ?? '', argv, ''),
     env: [...withEnv(main.env, env), marker],
   }
 }

@@ -1,4 +1,4 @@
-// A static program without a C library that tells what changes in a directory of a machine. It runs in the machine.
+// Tells what changes in a directory of a machine. It runs in the machine.
 //
 //   watch PATH           the entries of the directory
 //   watch -r PATH        and all that is below it
@@ -14,46 +14,9 @@
 //
 // A reader that is slow may leave so much in the kernel's queue and no more: that of gVisor has no bound of its own.
 
-typedef unsigned long word;
+#include "program.h"
 
-#if defined(__x86_64__)
-enum {
-  READ = 0, WRITE = 1, CLOSE = 3, IOCTL = 16, GETDENTS64 = 217, EXIT_GROUP = 231, INOTIFY_ADD_WATCH = 254, INOTIFY_RM_WATCH = 255,
-  OPENAT = 257, PPOLL = 271, INOTIFY_INIT1 = 294
-};
-enum { O_DIRECTORY = 0200000, O_NOFOLLOW = 0400000 };
-static inline long call(long n, long a, long b, long c, long d, long e) {
-  long result;
-  register long r10 __asm__("r10") = d;
-  register long r8 __asm__("r8") = e;
-  __asm__ volatile("syscall"
-                   : "=a"(result)
-                   : "a"(n), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8)
-                   : "rcx", "r11", "memory");
-  return result;
-}
-__asm__(".globl _start\n_start:\n  mov %rsp, %rdi\n  and $-16, %rsp\n  call begin\n");
-#elif defined(__aarch64__)
-enum {
-  INOTIFY_INIT1 = 26, INOTIFY_ADD_WATCH = 27, INOTIFY_RM_WATCH = 28, IOCTL = 29, OPENAT = 56, CLOSE = 57, GETDENTS64 = 61,
-  READ = 63, WRITE = 64, PPOLL = 73, EXIT_GROUP = 94
-};
-enum { O_DIRECTORY = 040000, O_NOFOLLOW = 0100000 };
-static inline long call(long n, long a, long b, long c, long d, long e) {
-  register long x8 __asm__("x8") = n;
-  register long x0 __asm__("x0") = a;
-  register long x1 __asm__("x1") = b;
-  register long x2 __asm__("x2") = c;
-  register long x3 __asm__("x3") = d;
-  register long x4 __asm__("x4") = e;
-  __asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4) : "memory");
-  return x0;
-}
-__asm__(".globl _start\n_start:\n  mov x0, sp\n  bl begin\n");
-#endif
-
-enum { ENOENT = 2, EINTR = 4, EAGAIN = 11, ENOTDIR = 20, ELOOP = 40 };
-enum { O_CLOEXEC = 02000000, AT_FDCWD = -100, POLLOUT = 4, DT_UNKNOWN = 0, DT_DIR = 4, FIONREAD = 0x541b };
+enum { DT_UNKNOWN = 0, DT_DIR = 4 };
 enum {
   MODIFY = 0x2, ATTRIB = 0x4, MOVED_FROM = 0x40, MOVED_TO = 0x80, CREATE = 0x100, DELETE = 0x200, DELETE_SELF = 0x400,
   MOVE_SELF = 0x800, Q_OVERFLOW = 0x4000, IGNORED = 0x8000, ONLYDIR = 0x01000000, DONT_FOLLOW = 0x02000000,
@@ -71,7 +34,6 @@ enum { FIRST, NEW, AGAIN };
 
 struct event { int wd; unsigned mask, cookie, length; char name[]; };
 struct entry { word inode; long offset; unsigned short length; unsigned char type; char name[]; };
-struct poll { int fd; short events; short answer; };
 struct time { long seconds, nanoseconds; };
 
 static int notify, root, recursive, is_lost, is_behind;
@@ -80,17 +42,6 @@ static int parents[WATCHES], names[WATCHES];
 static char states[WATCHES], arena[NAMES], path[PATH], output[1 << 16], dropped[1 << 16];
 static char events[1 << 16] __attribute__((aligned(8)));
 static long arena_used, output_used;
-
-__attribute__((noreturn)) static void leave(int code) {
-  call(EXIT_GROUP, code, 0, 0, 0, 0);
-  __builtin_unreachable();
-}
-
-static long length_of(const char *text) {
-  long length = 0;
-  while (text[length]) length++;
-  return length;
-}
 
 static int same(const char *one, const char *other) {
   for (; *one && *one == *other; one++) other++;

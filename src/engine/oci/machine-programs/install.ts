@@ -3,13 +3,15 @@
 
 import { copyFile, mkdir, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { FORKING_PROGRAM, forkingProgram } from './exec/forking-program.ts'
-import type { Paths } from './paths.ts'
-import { RELAY, relayProgram } from './relay/relay.ts'
-import { NAMING_PROGRAM, namingProgram } from './warm-pool/naming.ts'
-import { waitingProgram } from './warm-pool/program.ts'
-import { WAITING_PROGRAM } from './warm-pool/ready.ts'
-import { WATCHER, watcherProgram } from './watcher/watching.ts'
+import { FORKING_PROGRAM, forkingProgram } from '../exec/forking-program.ts'
+import type { Paths } from '../paths.ts'
+import { builtProgram } from './program.ts'
+import { RELAY } from './relay.ts'
+import { START } from './start.ts'
+import { NAMING_PROGRAM, namingProgram } from '../warm-pool/naming.ts'
+import { waitingProgram } from '../warm-pool/program.ts'
+import { WAITING_PROGRAM } from '../warm-pool/ready.ts'
+import { WATCHER } from '../exec/watch-files.ts'
 
 /** Statically linked: it works in any image. */
 const BUSYBOX = '/bin/busybox'
@@ -26,8 +28,9 @@ export async function installMachinePrograms({ helper }: Pick<Paths, 'helper'>):
     [NAMING_PROGRAM, namingProgram(), 0o755],
     // Of a program that its user cannot read, the kernel lets no other process look into a process.
     [FORKING_PROGRAM, forkingProgram(), 0o711],
-    [RELAY, await relayProgram(), 0o755],
-    [WATCHER, await watcherProgram(), 0o755],
+    [RELAY, await builtProgram(RELAY), 0o755],
+    [START, await builtProgram(START), 0o755],
+    [WATCHER, await builtProgram(WATCHER), 0o755],
   ] as const) {
     const program = join(helper, name)
     await writeFile(`${program}.new`, bytes, { mode })

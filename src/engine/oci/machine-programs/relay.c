@@ -1,4 +1,4 @@
-// A static program of three kilobytes, without a C library, that stands between commands and the reader of their output.
+// Stands between commands and the reader of their output.
 //
 //   relay run MARKER COMMAND [ARGUMENT...]    in a sandbox of gVisor: runs a command, whose output goes through pipes of
 //                                             the sandbox to this program's own descriptors 1 and 2, and ends as it does
@@ -15,78 +15,16 @@
 // MARKER takes the place of the variable of that name in the command's environment. Berth finds the processes of a
 // command by it, and this one is none of them.
 
-typedef unsigned long word;
+#include "program.h"
+#include "execute.h"
 
-#if defined(__x86_64__)
-enum {
-  READ = 0, WRITE = 1, CLOSE = 3, SIGPROCMASK = 14, IOCTL = 16, CLONE = 56, EXECVE = 59, WAIT4 = 61, SETSID = 112,
-  EXIT_GROUP = 231, PPOLL = 271, SIGNALFD4 = 289, DUP3 = 292, PIPE2 = 293
-};
-static inline long call(long n, long a, long b, long c, long d, long e) {
-  long result;
-  register long r10 __asm__("r10") = d;
-  register long r8 __asm__("r8") = e;
-  __asm__ volatile("syscall"
-                   : "=a"(result)
-                   : "a"(n), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8)
-                   : "rcx", "r11", "memory");
-  return result;
-}
-__asm__(".globl _start\n_start:\n  mov %rsp, %rdi\n  and $-16, %rsp\n  call begin\n");
-#elif defined(__aarch64__)
-enum {
-  DUP3 = 24, IOCTL = 29, CLOSE = 57, PIPE2 = 59, READ = 63, WRITE = 64, PPOLL = 73, SIGNALFD4 = 74, EXIT_GROUP = 94,
-  SIGPROCMASK = 135, SETSID = 157, CLONE = 220, EXECVE = 221, WAIT4 = 260
-};
-static inline long call(long n, long a, long b, long c, long d, long e) {
-  register long x8 __asm__("x8") = n;
-  register long x0 __asm__("x0") = a;
-  register long x1 __asm__("x1") = b;
-  register long x2 __asm__("x2") = c;
-  register long x3 __asm__("x3") = d;
-  register long x4 __asm__("x4") = e;
-  __asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4) : "memory");
-  return x0;
-}
-__asm__(".globl _start\n_start:\n  mov x0, sp\n  bl begin\n");
-#endif
-
-enum { ENOENT = 2, EINTR = 4, EAGAIN = 11, EACCES = 13, ENOTDIR = 20 };
-enum { O_CLOEXEC = 02000000, SIGCHLD = 17, SIG_BLOCK = 0, SIG_SETMASK = 2, WNOHANG = 1, FIONREAD = 0x541b };
-enum { CLONE_VM = 0x100, CLONE_VFORK = 0x4000 };
-enum { POLLIN = 1, POLLOUT = 4, POLLHUP = 0x10 };
-enum { CUT = 3, NOT_EXECUTABLE = 126, NOT_FOUND = 127, BY_SIGNAL = 128 };
+enum { CUT = 3 };
 enum { OUT, ERR, ENDS };
 
-struct poll { int fd; short events; short answer; };
-
 static char buffer[65536];
-static char path[4096];
 static char megabyte[1 << 20];
 static struct poll sources[3] = {{-1, POLLIN, 0}, {-1, POLLIN, 0}, {-1, POLLIN, 0}};
 static int targets[2] = {-1, -1};
-
-static void close_fd(int fd) { call(CLOSE, fd, 0, 0, 0, 0); }
-
-__attribute__((noreturn)) static void leave(int code) {
-  call(EXIT_GROUP, code, 0, 0, 0, 0);
-  __builtin_unreachable();
-}
-
-// Returns 0 once it has no reader any more. Waits where a descriptor of the host is one that does not.
-static int write_all(int fd, const char *data, long length) {
-  while (length > 0) {
-    long written = call(WRITE, fd, (long)data, length, 0, 0);
-    if (written == -EAGAIN) {
-      struct poll one = {fd, POLLOUT, 0};
-      call(PPOLL, (long)&one, 1, 0, 0, 0);
-    } else if (written > 0) {
-      data += written;
-      length -= written;
-    } else if (written != -EINTR) return 0;
-  }
-  return 1;
-}
 
 // Carries on at most a buffer of what one of the two has. At its end, that is passed on.
 static long carry_some(int which, long most) {
@@ -122,66 +60,6 @@ static void carry_rest(int which) {
   for (long at_once[2] = {0, 0}; sources[which].fd >= 0;) {
     if (call(PPOLL, (long)&sources[which], 1, (long)at_once, 0, 0) <= 0 || !(sources[which].answer & POLLHUP)) return;
     carry_some(which, sizeof buffer);
-  }
-}
-
-static long length_of(const char *text) {
-  long length = 0;
-  while (text[length]) length++;
-  return length;
-}
-
-static const char *path_in(char **environment) {
-  for (; *environment; environment++) {
-    const char *entry = *environment;
-    if (entry[0] == 'P' && entry[1] == 'A' && entry[2] == 'T' && entry[3] == 'H' && entry[4] == '=') return entry + 5;
-  }
-  return "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-}
-
-// As execvpe(3), but that a file without a format is none for a shell. Returns why it failed.
-static long execute(char **arguments, char **environment) {
-  const char *name = arguments[0];
-  for (const char *at = name; *at; at++)
-    if (*at == '/') return call(EXECVE, (long)name, (long)arguments, (long)environment, 0, 0);
-  long found = -ENOENT;
-  long name_length = length_of(name);
-  for (const char *directory = path_in(environment); name_length > 0;) {
-    long length = 0;
-    while (directory[length] && directory[length] != ':') length++;
-    if (length + name_length + 2 <= (long)sizeof path) {
-      char *end = path;
-      for (long i = 0; i < length; i++) *end++ = directory[i];
-      if (length > 0) *end++ = '/';
-      for (long i = 0; i <= name_length; i++) *end++ = name[i];
-      long error = call(EXECVE, (long)path, (long)arguments, (long)environment, 0, 0);
-      if (error != -ENOENT && error != -ENOTDIR) found = error;
-      if (error != -ENOENT && error != -ENOTDIR && error != -EACCES) break;
-    }
-    if (!directory[length]) break;
-    directory += length + 1;
-  }
-  return found;
-}
-
-static void say(const char *text) {
-  long length = length_of(text);
-  write_all(2, text, length < 200 ? length : 200);
-}
-
-__attribute__((noreturn)) static void become(char **arguments, char **environment) {
-  long error = execute(arguments, environment);
-  int is_missing = error == -ENOENT || error == -ENOTDIR;
-  say(arguments[0]);
-  say(is_missing ? ": command not found\n" : ": cannot be executed\n");
-  leave(is_missing ? NOT_FOUND : NOT_EXECUTABLE);
-}
-
-static void set(char **environment, char *variable) {
-  for (; *environment; environment++) {
-    long at = 0;
-    while (variable[at] != '=' && variable[at] && (*environment)[at] == variable[at]) at++;
-    if (variable[at] == '=' && (*environment)[at] == '=') *environment = variable;
   }
 }
 
@@ -228,8 +106,7 @@ __attribute__((noreturn)) static void run(char **arguments, char **environment, 
     carry();
     leave(0);
   }
-  int signal = status & 0x7f;
-  leave(signal ? BY_SIGNAL + signal : (status >> 8) & 0xff);
+  leave(exit_code(status));
 }
 
 __attribute__((noreturn, used)) static void begin(word *stack) {

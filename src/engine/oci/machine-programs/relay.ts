@@ -1,19 +1,12 @@
 // The program that stands between commands and the reader of their output (relay.c says what it does and why). It lies
 // beside the helper of every machine, and runs on the host where a command has left processes behind (left-behind.ts).
 
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { HELPER_DIR } from '../storage/mount-points.ts'
 
 /** Its name beside the helper. */
 export const RELAY = 'relay'
 
 const inMachine = `${HELPER_DIR}/${RELAY}`
-
-/** The program for this processor, as build.sh makes it. */
-export async function relayProgram(): Promise<Buffer> {
-  return await readFile(join(import.meta.dirname, `${RELAY}-${process.arch}`))
-}
 
 type Command = { args: string[]; env: string[] }
 
@@ -22,12 +15,12 @@ export function throughRelay<T extends Command>({ args, env, ...rest }: T, marke
   return { ...rest, args: [inMachine, 'lead', marker, ...args], env: [...env, unset(marker)] } as T
 }
 
-/** Words of a shell before a command that stays in the shell's session. */
-export function relayedInShell(marker: string): string {
-  return `${unset(marker)} ${inMachine} run ${marker}`
+/** The arguments of a command that stays in the session, and whose environment has the marker `unset`. */
+export function relayed(args: string[], marker: string): string[] {
+  return [inMachine, 'run', marker, ...args]
 }
 
 /** The variable, which the relay gives its value in the command's environment. */
-function unset(marker: string): string {
+export function unset(marker: string): string {
   return `${marker.split('=')[0]}=`
 }

@@ -1,24 +1,17 @@
 // Watches a directory of a running machine by a program in it (watch.c says what it does and why). What it says is the
 // machine's word, and bounded.
 
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { limits } from '../../../contract/limits.ts'
 import { textOfBytes } from '../../../lib/byte-text.ts'
 import type { FileChange, MachineRef, OnChanges } from '../../engine.ts'
 import { EngineError } from '../../errors.ts'
 import { machineDirectory } from '../../machine-path.ts'
 import type { EngineContext } from '../machine/context.ts'
-import { IS_MISSING, IS_NO_DIRECTORY, runHelper, SCRIPT_HEAD, scriptPath } from '../exec/file-helper.ts'
+import { IS_MISSING, IS_NO_DIRECTORY, runHelper, SCRIPT_HEAD, scriptPath } from './file-helper.ts'
 import { HELPER_DIR } from '../storage/mount-points.ts'
 
 /** Its name beside the helper. */
 export const WATCHER = 'watch'
-
-/** The program for this processor, as build.sh makes it. */
-export async function watcherProgram(): Promise<Buffer> {
-  return await readFile(join(import.meta.dirname, `${WATCHER}-${process.arch}`))
-}
 
 const SCRIPT = `${SCRIPT_HEAD}
 [ -e "$path" ] || exit ${IS_MISSING}
