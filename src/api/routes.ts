@@ -25,6 +25,7 @@ import { unitCodeRoutes } from './routes/unit-code.ts'
 import { unitDirectoryRoutes } from './routes/unit-directories.ts'
 import { unitFileRoutes } from './routes/unit-files.ts'
 import { unitEgressRoutes } from './routes/unit-egress.ts'
+import { unitCallsRoutes } from './routes/unit-calls.ts'
 import { unitSecretRoutes } from './routes/unit-secrets.ts'
 import { unitEgressLogRoutes } from './routes/unit-egress-log.ts'
 import { unitMetricsRoutes } from './routes/unit-metrics.ts'
@@ -56,6 +57,7 @@ export const routes: readonly Route[] = [
   ...unitEgressRoutes,
   ...unitEgressLogRoutes,
   ...unitSecretRoutes,
+  ...unitCallsRoutes,
   ...unitTerminalRoutes,
   ...processRoutes,
   ...unitCodeRoutes,

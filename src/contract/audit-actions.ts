@@ -17,6 +17,7 @@ export const changeActions = [
   'unit.destroy',
   'unit.egress',
   'unit.secret',
+  'unit.calls',
   'unit.terminal',
   'unit.fork',
   'code.run',

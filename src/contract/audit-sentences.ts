@@ -20,6 +20,15 @@ const command = ({ cmd }: Input): string | undefined => {
   // What a shell runs is its line.
   return words.length === 3 && words[1] === '-c' ? words[2] : words.join(' ')
 }
+/** The first commands of a report, or else its methods. */
+const told = (calls: unknown): string => {
+  const all = (Array.isArray(calls) ? calls : []).map(record)
+  const commands = all.filter(({ cmd }) => cmd !== undefined).map((call) => command(call))
+  const methods = all.map(({ method, count }) =>
+    count === 1 ? text(method) : `${text(method)} ×${text(count)}`,
+  )
+  return (commands.length > 0 ? commands : methods).join(', ')
+}
 const verb = (verb: string) => (): Said => ({ verb })
 const withPath =
   (verb: string) =>
@@ -48,6 +57,7 @@ const says = {
   'unit.destroy': verb('destroyed'),
   'unit.egress': (input) => ({ verb: 'changed the network rules of', detail: text(input['mode']) }),
   'unit.secret': (input) => ({ verb: 'replaced a secret of', detail: text(input['name']) }),
+  'unit.calls': (input) => ({ verb: 'called by a port of its own', detail: told(input['calls']) }),
   'unit.terminal': (input) => ({ verb: 'opened a terminal in', detail: command(input) }),
   'unit.fork': (input) => ({ verb: 'forked', detail: text(input['name']) }),
   'code.run': verb('ran code in'),

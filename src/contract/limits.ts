@@ -55,6 +55,8 @@ export const limits = {
   sessionsAtOnce: { min: 1, max: 200, default: 8 },
   hostedSessionsKept: 1000,
   hostedSessionsShown: 100,
+  /** Not in spec 8: calls of one report of what reached a unit through a port of its own. */
+  toldCalls: 40,
   volumeGb: { min: 1, max: 500, default: 2 },
   volumeMountLength: 255,
   healthcheckIntervalMs: { min: 500, default: 2000 },

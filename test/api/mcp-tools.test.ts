@@ -71,6 +71,7 @@ const withoutTool: Record<string, string> = {
   'GET /v1/units/{id}/metrics/history': 'a plot is for people',
   'GET /v1/metrics/recent': 'a plot is for people',
   'PUT /v1/units/{id}/secrets/{name}': 'a value that an agent knows is no secret from it',
+  'POST /v1/units/{id}/calls': 'what an agent does here is in the audit log already',
   'GET /v1/units/{id}/egress': 'read_logs with egress tells what was refused and which entry it lacked',
   'PUT /v1/units/{id}/egress':
     'create_unit takes them, and a unit that an agent works in should not be widened by it',

@@ -4,11 +4,12 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
+import type { CodexCall } from '../../packages/agents/src/codex-calls.ts'
 import { type Door, openDoor } from '../../packages/agents/src/codex-door.ts'
 
 let unit: WebSocketServer
 let door: Door
-let told: string[]
+let told: CodexCall[]
 
 beforeEach(async () => {
   unit = new WebSocketServer({ port: 0, host: '127.0.0.1', perMessageDeflate: true })
@@ -18,7 +19,7 @@ beforeEach(async () => {
   await once(unit, 'listening')
   told = []
   const url = `ws://127.0.0.1:${(unit.address() as AddressInfo).port}/private`
-  door = await openDoor(url, (method) => void told.push(method))
+  door = await openDoor(url, (call) => void told.push(call))
 })
 afterEach(async () => {
   await door.close()
@@ -38,7 +39,7 @@ async function echoed(socket: WebSocket, text: string): Promise<string> {
   return String((await heard)[0])
 }
 
-it('passes messages of every length as they are, and tells the method of each and nothing else', async () => {
+it('passes messages of every length as they are, and tells what is called and nothing else', async () => {
   const socket = await connected()
   for (const [method, length] of [
     ['process/start', 1],
@@ -50,7 +51,7 @@ it('passes messages of every length as they are, and tells the method of each an
   }
   socket.ping()
   expect(await echoed(socket, '{"id":1,"result":{"method":"not/this"}}')).toContain('result')
-  expect(told).toEqual(['process/start', 'fs/write', 'process/read'])
+  expect(told).toEqual([{ method: 'process/start' }, { method: 'fs/write' }, { method: 'process/read' }])
   socket.close()
 })
 
@@ -60,7 +61,12 @@ it('understands messages in frames and pieces of any size', async () => {
   socket.send('{"jsonrpc":"2.0","method":"initialized"', { fin: false })
   socket.send(',"params":{}}', { fin: true })
   await heard
-  expect(told).toEqual(['initialized'])
+  expect(told).toEqual([{ method: 'initialized' }])
+  const start = { id: 11, method: 'process/start', params: { argv: ['sh', '-c', 'y'.repeat(100)] } }
+  const bytes = Buffer.from(JSON.stringify(start))
+  for (let at = 0; at < bytes.length; at += 7)
+    socket.send(bytes.subarray(at, at + 7), { fin: at + 7 >= bytes.length })
+  await expect.poll(() => told).toContainEqual({ method: 'process/start', cmd: start.params.argv })
   socket.close()
 })
 

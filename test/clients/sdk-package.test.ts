@@ -128,6 +128,7 @@ it('the SDK has a method for every operation that a key may use', async () => {
   await Promise.all([unit.sleep('1m'), unit.stop(), unit.start(), unit.destroy(), unit.processes.list()])
   await Promise.all([unit.metrics(), unit.metricsHistory('month'), berth.units.recentMetrics()])
   await unit.setSecret('K', { value: 'v', hosts: ['h.example'] })
+  await unit.tellCalls([{ method: 'fs/readFile' }])
   await Promise.all([
     unit.code.run('1'),
     unit.code.createContext(),

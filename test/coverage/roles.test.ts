@@ -64,6 +64,7 @@ GET    /v1/units/{id}/egress                                200    200    200   
 GET    /v1/units/{id}/egress/log                            200    200    200    200   200    401
 PUT    /v1/units/{id}/egress                                200    200    200    200   200    401
 PUT    /v1/units/{id}/secrets/{name}                        200    200    200    200   200    401
+POST   /v1/units/{id}/calls                                 200    200    200    200   200    401
 POST   /v1/units/{id}/egress/check                          200    200    200    200   200    401
 POST   /v1/units/{id}/files                                 200    200    200    200   200    401
 PUT    /v1/units/{id}/files                                 200    200    200    200   200    401
@@ -149,6 +150,7 @@ const bodies: Record<string, (world: World) => unknown> = {
   'POST /v1/units/{id}/fork': () => ({ name: unique() }),
   'PUT /v1/units/{id}/egress': () => ({ mode: 'open', siblings: 'team' }),
   'PUT /v1/units/{id}/secrets/{name}': () => ({ value: 'sk-2' }),
+  'POST /v1/units/{id}/calls': () => ({ calls: [{ method: 'process/start' }] }),
   'POST /v1/units/{id}/egress/check': () => ({ host: 'example.com', port: 443 }),
   'POST /v1/units/{id}/sleep': () => ({ sleep: '1h' }),
   'PATCH /v1/units/{id}': () => ({ metadata: { app: 'shop' } }),

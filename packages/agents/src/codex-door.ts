@@ -1,5 +1,5 @@
 // A door on loopback between Codex's forwarder and the unit of its environment. Connections pass as they are; of each message to
-// the unit its method is told, and nothing of what is in it.
+// the unit it is told what is called.
 
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
@@ -7,6 +7,7 @@ import { createServer, type IncomingMessage, request as httpRequest } from 'node
 import { request as httpsRequest } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { type CodexCall, callIn } from './codex-calls.ts'
 
 export type Door = {
   /** Where the forwarder connects; another program of this machine does not know its path. */
@@ -14,8 +15,8 @@ export type Door = {
   close: () => Promise<void>
 }
 
-/** @param target The unit's private address, `ws:` or `wss:`. @param onCall Is told the method of each call. */
-export async function openDoor(target: string, onCall: (method: string) => void): Promise<Door> {
+/** @param target The unit's private address, `ws:` or `wss:`. @param onCall Is told of each call. */
+export async function openDoor(target: string, onCall: (call: CodexCall) => void): Promise<Door> {
   const path = `/${randomUUID()}`
   const open = new Set<Duplex>()
   const keep = (socket: Duplex) => {
@@ -75,21 +76,19 @@ function headersOf({ rawHeaders }: IncomingMessage): string {
   return text
 }
 
-/** Of a message, as much as its method is in. */
-const KEPT_BYTES = 1024
-/** As Codex writes them: the method before what it is called with. */
-const METHOD =
-  /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?(?:"id"\s*:\s*(?:\d+|"[^"]{0,64}")\s*,\s*)?"method"\s*:\s*"([A-Za-z/_]{1,64})"/
+/** Of a message: more than any command is long, and less than a file may be. */
+const KEPT_BYTES = 262_144
 
-type Frame = { left: number; mask: Buffer; isData: boolean; isLast: boolean }
+type Frame = { at: number; bytes: number; mask: Buffer; isData: boolean; isLast: boolean }
 
-/** Reads the frames of a client (RFC 6455, 5.2), piece by piece. Only the beginning of a message is kept. */
-function listener(onCall: (method: string) => void): (piece: Buffer) => void {
+/** Reads the frames of a client (RFC 6455, 5.2), piece by piece. */
+function listener(onCall: (call: CodexCall) => void): (piece: Buffer) => void {
   let pending: Buffer = Buffer.alloc(0)
   let frame: Frame | null = null
-  let message = ''
+  let message: Buffer[] = []
+  let kept = 0
   return (piece) => {
-    pending = Buffer.concat([pending, piece])
+    pending = pending.length === 0 ? piece : Buffer.concat([pending, piece])
     for (;;) {
       if (!frame) {
         const begun = frameOf(pending)
@@ -97,16 +96,20 @@ function listener(onCall: (method: string) => void): (piece: Buffer) => void {
         frame = begun.frame
         pending = pending.subarray(begun.headBytes)
       }
-      const taken = pending.subarray(0, frame.left)
+      const taken = pending.subarray(0, frame.bytes - frame.at)
       pending = pending.subarray(taken.length)
-      // Where a frame comes in pieces, the first has enough of it.
-      if (frame.isData && message === '') message = unmasked(taken.subarray(0, KEPT_BYTES), frame.mask)
-      frame.left -= taken.length
-      if (frame.left > 0) return
+      if (frame.isData && kept < KEPT_BYTES) {
+        const part = unmasked(taken.subarray(0, KEPT_BYTES - kept), frame)
+        message.push(part)
+        kept += part.length
+      }
+      frame.at += taken.length
+      if (frame.at < frame.bytes) return
       if (frame.isData && frame.isLast) {
-        const method = METHOD.exec(message)?.[1]
-        if (method !== undefined) onCall(method)
-        message = ''
+        const call = callIn(Buffer.concat(message).toString())
+        if (call) onCall(call)
+        message = []
+        kept = 0
       }
       frame = null
     }
@@ -120,15 +123,13 @@ function frameOf(bytes: Buffer): { frame: Frame; headBytes: number } | null {
   const extended = short === 126 ? 2 : short === 127 ? 8 : 0
   const headBytes = 2 + extended + 4
   if (bytes.length < headBytes) return null
-  const left =
+  const length =
     extended === 0 ? short : extended === 2 ? bytes.readUInt16BE(2) : Number(bytes.readBigUInt64BE(2))
   const isData = (first & 15) <= 2
-  return {
-    headBytes,
-    frame: { left, isData, isLast: first >= 128, mask: bytes.subarray(headBytes - 4, headBytes) },
-  }
+  const mask = bytes.subarray(headBytes - 4, headBytes)
+  return { headBytes, frame: { at: 0, bytes: length, isData, isLast: first >= 128, mask } }
 }
 
-function unmasked(bytes: Buffer, mask: Buffer): string {
-  return Buffer.from(bytes.map((byte, index) => byte ^ (mask[index % 4] ?? 0))).toString()
+function unmasked(bytes: Buffer, { mask, at }: Frame): Buffer {
+  return Buffer.from(bytes.map((byte, index) => byte ^ (mask[(at + index) % 4] ?? 0)))
 }

@@ -1556,6 +1556,22 @@ export type Unit = {
   endsAt: string | null
 }
 
+export type UnitCalls = {
+  /** In the order of their first call. */
+  calls: ({
+    /** As the protocol names it. */
+    method: string
+    /** How often it was called like this. */
+    count?: number | undefined
+    /** What it started. Kept as that of exec is: cut, without passwords. */
+    cmd?: string[] | undefined
+    /** The file that it was about. */
+    path?: string | undefined
+    /** The session's id at its vendor. */
+    session?: string | undefined
+  })[]
+}
+
 export type UnitChange = {
   /** Replaces all labels. */
   metadata?: { [name: string]: string } | undefined

@@ -24,6 +24,7 @@ import type {
   EgressLogLine,
   EgressLogPage,
   EgressSet,
+  UnitCalls,
   UnitSecret,
   UnitSecretPut,
   UnitMetrics,
@@ -206,6 +207,11 @@ export class Unit implements AsyncDisposable {
   async setSecret(name: string, secret: UnitSecretPut, options: CallOptions = {}): Promise<UnitSecret> {
     const path = `${this.#path}/secrets/${encodeURIComponent(name)}`
     return await this.#transport.json({ method: 'PUT', path, body: secret, ...options })
+  }
+
+  /** Writes into the audit log what reached it through a port of its own. For programs that pass such calls on. */
+  async tellCalls(calls: UnitCalls['calls'], options: CallOptions = {}): Promise<void> {
+    await this.#transport.json({ method: 'POST', path: `${this.#path}/calls`, body: { calls }, ...options })
   }
 
   /** Says whether it may reach a host, and why. Nothing is sent there. */

@@ -38,6 +38,18 @@ const session = {
 }
 
 export const hostedAgentDocs: Record<string, OperationDoc> = {
+  unitCalls: {
+    answer: 'They are in the audit log, as one call of `unit.calls` about the unit.',
+    cost: free,
+    errors: { 404: 'There is no such unit in your team.' },
+    request: {
+      calls: [
+        { method: 'process/start', cmd: ['/bin/bash', '-lc', 'npm test'], session: '01a22a22-fc67-7a40' },
+        { method: 'fs/readFile', path: '/workspace/package.json', count: 2 },
+      ],
+    },
+    response: { ok: true },
+  },
   hostedList: {
     answer: 'Every environment with its state and last error; never a credential.',
     response: { environments: [environment] },

@@ -4,6 +4,7 @@
 import type { Create, CreateFromRecipe, CreateFromSpec } from '../../contract/create.ts'
 import type { Exec } from '../../contract/exec.ts'
 import type { UnitFork } from '../../contract/fork.ts'
+import type { UnitCalls } from '../../contract/unit-calls.ts'
 import type { UnitChange } from '../../contract/unit.ts'
 import type { ProcessStart } from '../../contract/process.ts'
 import { maskCommand, namesOf, sizesOf } from '../../domain/audit/mask.ts'
@@ -46,6 +47,10 @@ export function recordExec({ cmd, cwd, env, timeoutMs, stdin, user }: Exec): Rec
   const stdinBytes = stdin === undefined ? null : Buffer.byteLength(stdin)
   const whose = user === undefined ? {} : { user }
   return { cmd: maskCommand(cmd), cwd: cwd ?? null, env: namesOf(env ?? {}), timeoutMs, stdinBytes, ...whose }
+}
+
+export function recordCalls({ calls }: UnitCalls): Record<string, unknown> {
+  return { calls: calls.map(({ cmd, ...rest }) => ({ ...rest, ...(cmd && { cmd: maskCommand(cmd) }) })) }
 }
 
 export function recordProcess({ stdin, cmd, cwd, env, ...plain }: ProcessStart): Record<string, unknown> {

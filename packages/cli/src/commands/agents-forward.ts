@@ -4,7 +4,8 @@
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import type { Berth, Unit } from '@berth/sdk'
+import { type Berth, BerthError, type Unit } from '@berth/sdk'
+import { createCallReport } from '../../../agents/src/codex-calls.ts'
 import { openDoor } from '../../../agents/src/codex-door.ts'
 import { egressOf } from '../../../agents/src/session-units.ts'
 import { pairs, UsageError } from '../args.ts'
@@ -20,6 +21,10 @@ const READY_MS = 300_000
 /** Of the log of calls: how often there is a line, and how many methods one has at most. */
 const LOG_MS = 1000
 const LOGGED = 20
+/** How long a report of calls may take. */
+const TOLD_MS = 10_000
+/** Answers that no repetition changes. */
+const REFUSED = new Set([400, 403, 404, 413])
 /** How long the forwarder may take to end. */
 const GRACE_MS = 5000
 
@@ -36,12 +41,17 @@ export async function forward(context: Context): Promise<number> {
   const unit = await standing(berth, context, id)
   note(clean(`environment ${id} works in unit ${unit.id}, of which codex holds the relay`))
   const calls = createCallLog(id)
-  const door = await openDoor(addressOf(unit), calls.count)
+  const report = reportOf(unit, id)
+  const door = await openDoor(addressOf(unit), (call) => {
+    calls.count(call.method)
+    report.add(call)
+  })
   try {
     return await runForwarder(args.text('codex') ?? 'codex', { id, remote, key, url: door.url, signal })
   } finally {
     await door.close()
     calls.end()
+    await report.end()
     if (args.flag('rm')) await unit.destroy()
   }
 }
@@ -67,6 +77,20 @@ async function standing(berth: Berth, { args, signal }: Context, id: string): Pr
     waitTimeoutMs: READY_MS,
   })
   return unit
+}
+
+/** Into the audit log. While that is away the calls go on, and are told later. */
+function reportOf(unit: Unit, id: string) {
+  const say = (what: string, error: unknown) => note(clean(`codex ${id}: ${what}: ${String(error)}`))
+  return createCallReport(
+    async (calls) =>
+      await unit.tellCalls(calls, { timeoutMs: TOLD_MS }).catch((error: unknown) => {
+        // As of a unit that is gone: the same report is refused for ever.
+        if (!(error instanceof BerthError && REFUSED.has(error.status ?? 0))) throw error
+        say('its calls are not in the audit log', error)
+      }),
+    (error) => say('its calls are not in the audit log yet', error),
+  )
 }
 
 /** The log of what is called in the unit: a line a second at most, with each method and how often. */

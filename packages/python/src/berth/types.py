@@ -1811,6 +1811,27 @@ class Unit(TypedDict):
     endsAt: str | None
 
 
+class _UnitCallsCallRequired(TypedDict):
+    #: As the protocol names it.
+    method: str
+
+
+class UnitCallsCall(_UnitCallsCallRequired, total=False):
+    #: How often it was called like this.
+    count: int
+    #: What it started. Kept as that of exec is: cut, without passwords.
+    cmd: List[str]
+    #: The file that it was about.
+    path: str
+    #: The session's id at its vendor.
+    session: str
+
+
+class UnitCalls(TypedDict):
+    #: In the order of their first call.
+    calls: List[UnitCallsCall]
+
+
 class UnitChange(TypedDict, total=False):
     #: Replaces all labels.
     metadata: Dict[str, str]

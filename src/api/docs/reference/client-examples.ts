@@ -94,6 +94,7 @@ export const clientExamples: Record<string, ClientExample> = {
   processInput: { ts: "await job.write('yes\\n')" },
   processKeepAwake: { ts: 'await job.keepAwake(600_000)' },
   processDelete: { ts: 'await job.delete()' },
+  unitCalls: { ts: "await unit.tellCalls([{ method: 'process/start', cmd: ['npm', 'test'] }])" },
   stackCreate: { ts: "const stack = await berth.stacks.create('shop')" },
   stackList: { cli: 'berth stack ls', ts: 'const stacks = await berth.stacks.list().all()' },
   stackGet: { ts: "const stack = await berth.stacks.find('shop')" },

@@ -322,6 +322,10 @@ class AsyncUnit:
         answer: t.UnitSecret = await self._transport.json(call)
         return answer
 
+    async def tell_calls(self, calls: Sequence[t.UnitCallsCall], *, timeout: float | None = None) -> None:
+        """Writes into the audit log what reached it through a port of its own. For programs that pass such calls on."""
+        await self._transport.json(Call("POST", f"{self._path}/calls", body={"calls": list(calls)}, timeout=timeout))
+
     async def check_egress(self, host: str, port: int = 443, *, timeout: float | None = None) -> t.EgressDecision:
         """Says whether it may reach a host, and why. Nothing is sent there."""
         body = {"host": host, "port": port}

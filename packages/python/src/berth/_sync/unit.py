@@ -323,6 +323,10 @@ class Unit:
         answer: t.UnitSecret = self._transport.json(call)
         return answer
 
+    def tell_calls(self, calls: Sequence[t.UnitCallsCallsItem], *, timeout: float | None = None) -> None:
+        """Writes into the audit log what reached it through a port of its own. For programs that pass such calls on."""
+        self._transport.json(Call("POST", f"{self._path}/calls", body={"calls": list(calls)}, timeout=timeout))
+
     def check_egress(self, host: str, port: int = 443, *, timeout: float | None = None) -> t.EgressDecision:
         """Says whether it may reach a host, and why. Nothing is sent there."""
         body = {"host": host, "port": port}
