@@ -37,7 +37,7 @@ it('is one row of the unit with each call, its session and its command, in which
   const [row, ...others] = await rows()
   expect(others).toEqual([])
   expect(row).toMatchObject({ action: 'unit.calls', target: unit.id, status: 200 })
-  const [first, second] = row?.input?.['calls'] as { cmd?: string[] }[]
+  const [first, second] = (row?.input?.['calls'] ?? []) as { cmd?: string[] }[]
   expect(first).toMatchObject({ method: 'process/start', count: 1, session })
   expect(first?.cmd?.[2]).toMatch(/^curl -u me:\*\*\* https:\/\/user:\*\*\*@example.com$/)
   expect(second).toEqual(calls[1])

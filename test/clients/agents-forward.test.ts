@@ -1,9 +1,13 @@
 // `berth agents forward` against a service with an engine in memory. In place of Codex is a program that tells how it was started;
 // Codex itself is in test/engine/coding-agents.deep.test.ts.
 
+import { once } from 'node:events'
 import { readFile, rm, writeFile } from 'node:fs/promises'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { beforeEach, expect, it } from 'vitest'
+import { WebSocketServer } from 'ws'
+import type { AuditEvent } from '../../src/contract/audit.ts'
 import type { Unit } from '../../src/contract/unit.ts'
 import { runCli, startCli, useCli } from '../support/clients.ts'
 import { makeTeam, type TestTeam } from '../support/make.ts'
@@ -54,6 +58,67 @@ it('an environment works in a unit of its own, and its key is in the input of th
   )
   expect(rest.join('\n')).not.toContain(url)
   for (const text of [rest.join('\n'), stdout, stderr, JSON.stringify(unit)]) expect(text).not.toContain(KEY)
+})
+
+it('what it passes to the unit is in the audit log, with session and command, and without what is secret', async () => {
+  const unit = new WebSocketServer({ port: 0, host: '127.0.0.1' })
+  await once(unit, 'listening')
+  const start = {
+    argv: ['bash', '-lc', 'deploy --token hidden-value'],
+    metadata: { threadId: '01a22a22-fc67' },
+    env: { KEY: 'hidden-value' },
+  }
+  const calls = [
+    { id: 1, method: 'process/start', params: start },
+    { id: 2, method: 'fs/readFile', params: { path: 'file:///workspace/a' } },
+    { id: 3, method: 'fs/readFile', params: { path: 'file:///workspace/a' } },
+  ]
+  const codex = `const socket = new WebSocket(process.argv.at(process.argv.indexOf('--connect') + 1))
+    socket.onopen = () => { for (const call of ${JSON.stringify(calls)}) socket.send(JSON.stringify(call)); socket.close() }
+    socket.onclose = () => process.exit(0)`
+  await writeFile(at('codex.mjs'), codex)
+  // The address of the unit's private link is this one.
+  const { port } = unit.address() as AddressInfo
+  const there = `import http from 'node:http'
+    import https from 'node:https'
+    import { syncBuiltinESMExports } from 'node:module'
+    https.request = (url, options) => http.request(url.replace(/^https:..[^/]+/, 'http://127.0.0.1:${port}'), options)
+    syncBuiltinESMExports()`
+  await writeFile(at('there.mjs'), there)
+  try {
+    const args = await argsOf(`exec ${process.execPath} ${at('codex.mjs')} "$@"`)
+    const { code, stderr } = await runCli(setup.program, args, {
+      ...env(),
+      NODE_OPTIONS: `--import ${at('there.mjs')}`,
+    })
+    expect(code, stderr).toBe(0)
+    expect(stderr).toContain('fs/readFile ×2')
+    const { body } = await setup.service.call<{ events: AuditEvent[] }>(
+      'GET',
+      '/v1/audit?action=unit.calls',
+      { key: team.key },
+    )
+    expect(body.events).toMatchObject([
+      {
+        target: (await units())[0]?.id,
+        userAgent: expect.stringContaining('codex/env_1'),
+        input: {
+          calls: [
+            {
+              method: 'process/start',
+              count: 1,
+              cmd: ['bash', '-lc', 'deploy --token ***'],
+              session: '01a22a22-fc67',
+            },
+            { method: 'fs/readFile', count: 2, path: '/workspace/a' },
+          ],
+        },
+      },
+    ])
+    expect(JSON.stringify(body) + stderr).not.toContain('hidden-value')
+  } finally {
+    unit.close()
+  }
 })
 
 it('a forwarder that is started again finds the unit of its environment', async () => {

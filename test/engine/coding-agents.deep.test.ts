@@ -6,6 +6,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { CodexCall } from '../../packages/agents/src/codex-calls.ts'
+import { openDoor } from '../../packages/agents/src/codex-door.ts'
 import { findRecipe } from '../../src/domain/recipes/catalog.ts'
 import type { BrokeredSecret } from '../../src/engine/egress.ts'
 import { type IsolationClass, isolationClasses, type MachineRef } from '../../src/engine/engine.ts'
@@ -224,8 +226,10 @@ describe.each(isolationClasses)('in a unit of class %s', (isolation) => {
 
     it('runs the commands of one behind a relay, by a process outside that alone has the environment’s key', async () => {
       const relay = await startCodexRelay()
+      const told: CodexCall[] = []
+      const door = await openDoor(url, (call) => void told.push(call))
       const forward = startCodex(codex, {
-        args: `exec-server forward --remote ${relay.url} --environment-id env_1 --connect ${url} --registration-bearer-stdin`.split(
+        args: `exec-server forward --remote ${relay.url} --environment-id env_1 --connect ${door.url} --registration-bearer-stdin`.split(
           ' ',
         ),
         home: join(directory, 'forward'),
@@ -234,14 +238,21 @@ describe.each(isolationClasses)('in a unit of class %s', (isolation) => {
       try {
         await expect.poll(relay.connected, { timeout: 30_000 }).toEqual(['env_1'])
         models.command = 'echo "relayed to $(hostname)" | tee /workspace/relayed'
-        const told = await takeTurn(codex, { directory, models, key: KEY, relay: { relay, id: 'env_1' } })
-        expect(told).toContain(LAST_WORDS)
+        const turn = await takeTurn(codex, { directory, models, key: KEY, relay: { relay, id: 'env_1' } })
+        expect(turn).toContain(LAST_WORDS)
+        // What the audit log gets of it.
+        expect(told).toContainEqual({
+          method: 'process/start',
+          cmd: expect.arrayContaining([models.command]),
+          session: expect.any(String),
+        })
         expect(await said(ref, 'cat /workspace/relayed')).toBe('relayed to unit\n')
         expect(relay.copied().includes('relayed to unit')).toBe(false)
         for (const key of [KEY, relay.keys.executor, relay.keys.harness])
           expect(await holding(ref, key)).toEqual([])
       } finally {
         forward.kill('SIGKILL')
+        await door.close()
         await relay.close()
       }
     }, 120_000)
