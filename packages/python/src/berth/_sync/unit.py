@@ -323,7 +323,7 @@ class Unit:
         answer: t.UnitSecret = self._transport.json(call)
         return answer
 
-    def tell_calls(self, calls: Sequence[t.UnitCallsCallsItem], *, timeout: float | None = None) -> None:
+    def tell_calls(self, calls: Sequence[t.UnitCallsCall], *, timeout: float | None = None) -> None:
         """Writes into the audit log what reached it through a port of its own. For programs that pass such calls on."""
         self._transport.json(Call("POST", f"{self._path}/calls", body={"calls": list(calls)}, timeout=timeout))
 
