@@ -84,7 +84,7 @@ async function serveUntil(
       const { state, sentence, againMs } = endOf(error)
       if (state === 'failing') app.log.error({ err: error, environment: served.id }, 'a controller has ended')
       await written()
-      await tellHostedState(app, served, { state, sentence: cleaned(sentence, served) })
+      await tellHostedState(app, served, { state, note: cleaned(sentence, served) })
       await app.clock.sleep(againMs, signal).catch(() => {})
     }
   }
@@ -133,7 +133,13 @@ function createTelling(app: App, served: Served) {
   return { tell, written: async () => await last }
 }
 
-const states = { asked: 'waiting', begun: 'waiting', failing: 'failing', full: 'full' } as const
+const states = {
+  asked: 'waiting',
+  left: 'waiting',
+  begun: 'waiting',
+  failing: 'failing',
+  full: 'full',
+} as const
 const sessionStates = { begun: 'working', over: 'waiting', refused: 'refused', ended: 'ended' } as const
 
 async function write(
@@ -144,11 +150,14 @@ async function write(
   const said = cleaned(why ?? sentence, served)
   if (kind in states) {
     const state = states[kind as keyof typeof states]
-    await tellHostedState(app, served, { state, sentence: said })
+    // It is at work, and people know what it leaves, until there is something newer.
+    const note = state === 'waiting' && kind !== 'left' ? null : said
+    await tellHostedState(app, served, { state, note })
   }
   if (session !== null && kind in sessionStates) {
     const state = sessionStates[kind as keyof typeof sessionStates]
-    await tellHostedSession(app, served, { session, state, sentence: said, unitId: unitId ?? null })
+    const note = state === 'refused' || (kind === 'begun' && why !== undefined) ? said : null
+    await tellHostedSession(app, served, { session, state, note, unitId: unitId ?? null })
   }
 }
 

@@ -60,7 +60,10 @@ export const hostedEnvironmentSchema = strict({
     .describe(
       '`waiting`: for sessions. `full`: there is no room for another unit. `failing`: the vendor does not answer as it should. `refused`: it refuses the credential, or this service the key.',
     ),
-  note: z.string().nullable().describe('The last error, as a sentence, until it is over.'),
+  note: z
+    .string()
+    .nullable()
+    .describe('The last error, as a sentence, until it is over; or what was left for others.'),
   notedAt: timestamp.nullable(),
   key: strict({ id: z.string(), name: z.string() }).describe(
     'The key whose policy bounds its sessions; revoked with the environment.',
@@ -82,7 +85,7 @@ export const hostedSessionSchema = strict({
   state: z
     .enum(hostedSessionStates)
     .describe('`working`: a turn is under way. `waiting`: for the next one. `refused`: it cannot begin.'),
-  note: z.string().nullable().describe('Why it was refused.'),
+  note: z.string().nullable().describe('Why it was refused, or what it works without.'),
   turns: z.int().describe('How often its work has begun.'),
   unit: strict({ id: z.string(), name: z.string(), state: z.string() }).nullable(),
   costCents: cents.describe('What its units have cost.'),

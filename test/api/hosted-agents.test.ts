@@ -12,6 +12,7 @@ import type {
   HostedDeleted,
   HostedList,
 } from '../../src/contract/hosted-agents.ts'
+import type { Unit } from '../../src/contract/unit.ts'
 import { MINUTE } from '../../src/lib/clock.ts'
 import { everythingKept } from '../support/kept.ts'
 import { makeSharedTeam } from '../support/make.ts'
@@ -73,6 +74,11 @@ const sessionsOf = async (id: string) =>
 const stateNow = async () => (await shown())?.state
 const units = async () =>
   (await ask<{ units: { id: string; name: string }[] }>('GET', '/v1/units')).body.units
+/** What the controllers did. */
+const audited = async () =>
+  (
+    await ask<{ events: { userAgent: string | null }[] }>('GET', '/v1/audit?changes=true&limit=100')
+  ).body.events.filter(({ userAgent }) => userAgent?.includes('berth-agents'))
 const write = (content: string) => ({ name: 'write', input: { file_path: 'a.txt', content } })
 const read = { name: 'read', input: { file_path: 'a.txt' } }
 
@@ -181,6 +187,50 @@ describe('an environment', () => {
       .poll(async () => await sessionsOf(id))
       .toMatchObject([{ id: session.id, state: 'refused', unit: null, note: expect.stringMatching(/size/i) }])
     expect(agents.items[0]?.state).toBe('stopped')
+  })
+
+  it('says which work it leaves for others', async () => {
+    await add()
+    agents.begin({}, { kind: 'riddle' })
+    await expect.poll(async () => (await shown())?.note).toMatch(/unknown kind "riddle" is left for others/)
+    expect(await stateNow()).toBe('waiting')
+    await agents.call(agents.begin(), write('x'))
+    await expect.poll(async () => (await shown())?.note).toBeNull()
+  })
+
+  it('shows what a session works without', async () => {
+    const { id } = await add()
+    const store = { type: 'memory_store', memory_store_id: 'memstore_1', mount_path: '/mnt/memory/notes' }
+    await agents.call(agents.begin({ resources: [store] }), write('x'))
+    await expect
+      .poll(async () => await sessionsOf(id))
+      .toMatchObject([{ state: 'working', note: expect.stringMatching(/works without its memory stores/) }])
+  })
+
+  it('of which a confirmation is held for an hour sleeps all the time, and costs nothing', async () => {
+    const { id } = await add()
+    const session = agents.begin()
+    await agents.call(session, write('kept'))
+    const held = agents.call(session, { ...read, ask: true })
+    const unitNow = async () => (await ask<Unit>('GET', `/v1/units/${(await units())[0]?.id}`)).body
+    const costNow = async () => [(await unitNow()).costCentsSoFar, (await sessionsOf(id))[0]?.costCents]
+    // As above.
+    service.clock.advance(MINUTE / 2)
+    await expect.poll(async () => (await costNow())[1]).toBeGreaterThan(0)
+    service.clock.advance(2 * MINUTE)
+    await expect.poll(async () => (await unitNow()).state).toBe('sleeping')
+    const [asked, before] = [(await audited()).length, await costNow()]
+    expect(before[0]).toBeGreaterThan(0)
+    for (let minute = 0; minute < 60; minute++) {
+      service.clock.advance(MINUTE)
+      // What is due runs.
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+    expect([(await unitNow()).state, await costNow()]).toEqual(['sleeping', before])
+    // Not a call of the controller about a unit.
+    expect(await audited()).toHaveLength(asked)
+    agents.confirm(session)
+    expect((await held).text).toBe('kept')
   })
 
   it('that is deleted takes its units along, and its key', async () => {

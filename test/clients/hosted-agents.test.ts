@@ -227,6 +227,29 @@ describe('a session', () => {
     await expect.poll(() => agents.items[1]?.state).toBe('stopped')
   })
 
+  it('that names a repository has it cloned before its first call, and is told in the log where it is not', async () => {
+    const ran: string[][] = []
+    service.engine.onExec(({ argv }) => {
+      ran.push([...argv])
+      return { exitCode: argv.some((each) => each.includes('private')) ? 128 : 0, stderr: 'no access' }
+    })
+    startController()
+    const named = async (repo: string) =>
+      await agents.call(agents.begin({ metadata: { 'berth.repo': repo } }), write('x'))
+    await named('https://github.com/owner/name.git')
+    expect(ran).toEqual([
+      ['git', 'clone', '--quiet', '--', 'https://github.com/owner/name.git', '/workspace/name'],
+    ])
+    expect(said.join('\n')).toContain('the repository was cloned to /workspace/name')
+    await named('https://github.com/owner/private.git')
+    expect(said.join('\n')).toContain('the repository was not cloned: no access')
+    for (const repo of ['https://user:hidden@github.com/a/b', 'file:///etc', '--upload-pack=x'])
+      await named(repo)
+    expect(ran).toHaveLength(2)
+    expect(said.filter((line) => line.includes('berth.repo was left out'))).toHaveLength(3)
+    expect(said.join('\n')).not.toContain('hidden')
+  })
+
   it('that asks for more than the key may give is ended with a sentence', async () => {
     const { secret } = await makeKey(service, { ...team, policy: { allowedSizes: ['nano', 'small'] } })
     startController({ key: secret })

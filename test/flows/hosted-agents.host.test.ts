@@ -9,6 +9,7 @@ import type { Unit } from '../../src/contract/unit.ts'
 import { exec, listUnits } from '../support/berth-units.ts'
 import { buildCli, type Cli, project, startCli } from '../support/clients.ts'
 import { type ManagedAgents, startManagedAgents } from '../support/managed-agents.ts'
+import { processesHolding } from '../support/unit-memory.ts'
 import { usualClasses } from '../support/part-of.ts'
 import { useBerth } from '../support/use-berth.ts'
 
@@ -114,6 +115,12 @@ describe.each(usualClasses)('with %s, a session', (isolation) => {
     for (const secret of [agents.key, ...agents.items.map(({ token }) => token ?? '')])
       expect(stdout).not.toContain(secret)
     expect(stdout).not.toMatch(/sk-ant|tok-work/)
+    for (const secret of [agents.key, ...agents.items.map(({ token }) => token ?? '')])
+      expect(await processesHolding(unit.id, secret)).toEqual([])
+    // Where it would be found.
+    const kept = exec(berth, unit, ['sh', '-c', 'K="$(echo yromem-ni-tpek | rev)"; sleep 5; : "$K"'])
+    await expect.poll(async () => await processesHolding(unit.id, 'kept-in-memory')).not.toEqual([])
+    await kept
   })
 
   it('goes on after its controller was killed in the middle of a command, which runs once', async () => {

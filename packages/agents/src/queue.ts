@@ -51,12 +51,12 @@ export type News = {
   sentence: string
   /**
    * `asked`: the queue answers; `failing`: it does not; `full`: there is no room for another unit. Of a session: `begun` and
-   * `over` are its work, `refused` is work that cannot begin, `ended` is the session itself.
+   * `over` are its work, `refused` is work that cannot begin, `ended` is the session itself. `left`: work that is for others.
    */
-  kind: 'said' | 'asked' | 'failing' | 'full' | 'begun' | 'over' | 'refused' | 'ended'
+  kind: 'said' | 'asked' | 'left' | 'failing' | 'full' | 'begun' | 'over' | 'refused' | 'ended'
   /** With `begun`. */
   unitId?: string
-  /** With `full` and `refused`: the reason alone, for people. */
+  /** With `full` and `refused`: the reason alone, for people. With `begun`: what it does without. */
   why?: string
 }
 export type Tell = (news: News) => void

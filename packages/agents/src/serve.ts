@@ -104,7 +104,8 @@ function createController({ queue, units, tell, signal: given }: ServeOptions, r
   const work = async (item: WorkItem, isAccepted: boolean): Promise<void> => {
     const { sessionId } = item
     if (sessionId === null) {
-      if (note(item.id) === 1) say(null, `work of the unknown kind "${item.kind}" is left for others`)
+      const sentence = `work of the unknown kind "${item.kind}" is left for others`
+      if (note(item.id) === 1) tell({ kind: 'left', session: null, sentence })
       return
     }
     const known = { ...item, sessionId }
@@ -114,11 +115,13 @@ function createController({ queue, units, tell, signal: given }: ServeOptions, r
         units.find(sessionId),
       ])
       if (session.hasEnded) return await endSession(known, isAccepted)
-      for (const lack of session.lacks) say(sessionId, lack)
       const { metadata } = session
       const worker = workerFor(session, found)
-      if (session.worker && !worker)
-        say(sessionId, 'it works without what only a worker in its unit does: its work has no token')
+      const lacks =
+        session.worker && !worker
+          ? [...session.lacks, 'it works without what only a worker in its unit does: its work has no token']
+          : session.lacks
+      for (const lack of lacks) say(sessionId, lack)
       const needed = worker && { env: envOf(worker), hosts: worker.brokered?.hosts ?? [] }
       let unit = await units.standing(sessionId, { metadata, key: item.id, ...needed }, found)
       let seenAt = performance.now()
@@ -130,7 +133,8 @@ function createController({ queue, units, tell, signal: given }: ServeOptions, r
         return await over(known, unit)
       }
       const begun = `work ${item.id} has begun in unit ${unit.id}`
-      tell({ kind: 'begun', session: sessionId, sentence: begun, unitId: unit.id })
+      const without = lacks.length > 0 && { why: lacks.join('; ') }
+      tell({ kind: 'begun', session: sessionId, sentence: begun, unitId: unit.id, ...without })
       const tools = toolsOf(async () => {
         if (performance.now() - seenAt < SEEN_MS) return unit
         // One that was destroyed meanwhile is made again, empty.

@@ -13,25 +13,22 @@ import { tellChanged } from '../transactions/changes.ts'
 
 type Environment = Pick<HostedEnvironmentsTable, 'id' | 'team_id' | 'version'>
 
-/** A sentence belongs to every state but `waiting`. */
 export async function tellHostedState(
   app: App,
   { id, team_id: teamId, version }: Environment,
-  { state, sentence }: { state: HostedState; sentence: string },
+  { state, note }: { state: HostedState; note: string | null },
 ): Promise<void> {
-  const note = state === 'waiting' ? null : sentence
   const told = { id, version, state, note, noted_at: note === null ? null : app.clock.now() }
   if (await noteHostedState(app.db, told)) tellChanged(app, teamId)
 }
 
-type SessionNews = { session: string; state: HostedSessionState; sentence: string; unitId: string | null }
+type SessionNews = { session: string; state: HostedSessionState; note: string | null; unitId: string | null }
 
 export async function tellHostedSession(
   app: App,
   { id, team_id: teamId }: Environment,
-  { session, state, sentence, unitId }: SessionNews,
+  { session, state, note, unitId }: SessionNews,
 ): Promise<void> {
-  const note = state === 'refused' ? sentence : null
   await noteHostedSession(app.db, { id, session, state, note, unitId, at: app.clock.now() })
   tellChanged(app, teamId)
 }
