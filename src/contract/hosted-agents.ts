@@ -36,6 +36,13 @@ const planFields = {
     .string()
     .regex(timeToLivePattern, 'must be "never", or a number followed by s, m, h or d, such as "24h"')
     .describe('How long one lives at most.'),
+  copyOf: z
+    .string()
+    .regex(/^unit_[0-9a-f]{32}$/, 'must be the id of a unit, such as unit_0192f0c0a1b27c3d8e4f5a6b7c8d9e0f')
+    .nullable()
+    .describe(
+      'A unit that was prepared: those of sessions are copies of it, in place of image, size and rules.',
+    ),
   atOnce: z
     .int()
     .min(limits.sessionsAtOnce.min)
@@ -118,6 +125,7 @@ export const hostedCreateSchema = strict({
   egress: egressAskedSchema.prefault({ mode: 'none', siblings: 'none' }),
   sleep: planFields.sleep.default('1m'),
   timeToLive: planFields.timeToLive.default('24h'),
+  copyOf: planFields.copyOf.default(null),
   atOnce: planFields.atOnce.default(limits.sessionsAtOnce.default),
 }).meta({ id: 'HostedCreate' })
 export type HostedCreate = z.infer<typeof hostedCreateSchema>

@@ -37,6 +37,7 @@ type Given = {
   name?: string
   through?: typeof fetch
   url?: string | undefined
+  copyOf?: string | null
 }
 
 /** The vendor by its own name. */
@@ -54,6 +55,7 @@ function startController({
   name = 'one',
   through = fetch,
   url = agents.url,
+  copyOf = null,
 }: Given = {}) {
   const gone = new AbortController()
   const done = serveEnvironment({
@@ -67,7 +69,7 @@ function startController({
     connect: (userAgent) => new Berth({ url: service.baseUrl, apiKey: key, userAgent, fetch: through }),
     fetch: through,
     version: 'test',
-    plan: { ...defaultPlan, image: 'node:22', sleep: '10m' },
+    plan: { ...defaultPlan, image: 'node:22', sleep: '10m', copyOf },
     atOnce,
     tell: ({ session, sentence }) => void said.push(`${session ?? 'queue'}: ${sentence}`),
     signal: gone.signal,
@@ -225,6 +227,41 @@ describe('a session', () => {
     const later = agents.begin()
     agents.delete(later)
     await expect.poll(() => agents.items[1]?.state).toBe('stopped')
+  })
+
+  it('has a copy of the unit that was prepared, unless it asks for another image, size or rules', async () => {
+    const berth = new Berth({ url: service.baseUrl, apiKey: team.key })
+    const source = await berth.units.create({
+      name: 'prepared',
+      image: 'node:22',
+      size: 'nano',
+      egress: { mode: 'none' },
+    })
+    await source.files.write('/workspace/a.txt', 'prepared')
+    for (const copyOf of ['prepared', source.id]) {
+      const { stop } = startController({ copyOf })
+      const session = agents.begin()
+      expect(await agents.call(session, read)).toEqual({ text: 'prepared', isError: false })
+      const made = (await unitsNow()).find(({ name }) => name.startsWith('claude-'))
+      expect(made).toMatchObject({
+        size: 'nano',
+        egress: { mode: 'none' },
+        metadata: { 'berth.session': session.id },
+        atEnd: 'destroy',
+      })
+      const other = agents.begin({ metadata: { 'berth.size': 'small' } })
+      expect(await agents.call(other, read)).toMatchObject({ isError: true })
+      for (const each of [session, other]) agents.terminate(each)
+      await expect.poll(async () => (await unitsNow()).map(({ name }) => name)).toEqual(['prepared'])
+      await stop()
+    }
+  })
+
+  it('of which the prepared unit is gone is ended with a sentence', async () => {
+    startController({ copyOf: 'gone' })
+    agents.begin()
+    await expect.poll(() => agents.items[0]?.state).toBe('stopped')
+    expect(said.join('\n')).toContain('There is no unit "gone", of which those of sessions are copies.')
   })
 
   it('that names a repository has it cloned before its first call, and is told in the log where it is not', async () => {

@@ -28,6 +28,7 @@ export const defaultPlan: UnitPlan = {
   sleep: '1m',
   timeToLive: '24h',
   stack: 'agents',
+  copyOf: null,
 }
 
 const vendor = 'claude'

@@ -13,6 +13,8 @@ export type UnitPlan = {
   /** How long it lives at most. */
   timeToLive: string
   stack: string
+  /** The id or the name of a unit that was prepared: those of sessions are copies of it. Null: they are made of the image. */
+  copyOf: string | null
 }
 
 export type SessionUnits = {
@@ -73,19 +75,21 @@ export function sessionUnits({
       const berth = berthFor(session)
       const known = found === undefined ? await find(berth, session) : found
       if (known) return await known.ready({ signal })
-      const { egress, ...asked } = planOf(plan, metadata)
+      const { image, size, egress, ...asked } = planOf(plan, metadata)
       const begun = performance.now()
+      const every = {
+        name: nameOf(vendor, `${environment}/${session}`),
+        stack: plan.stack,
+        metadata: labelsOf(session),
+        idempotencyKey: `agents-${key}`,
+        signal,
+        ...asked,
+      }
       try {
-        const unit = await berth.units.create({
-          name: nameOf(vendor, `${environment}/${session}`),
-          stack: plan.stack,
-          metadata: labelsOf(session),
-          idempotencyKey: `agents-${key}`,
-          env,
-          signal,
-          egress: reaching(egress, hosts),
-          ...asked,
-        })
+        const source = isCopy(metadata, env) ? await prepared(berth, plan) : null
+        const unit = await (source
+          ? source.fork(every)
+          : berth.units.create({ ...every, image, size, env, egress: reaching(egress, hosts) }))
         say(session, `unit ${unit.id} was made in ${Math.round(performance.now() - begun)} ms`)
         await stage(unit, metadata['berth.repo'], (sentence) => say(session, sentence), signal)
         return unit
@@ -122,12 +126,25 @@ function planOf(plan: UnitPlan, metadata: Record<string, string>) {
   const egress = metadata['berth.egress']
   return {
     image,
-    ...(size !== undefined && { size: size as Contract.UnitSpec['size'] & {} }),
+    size: size as Contract.UnitSpec['size'],
     egress: egress === undefined ? plan.egress : egressOf(egress),
     sleep: plan.sleep,
     timeToLive: plan.timeToLive,
     atEnd: 'destroy' as const,
   }
+}
+
+/** A copy is what its source is: who asks for something else, or needs a placeholder, has a unit of its own making. */
+function isCopy(metadata: Record<string, string>, env: Contract.UnitSpec['env'] = {}): boolean {
+  const asked = ['berth.image', 'berth.size', 'berth.egress'].some((name) => metadata[name] !== undefined)
+  return !asked && Object.keys(env).length === 0
+}
+
+async function prepared(berth: Berth, { copyOf }: UnitPlan): Promise<Unit | null> {
+  if (copyOf === null) return null
+  const found = copyOf.startsWith('unit_') ? await berth.units.get(copyOf) : await berth.units.find(copyOf)
+  if (found) return found
+  throw new BerthError('not_found', `There is no unit "${copyOf}", of which those of sessions are copies.`)
 }
 
 function reaching(egress: Contract.EgressAsked, hosts: string[]): Contract.EgressAsked {

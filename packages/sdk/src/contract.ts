@@ -633,6 +633,8 @@ export type HostedChange = {
   sleep?: string | undefined
   /** How long one lives at most. */
   timeToLive?: string | undefined
+  /** A unit that was prepared: those of sessions are copies of it, in place of image, size and rules. */
+  copyOf?: string | null | undefined
   /** How many sessions work at one time; the work of others stays queued at the vendor. */
   atOnce?: number | undefined
 }
@@ -677,6 +679,8 @@ export type HostedCreate = {
   sleep?: string | undefined
   /** How long one lives at most. */
   timeToLive?: string | undefined
+  /** A unit that was prepared: those of sessions are copies of it, in place of image, size and rules. */
+  copyOf?: string | null | undefined
   /** How many sessions work at one time; the work of others stays queued at the vendor. */
   atOnce?: number | undefined
 }
@@ -695,7 +699,7 @@ export type HostedEnvironment = {
   on: boolean
   /** `waiting`: for sessions. `full`: there is no room for another unit. `failing`: the vendor does not answer as it should. `refused`: it refuses the credential, or this service the key. */
   state: 'off' | 'starting' | 'waiting' | 'full' | 'failing' | 'refused'
-  /** The last error, as a sentence, until it is over. */
+  /** The last error, as a sentence, until it is over; or what was left for others. */
   note: string | null
   notedAt: string | null
   /** The key whose policy bounds its sessions; revoked with the environment. */
@@ -722,6 +726,8 @@ export type HostedEnvironment = {
   sleep: string
   /** How long one lives at most. */
   timeToLive: string
+  /** A unit that was prepared: those of sessions are copies of it, in place of image, size and rules. */
+  copyOf: string | null
   /** How many sessions work at one time; the work of others stays queued at the vendor. */
   atOnce: number
   /** How many sessions work now. */
@@ -738,7 +744,7 @@ export type HostedSession = {
   id: string
   /** `working`: a turn is under way. `waiting`: for the next one. `refused`: it cannot begin. */
   state: 'working' | 'waiting' | 'refused' | 'ended'
-  /** Why it was refused. */
+  /** Why it was refused, or what it works without. */
   note: string | null
   /** How often its work has begun. */
   turns: number

@@ -21,6 +21,7 @@ const environment = {
   egress: { mode: 'none', siblings: 'none' },
   sleep: '1m',
   timeToLive: '24h',
+  copyOf: null,
   atOnce: 8,
   working: 1,
   createdAt: startedAt,

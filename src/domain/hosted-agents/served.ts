@@ -6,6 +6,7 @@ import {
   type HostedPlan,
   listHostedEnvironmentsOn,
 } from '../../store/hosted-agents.ts'
+import { withAll } from './to-hosted.ts'
 import { openCredentials } from './sealed.ts'
 
 export type Served = {
@@ -26,5 +27,5 @@ export async function listOn(app: App): Promise<HostedEnvironmentsTable[]> {
 
 export function openServed(app: App, row: HostedEnvironmentsTable): Served {
   const { id, team_id, version, environment, plan } = row
-  return { id, team_id, version, environment, plan, ...openCredentials(app.secretKey, row) }
+  return { id, team_id, version, environment, plan: withAll(plan), ...openCredentials(app.secretKey, row) }
 }

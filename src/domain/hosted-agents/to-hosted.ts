@@ -1,6 +1,6 @@
 import type { HostedEnvironment, HostedSession } from '../../contract/hosted-agents.ts'
 import { toCents } from '../../lib/money.ts'
-import type { HostedRecord, HostedSessionRecord } from '../../store/hosted-agents.ts'
+import type { HostedPlan, HostedRecord, HostedSessionRecord } from '../../store/hosted-agents.ts'
 
 export function toHosted(record: HostedRecord): HostedEnvironment {
   return {
@@ -12,10 +12,15 @@ export function toHosted(record: HostedRecord): HostedEnvironment {
     note: record.note,
     notedAt: record.noted_at?.toISOString() ?? null,
     key: { id: record.credential_id, name: record.key_name },
-    ...record.plan,
+    ...withAll(record.plan),
     working: Number(record.working),
     createdAt: record.created_at.toISOString(),
   }
+}
+
+/** Those of before have no `copyOf`. */
+export function withAll(plan: HostedPlan): HostedPlan {
+  return { ...plan, copyOf: plan.copyOf ?? null }
 }
 
 export function toHostedSession(record: HostedSessionRecord): HostedSession {

@@ -4,7 +4,7 @@ import type { HostedEnvironment, HostedSessionState, HostedState } from '../../c
 
 export type HostedPlan = Pick<
   HostedEnvironment,
-  'image' | 'size' | 'egress' | 'sleep' | 'timeToLive' | 'atOnce'
+  'image' | 'size' | 'egress' | 'sleep' | 'timeToLive' | 'atOnce' | 'copyOf'
 >
 
 export type HostedEnvironmentsTable = {

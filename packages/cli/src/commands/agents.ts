@@ -50,6 +50,7 @@ export function planOf(args: Args): UnitPlan {
     sleep: args.text('sleep') ?? defaultPlan.sleep,
     timeToLive: args.text('time-to-live') ?? defaultPlan.timeToLive,
     stack: args.text('stack') ?? defaultPlan.stack,
+    copyOf: args.text('copy-of') ?? null,
   }
 }
 

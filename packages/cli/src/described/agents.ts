@@ -12,6 +12,7 @@ const anyUnitOptions = {
 const unitOptions = {
   image: text('IMAGE', 'Of the units (berth.local/agent:1)'),
   size: text('SIZE', 'Of the units'),
+  'copy-of': text('UNIT', 'Makes them as copies of this unit, in place of image, size and rules'),
   egress: text('RULES', 'What they may reach: none (the default), open, or hosts with commas'),
   ...anyUnitOptions,
 }

@@ -744,6 +744,8 @@ class HostedChange(TypedDict, total=False):
     sleep: str
     #: How long one lives at most.
     timeToLive: str
+    #: A unit that was prepared: those of sessions are copies of it, in place of image, size and rules.
+    copyOf: str | None
     #: How many sessions work at one time; the work of others stays queued at the vendor.
     atOnce: int
 
@@ -799,6 +801,8 @@ class HostedCreate(_HostedCreateRequired, total=False):
     sleep: str
     #: How long one lives at most.
     timeToLive: str
+    #: A unit that was prepared: those of sessions are copies of it, in place of image, size and rules.
+    copyOf: str | None
     #: How many sessions work at one time; the work of others stays queued at the vendor.
     atOnce: int
 
@@ -837,7 +841,7 @@ class HostedEnvironment(TypedDict):
     on: bool
     #: `waiting`: for sessions. `full`: there is no room for another unit. `failing`: the vendor does not answer as it should. `refused`: it refuses the credential, or this service the key.
     state: Literal["off", "starting", "waiting", "full", "failing", "refused"]
-    #: The last error, as a sentence, until it is over.
+    #: The last error, as a sentence, until it is over; or what was left for others.
     note: str | None
     notedAt: str | None
     #: The key whose policy bounds its sessions; revoked with the environment.
@@ -852,6 +856,8 @@ class HostedEnvironment(TypedDict):
     sleep: str
     #: How long one lives at most.
     timeToLive: str
+    #: A unit that was prepared: those of sessions are copies of it, in place of image, size and rules.
+    copyOf: str | None
     #: How many sessions work at one time; the work of others stays queued at the vendor.
     atOnce: int
     #: How many sessions work now.
@@ -874,7 +880,7 @@ class HostedSession(TypedDict):
     id: str
     #: `working`: a turn is under way. `waiting`: for the next one. `refused`: it cannot begin.
     state: Literal["working", "waiting", "refused", "ended"]
-    #: Why it was refused.
+    #: Why it was refused, or what it works without.
     note: str | None
     #: How often its work has begun.
     turns: int
