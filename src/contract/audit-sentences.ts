@@ -130,11 +130,12 @@ export function refusalOf({ status, errorCode }: Pick<AuditEvent, 'status' | 'er
 
 /** What was done, to what, and why nothing came of it: the sentence without who. */
 export function whatOf(
-  event: Pick<AuditEvent, 'action' | 'input' | 'target' | 'status' | 'errorCode'>,
+  event: Pick<AuditEvent, 'action' | 'input' | 'target' | 'targetName' | 'status' | 'errorCode'>,
 ): string {
   const { verb, detail } = sayCall(event)
   const refusal = refusalOf(event)
-  const words = [refusal === null ? null : 'tried:', verb, event.target, detail, refusal && `(${refusal})`]
+  const target = event.targetName ?? event.target
+  const words = [refusal === null ? null : 'tried:', verb, target, detail, refusal && `(${refusal})`]
   return words.filter((word) => word !== null && word !== undefined).join(' ')
 }
 

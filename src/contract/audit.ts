@@ -18,6 +18,10 @@ const auditEventSchema = strict({
     .string()
     .nullable()
     .describe('The id of the unit, stack, key or other object that the call was about.'),
+  targetName: z
+    .string()
+    .nullable()
+    .describe('The name of that unit, stack or key of the team, also if it is gone; null for anything else.'),
   input: z
     .record(z.string(), z.unknown())
     .nullable()

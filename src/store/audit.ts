@@ -172,6 +172,18 @@ export type AuditFilter = {
 export type AuditRecord = Selectable<AuditTable>
 
 /** Newest first, by the beginning of the calls. */
+/** The names of units, stacks and keys of a team by their ids, also of those that are gone. */
+export async function namesOfTargets(
+  db: Kysely<Database>,
+  { teamId, ids }: { teamId: string; ids: string[] },
+): Promise<Map<string, string>> {
+  if (ids.length === 0) return new Map()
+  const named = (table: 'units' | 'stacks' | 'credentials') =>
+    db.selectFrom(table).select(['id', 'name']).where('team_id', '=', teamId).where('id', 'in', ids)
+  const rows = await named('units').unionAll(named('stacks')).unionAll(named('credentials')).execute()
+  return new Map(rows.map(({ id, name }) => [id, name]))
+}
+
 export async function listAuditOfTeam(db: Kysely<Database>, filter: AuditFilter): Promise<AuditRecord[]> {
   const { teamId, credentialId, agentName, action, target, since, until, failed, actions, before, limit } =
     filter

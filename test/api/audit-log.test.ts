@@ -50,6 +50,21 @@ function row(given: Partial<AuditRow>): AuditRow {
 }
 
 describe('the audit log', () => {
+  it('names units and stacks, also those that are gone, and nothing of another team', async () => {
+    const unit = await makeUnit(service, team, { name: 'short-lived' })
+    const other = await makeUnit(service, await makeTeam(service), { name: 'of-others' })
+    await service.call('DELETE', `/v1/units/${unit.id}`, { key: team.key })
+    await service.call('DELETE', `/v1/stacks/${unit.stackId}`, { key: team.key })
+    await service.call('GET', `/v1/units/${other.id}`, { key: team.key })
+    const { events } = await read()
+    expect(events.map(({ action, targetName }) => [action, targetName])).toEqual([
+      ['unit.get', null],
+      ['stack.destroy', expect.any(String)],
+      ['unit.destroy', 'short-lived'],
+      ['unit.create', 'short-lived'],
+    ])
+  })
+
   it('records each call with its caller and outcome', async () => {
     const unit = await makeUnit(service, team)
     const exec = { cmd: ['psql', '--password=hidden'], stdin: 'hidden' }

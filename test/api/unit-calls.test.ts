@@ -48,7 +48,7 @@ it('is one row of the unit with each call, its session and its command, in which
 it('without a command says which methods were called', async () => {
   await tell([{ method: 'initialize' }, { method: 'fs/getMetadata', count: 4 }])
   const [row] = await rows()
-  expect(row && whatOf(row)).toBe(`called by a port of its own ${unit.id} initialize, fs/getMetadata ×4`)
+  expect(row && whatOf(row)).toBe(`called by a port of its own ${unit.name} initialize, fs/getMetadata ×4`)
 })
 
 it('wakes nothing', async () => {

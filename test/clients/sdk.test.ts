@@ -249,7 +249,7 @@ describe('events', () => {
     await expect.poll(() => heard).toContain('reset')
     await using unit = await berth.units.create({ image: IMAGE, name: 'heard-of' })
     await expect.poll(() => heard).toContain(`unit ${unit.name}`)
-    await expect.poll(() => heard.join()).toContain(` created ${unit.id} `)
+    await expect.poll(() => heard.join()).toContain(` created ${unit.name} `)
     controller.abort(new Error('enough'))
     expect(await thrownBy(listening)).toMatchObject({ message: 'enough' })
   })

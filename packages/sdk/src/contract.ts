@@ -165,6 +165,8 @@ export type AuditEvent = {
   action: string
   /** The id of the unit, stack, key or other object that the call was about. */
   target: string | null
+  /** The name of that unit, stack or key of the team, also if it is gone; null for anything else. */
+  targetName: string | null
   /** The input of the call: contents by size, environment variables by name, passwords masked. */
   input: { [name: string]: unknown } | null
   /** The status of the answer; null if the service ended before it could answer. */

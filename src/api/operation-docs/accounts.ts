@@ -93,6 +93,7 @@ export const accountDocs: Record<string, OperationDoc> = {
           userId: ids.user,
           action: 'unit.exec',
           target: unit.id,
+          targetName: unit.name,
           input: { cmd: ['mysql', '-p***', 'shop'], timeoutMs: 30_000 },
           status: 200,
           errorCode: null,

@@ -12,6 +12,7 @@ import {
   type AuditRow,
   closeAuditRows,
   insertAuditRows,
+  namesOfTargets,
   type Via,
 } from '../../store/audit.ts'
 import type { Caller } from '../credentials/caller.ts'
@@ -53,6 +54,8 @@ export function createAuditTrail(app: Pick<App, 'db' | 'clock' | 'log' | 'teamEv
     return endings.map(() => {})
   })
 
+  const tellChange = changeTeller(app)
+
   return {
     begin: (caller, origin) => {
       const startedMs = clock.monotonicMs()
@@ -84,7 +87,7 @@ export function createAuditTrail(app: Pick<App, 'db' | 'clock' | 'log' | 'teamEv
           ended = true
           const durationMs = clock.monotonicMs() - startedMs
           const outcome = { target: row.target, durationMs, status, errorCode, added }
-          tellChange(app, row, { status, errorCode })
+          tellChange(row, { status, errorCode })
           if (!(await opening)) return await insert({ ...row, outcome })
           try {
             await complete({ id: row.id, outcome })
@@ -98,17 +101,27 @@ export function createAuditTrail(app: Pick<App, 'db' | 'clock' | 'log' | 'teamEv
   }
 }
 
-/** Tells those who follow the team (GET /v1/events). */
-function tellChange(
-  { teamEvents }: Pick<App, 'teamEvents'>,
-  { id, teamId, startedAt, action, target, input, credentialName, agentName }: AuditRow,
-  { status, errorCode }: { status: number; errorCode: string | null },
-): void {
-  if (!isChange(action) || teamEvents.listenerCount('told') === 0) return
-  const event = { action, target, input: input as Record<string, unknown> | null, status, errorCode }
-  const sentence = `${whoOf({ credential: { name: credentialName }, agentName })} ${whatOf(event)}`
-  const data = { id, at: startedAt.toISOString(), action, target, status, sentence }
-  teamEvents.emit('told', teamId, { event: 'change', data })
+/** Tells those who follow the team (GET /v1/events), in the order of the ends of the calls. */
+function changeTeller({ db, log, teamEvents }: Pick<App, 'db' | 'log' | 'teamEvents'>) {
+  let told = Promise.resolve()
+  return (row: AuditRow, ending: { status: number; errorCode: string | null }): void => {
+    const { id, teamId, startedAt, action, target, credentialName, agentName } = row
+    if (!isChange(action) || teamEvents.listenerCount('told') === 0) return
+    const named = namesOfTargets(db, { teamId, ids: target === null ? [] : [target] }).catch(
+      (err: unknown) => {
+        log.warn({ err, auditId: id }, 'the name of what was changed could not be read')
+        return new Map<string, string>()
+      },
+    )
+    told = told.then(async () => {
+      const targetName = (await named).get(target ?? '') ?? null
+      const input = row.input as Record<string, unknown> | null
+      const event = { action, target, targetName, input, ...ending }
+      const sentence = `${whoOf({ credential: { name: credentialName }, agentName })} ${whatOf(event)}`
+      const data = { id, at: startedAt.toISOString(), action, target, status: ending.status, sentence }
+      teamEvents.emit('told', teamId, { event: 'change', data })
+    })
+  }
 }
 
 function newRow(caller: Caller, origin: CallOrigin, startedAt: Date): AuditRow {

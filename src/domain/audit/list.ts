@@ -6,7 +6,7 @@ import { changeActions } from '../../contract/audit-actions.ts'
 import { parseCursor } from '../../contract/cursor.ts'
 import { encodeCursor } from '../../lib/cursor.ts'
 import { toCents } from '../../lib/money.ts'
-import { type AuditRecord, listAuditOfTeam } from '../../store/audit.ts'
+import { type AuditRecord, listAuditOfTeam, namesOfTargets } from '../../store/audit.ts'
 import type { Caller } from '../credentials/caller.ts'
 
 export async function listAudit(app: App, { teamId }: Caller, query: AuditQuery): Promise<AuditList> {
@@ -26,13 +26,15 @@ export async function listAudit(app: App, { teamId }: Caller, query: AuditQuery)
   })
   const page = found.slice(0, query.limit)
   const last = page.at(-1)
+  const ids = [...new Set(page.flatMap(({ target }) => target ?? []))]
+  const names = await namesOfTargets(app.db, { teamId, ids })
   return {
-    events: page.map(showEvent),
+    events: page.map((record) => showEvent(record, names)),
     next: found.length > page.length && last ? encodeCursor(last.id) : null,
   }
 }
 
-function showEvent(record: AuditRecord): AuditEvent {
+function showEvent(record: AuditRecord, names: Map<string, string>): AuditEvent {
   return {
     id: record.id,
     at: record.started_at.toISOString(),
@@ -40,6 +42,7 @@ function showEvent(record: AuditRecord): AuditEvent {
     userId: record.user_id,
     action: record.action,
     target: record.target,
+    targetName: names.get(record.target ?? '') ?? null,
     input: record.input,
     status: record.status,
     errorCode: record.error_code,

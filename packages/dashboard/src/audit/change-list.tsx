@@ -18,13 +18,18 @@ export function Sentence({
   here?: string | undefined
 }) {
   const { verb, detail } = sayCall(event)
-  const { target } = event
+  const { target, targetName } = event
   const refusal = refusalOf(event)
-  const name = target === null ? undefined : nameOf(target)
+  const liveName = target === null ? undefined : nameOf(target)
   return (
     <>
       <bdi className={styles.person}>{whoOf(event)}</bdi> {refusal !== null && 'tried: '}
-      {verb} {target === null ? null : target === here ? 'this unit' : <Target id={target} name={name} />}
+      {verb}{' '}
+      {target === null ? null : target === here ? (
+        'this unit'
+      ) : (
+        <Target id={target} name={liveName} pastName={targetName} />
+      )}
       {detail !== undefined && (
         <>
           {' '}
@@ -38,8 +43,10 @@ export function Sentence({
   )
 }
 
-function Target({ id, name }: { id: string; name: string | undefined }) {
+/** `name`: of a unit that is there and has a page; `pastName`: of anything, also if it is gone. */
+function Target({ id, name, pastName }: { id: string; name: string | undefined; pastName: string | null }) {
   const { slug } = useTeam()
+  if (name === undefined && pastName !== null) return <bdi title={id}>{pastName}</bdi>
   if (name === undefined) return <span className={styles.id}>{id}</span>
   return (
     <Link to="/t/$team/units/$id" params={{ team: slug, id }}>

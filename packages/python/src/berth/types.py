@@ -198,6 +198,8 @@ class AuditEvent(TypedDict):
     action: str
     #: The id of the unit, stack, key or other object that the call was about.
     target: str | None
+    #: The name of that unit, stack or key of the team, also if it is gone; null for anything else.
+    targetName: str | None
     #: The input of the call: contents by size, environment variables by name, passwords masked.
     input: Dict[str, Any] | None
     #: The status of the answer; null if the service ended before it could answer.
