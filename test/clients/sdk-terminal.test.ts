@@ -23,6 +23,12 @@ async function textOf(terminal: Terminal): Promise<{ stdout: string; stderr: str
 }
 
 describe('a terminal', () => {
+  it('of a program that does not know its size has one all the same', async () => {
+    const terminal = await unit.terminal({ command: 'true', columns: 0, rows: 0 })
+    terminal.resize(0, 0)
+    expect(await terminal.wait()).toMatchObject({ exitCode: 0 })
+  })
+
   it('takes input, streams output, can be resized and returns its exit code', async () => {
     const terminal = await unit.terminal({ columns: 70, rows: 7 })
     terminal.write('stty size\r')

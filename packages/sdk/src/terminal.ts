@@ -70,7 +70,7 @@ export class Terminal {
   }
 
   resize(columns: number, rows: number): void {
-    this.#send(JSON.stringify({ resize: [columns, rows] }))
+    if (columns > 0 && rows > 0) this.#send(JSON.stringify({ resize: [columns, rows] }))
   }
 
   /** For what runs in its foreground; KILL is for all that came of the command. */
@@ -141,8 +141,9 @@ export async function openTerminal(
   const path = `/v1/units/${encodeURIComponent(unitId)}/exec`
   const query = {
     tty: tty === false ? '0' : undefined,
-    cols: columns,
-    rows,
+    // A terminal that does not know its size says 0.
+    cols: columns || undefined,
+    rows: rows || undefined,
     cwd,
     user,
     session,
