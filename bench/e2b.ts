@@ -3,17 +3,17 @@
 
 import { execFile } from 'node:child_process'
 import { loadavg } from 'node:os'
+import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs, promisify } from 'node:util'
 import { Sandbox } from 'e2b'
-import { type Call, clientOf } from './berth.ts'
+import { type Call, clientOf, destroyAll } from './berth.ts'
 import { percentile, timed } from './figures.ts'
 import { type Berth, startBerth } from './service.ts'
 
 /** Of the acceptance: by the client over by REST, medians of one run. */
 const GOALS = { command: 1.3, create: 1.2 }
 const WARM_UP = 3
-const IMAGE_WAIT_MS = 600_000
 
 const { values: options } = parseArgs({
   options: {
@@ -30,6 +30,8 @@ if (process.env[MEASURED] === undefined) {
   try {
     await measureApart(berth)
   } finally {
+    // Units outlive Berth, and a measurement that failed leaves its own.
+    await destroyAll(clientOf(berth)).catch(() => {})
     await berth.stop()
   }
 } else await measure(JSON.parse(process.env[MEASURED]) as Reached)
@@ -58,7 +60,7 @@ async function measure({ baseUrl, apiKey, gatewayTls }: Reached): Promise<void> 
     'by E2B_API_URL': { apiKey, apiUrl: `${baseUrl}/e2b`, sandboxUrl: `${baseUrl}/e2b/sandbox` },
     'by E2B_DOMAIN': { apiKey, domain: `berth.localhost:${port}` },
   }
-  await buildImage(call)
+  await call('DELETE', `/v1/units/${await createByRest(call)}`)
   console.log(`class ${options.class}, load ${loadavg()[0]?.toFixed(1)} at the beginning; medians, in turn`)
   await measureCommands(call, ways, Number(options.commands))
   await measureCreates(call, ways, Number(options.creates))
@@ -68,7 +70,9 @@ async function measure({ baseUrl, apiKey, gatewayTls }: Reached): Promise<void> 
 type Ways = Record<string, { apiKey: string }>
 
 /** The client runs a login shell as the sandbox's user, and so does the call beside it. */
-const shell = (command: string) => ({ cmd: ['/bin/bash', '-l', '-c', command], user: 'user' })
+function shell(command: string): object {
+  return { cmd: ['/bin/bash', '-l', '-c', command], user: 'user' }
+}
 
 async function measureCommands(call: Call, ways: Ways, rounds: number): Promise<void> {
   const id = await createByRest(call)
@@ -147,23 +151,15 @@ function report(what: string, { byRest, bySdk }: Samples, goal: number): void {
 
 /** As the door makes a unit of a sandbox. */
 async function createByRest(call: Call): Promise<string> {
-  const spec = { name: `bench-${crypto.randomUUID()}`, image: 'berth.local/base:latest', sleep: 'never' }
+  const name = `bench-${crypto.randomUUID().slice(0, 8)}`
+  const spec = { name, image: 'berth.local/base:latest', sleep: 'never' }
   const body = { stack: 'sandboxes', spec, waitTimeoutMs: 300_000 }
   const { units } = (await call('POST', '/v1/units', body)) as { units: { id: string; state: string }[] }
-  const [unit] = units
-  if (unit?.state !== 'running') throw new Error(`The unit is ${unit?.state ?? 'not there'}.`)
-  return unit.id
-}
-
-async function buildImage(call: Call): Promise<void> {
-  const deadline = performance.now() + IMAGE_WAIT_MS
-  for (;;) {
-    try {
-      await call('DELETE', `/v1/units/${await createByRest(call)}`)
-      return
-    } catch (error) {
-      if (performance.now() > deadline) throw error
-      await new Promise((resolve) => setTimeout(resolve, 2000))
-    }
+  const [unit = { id: '', state: '' }] = units
+  // The first one may build the image.
+  for (let { state } = unit; state !== 'running'; await delay(1000)) {
+    if (state === 'error' || state === '') throw new Error('The unit could not be made.')
+    ;({ state } = (await call('GET', `/v1/units/${unit.id}`)) as { state: string })
   }
+  return unit.id
 }
