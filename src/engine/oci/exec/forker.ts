@@ -10,11 +10,9 @@ import type { EngineContext, Machine } from '../machine/context.ts'
 import { removeChild } from '../kernel/cgroup-children.ts'
 import { closeFd } from '../kernel/syscalls.ts'
 import { createSocketPair, sendWithFds } from '../kernel/unix-sockets.ts'
-import { HELPER_DIR } from '../storage/mount-points.ts'
-import { canExecute } from '../kernel/executable.ts'
+import { FORK_REQUEST, forkingCommand } from '../machine-programs/fork.ts'
 import { reapOrphans } from '../kernel/children.ts'
 import { removeFiles, waitingShell } from './command.ts'
-import { FORKING_PROGRAM, REQUEST } from './forking-program.ts'
 import { killExec } from './kill-command.ts'
 import { describeAhead, NOTHING_RUNS, untilRunning } from './start-ahead.ts'
 import { launchRuntime } from '../runtime/start-exec.ts'
@@ -32,7 +30,7 @@ const SOCKET_FD = 3
 export function mayMakeForker(host: EngineContext): boolean {
   let count = 0
   for (const { forkers } of host.machines.values()) count += forkers.size
-  return canExecute && count < MOST
+  return count < MOST
 }
 
 /** Returns null if the runtime could not start one. */
@@ -41,7 +39,7 @@ export async function makeForker(
   machine: Machine,
   kind: StandbyKind,
 ): Promise<Forker | null> {
-  const args = [`${HELPER_DIR}/${FORKING_PROGRAM}`, ...waitingShell]
+  const args = forkingCommand(waitingShell)
   const { name, generation, start } = await describeAhead(host, machine, kind, args)
   const { driver, paths, files, cgroupChild } = start
   const [ours, its] = createSocketPair()
@@ -121,14 +119,14 @@ function talkOver(socket: Socket, fd: number): Pick<Forker, 'fork' | 'close'> {
   }
   socket.on('error', () => {})
   socket.on('data', ({ length }) => {
-    if (answered !== null && length === REQUEST.length) tell(true)
+    if (answered !== null && length === FORK_REQUEST.length) tell(true)
     // Nothing was asked: nothing that comes here is believed any more.
     else socket.destroy()
   })
   socket.on('close', () => tell(false))
   socket.unref()
   const forkNow: Forker['fork'] = async (entry, descriptors) => {
-    if (socket.destroyed || sendWithFds(fd, REQUEST, [entry, ...descriptors]) === null) return false
+    if (socket.destroyed || sendWithFds(fd, FORK_REQUEST, [entry, ...descriptors]) === null) return false
     const late = setTimeout(() => socket.destroy(), ANSWERS_WITHIN_MS)
     const hasForked = await new Promise<boolean>((resolve) => (answered = resolve))
     clearTimeout(late)

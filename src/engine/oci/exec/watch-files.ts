@@ -8,15 +8,12 @@ import { EngineError } from '../../errors.ts'
 import { machineDirectory } from '../../machine-path.ts'
 import type { EngineContext } from '../machine/context.ts'
 import { IS_MISSING, IS_NO_DIRECTORY, runHelper, SCRIPT_HEAD, scriptPath } from './file-helper.ts'
-import { HELPER_DIR } from '../storage/mount-points.ts'
-
-/** Its name beside the helper. */
-export const WATCHER = 'watch'
+import { WATCH_PROGRAM } from '../machine-programs/watch.ts'
 
 const SCRIPT = `${SCRIPT_HEAD}
 [ -e "$path" ] || exit ${IS_MISSING}
 [ -d "$path" ] || exit ${IS_NO_DIRECTORY}
-exec ${HELPER_DIR}/${WATCHER} $2 "$path"`
+exec ${WATCH_PROGRAM} $2 "$path"`
 
 /** A path, with its letters and its end. */
 const RECORD_BYTES = 4096 + 3

@@ -3,15 +3,24 @@
 
 import { copyFile, mkdir, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { FORKING_PROGRAM, forkingProgram } from '../exec/forking-program.ts'
 import type { Paths } from '../paths.ts'
+import { FORK } from './fork.ts'
+import { NAME } from './name.ts'
 import { builtProgram } from './program.ts'
 import { RELAY } from './relay.ts'
 import { START } from './start.ts'
-import { NAMING_PROGRAM, namingProgram } from '../warm-pool/naming.ts'
-import { waitingProgram } from '../warm-pool/program.ts'
-import { WAITING_PROGRAM } from '../warm-pool/ready.ts'
-import { WATCHER } from '../exec/watch-files.ts'
+import { WAIT } from './wait.ts'
+import { WATCH } from './watch.ts'
+
+const programs: [name: string, mode: number][] = [
+  // Of a program that its user cannot read, the kernel lets no other process look into a process.
+  [FORK, 0o711],
+  [NAME, 0o755],
+  [RELAY, 0o755],
+  [START, 0o755],
+  [WAIT, 0o755],
+  [WATCH, 0o755],
+]
 
 /** Statically linked: it works in any image. */
 const BUSYBOX = '/bin/busybox'
@@ -23,17 +32,9 @@ export async function installMachinePrograms({ helper }: Pick<Paths, 'helper'>):
   const busybox = join(helper, 'busybox')
   await copyFile(BUSYBOX, `${busybox}.new`)
   await rename(`${busybox}.new`, busybox)
-  for (const [name, bytes, mode] of [
-    [WAITING_PROGRAM, waitingProgram(), 0o755],
-    [NAMING_PROGRAM, namingProgram(), 0o755],
-    // Of a program that its user cannot read, the kernel lets no other process look into a process.
-    [FORKING_PROGRAM, forkingProgram(), 0o711],
-    [RELAY, await builtProgram(RELAY), 0o755],
-    [START, await builtProgram(START), 0o755],
-    [WATCHER, await builtProgram(WATCHER), 0o755],
-  ] as const) {
+  for (const [name, mode] of programs) {
     const program = join(helper, name)
-    await writeFile(`${program}.new`, bytes, { mode })
+    await writeFile(`${program}.new`, await builtProgram(name), { mode })
     await rename(`${program}.new`, program)
   }
 }

@@ -5,9 +5,9 @@ typedef unsigned long word;
 
 #if defined(__x86_64__)
 enum {
-  READ = 0, WRITE = 1, CLOSE = 3, SIGPROCMASK = 14, IOCTL = 16, GETPID = 39, SOCKET = 41, CONNECT = 42, CLONE = 56, EXECVE = 59, WAIT4 = 61, CHDIR = 80,
-  SETSID = 112, GETDENTS64 = 217, EXIT_GROUP = 231, INOTIFY_ADD_WATCH = 254, INOTIFY_RM_WATCH = 255, OPENAT = 257, PPOLL = 271,
-  SIGNALFD4 = 289, DUP3 = 292, PIPE2 = 293, INOTIFY_INIT1 = 294
+  READ = 0, WRITE = 1, CLOSE = 3, SIGPROCMASK = 14, IOCTL = 16, GETPID = 39, SOCKET = 41, CONNECT = 42, RECVMSG = 47, CLONE = 56,
+  EXECVE = 59, WAIT4 = 61, FCNTL = 72, CHDIR = 80, SETSID = 112, PRCTL = 157, SETHOSTNAME = 170, GETDENTS64 = 217, EXIT_GROUP = 231,
+  INOTIFY_ADD_WATCH = 254, INOTIFY_RM_WATCH = 255, OPENAT = 257, PPOLL = 271, SIGNALFD4 = 289, DUP3 = 292, PIPE2 = 293, INOTIFY_INIT1 = 294
 };
 enum { O_DIRECTORY = 0200000, O_NOFOLLOW = 0400000 };
 static inline long call(long n, long a, long b, long c, long d, long e) {
@@ -23,9 +23,10 @@ static inline long call(long n, long a, long b, long c, long d, long e) {
 __asm__(".globl _start\n_start:\n  mov %rsp, %rdi\n  and $-16, %rsp\n  call begin\n");
 #elif defined(__aarch64__)
 enum {
-  DUP3 = 24, INOTIFY_INIT1 = 26, INOTIFY_ADD_WATCH = 27, INOTIFY_RM_WATCH = 28, IOCTL = 29, CHDIR = 49, OPENAT = 56, CLOSE = 57,
-  PIPE2 = 59, GETDENTS64 = 61, READ = 63, WRITE = 64, PPOLL = 73, SIGNALFD4 = 74, EXIT_GROUP = 94, SIGPROCMASK = 135,
-  SETSID = 157, GETPID = 172, SOCKET = 198, CONNECT = 203, CLONE = 220, EXECVE = 221, WAIT4 = 260
+  DUP3 = 24, FCNTL = 25, INOTIFY_INIT1 = 26, INOTIFY_ADD_WATCH = 27, INOTIFY_RM_WATCH = 28, IOCTL = 29, CHDIR = 49, OPENAT = 56,
+  CLOSE = 57, PIPE2 = 59, GETDENTS64 = 61, READ = 63, WRITE = 64, PPOLL = 73, SIGNALFD4 = 74, EXIT_GROUP = 94, SIGPROCMASK = 135,
+  SETSID = 157, SETHOSTNAME = 161, PRCTL = 167, GETPID = 172, SOCKET = 198, CONNECT = 203, RECVMSG = 212, CLONE = 220,
+  EXECVE = 221, WAIT4 = 260
 };
 enum { O_DIRECTORY = 040000, O_NOFOLLOW = 0100000 };
 static inline long call(long n, long a, long b, long c, long d, long e) {

@@ -24,12 +24,12 @@ import type { RunPaths } from '../paths.ts'
 import { traitsOf } from '../traits.ts'
 import { createDisk, fillVolume } from '../storage/disks.ts'
 import { writeEtc } from '../machine/etc.ts'
-import { HELPER_DIR } from '../storage/mount-points.ts'
+import { waitingCommand } from '../machine-programs/wait.ts'
 import { shmBytesOf } from '../storage/shm.ts'
 import { prepareShare } from '../storage/team-shares.ts'
 import { closeNaming, prepareNaming } from './naming.ts'
 import { readyName } from '../paths.ts'
-import { FIRST_GENERATION, WAITING_PROGRAM } from './ready.ts'
+import { FIRST_GENERATION } from './ready.ts'
 import type { Ready } from '../machine/ready-machine.ts'
 
 const MB = 1024 * 1024
@@ -38,7 +38,7 @@ const { O_DIRECTORY, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } = constants
 /** What a machine has until its start says otherwise. */
 const nobodysRun: RunSpec = {
   hostname: 'berth',
-  entrypoint: [`${HELPER_DIR}/${WAITING_PROGRAM}`],
+  entrypoint: waitingCommand,
   cmd: null,
   env: {},
   files: [],

@@ -10,35 +10,11 @@ import { closeFd, createPipe } from '../kernel/syscalls.ts'
 import type { RunPaths } from '../paths.ts'
 import { execProcess, type Process } from '../runtime/bundle.ts'
 import type { Driver } from '../runtime/driver.ts'
-import { HELPER_DIR } from '../storage/mount-points.ts'
-import { executable } from '../kernel/executable.ts'
+import { namingCommand } from '../machine-programs/name.ts'
 import type { Naming } from '../machine/ready-machine.ts'
 
-/** Beside the helper, which each machine has. */
-export const NAMING_PROGRAM = 'name'
 /** Far longer than it takes on a busy host. */
 const NAMED_WITHIN_MS = 10_000
-
-/** `readelf` and `objdump -D -b binary -m i386:x86-64` show the same. */
-const code = [
-  '31c0 31ff', //              read(0,
-  'be00006000', //               MEMORY,
-  'ba40000000 0f05', //          64)
-  '85c0 7e12', //              if (eax <= 0) goto failed
-  '89c6', //                   sethostname(
-  'bf00006000', //               MEMORY, eax)
-  'b8aa000000 0f05',
-  '89c7', //                   edi = eax
-  'eb05', //                   goto exit
-  // failed:
-  'bf01000000', //             edi = 1
-  // exit:
-  'b8e7000000 0f05', //        exit_group(edi)
-].join('')
-
-export function namingProgram(): Buffer {
-  return executable(code)
-}
 
 /** Starts the process in a sandbox of gVisor, before it is frozen. `main`: the first process of the machine. */
 export async function prepareNaming(
@@ -53,7 +29,7 @@ export async function prepareNaming(
     const { program } = commands
     if (control === null || program === null || !runsProbed(control, program))
       throw new Error('its sandbox takes no commands')
-    const command = execProcess(main, [`${HELPER_DIR}/${NAMING_PROGRAM}`], { asRoot: true })
+    const command = execProcess(main, namingCommand, { asRoot: true })
     const begun = await executeNamingOver(control, container, command, [readEnd, nothing, nothing])
     if (begun.kind !== 'begun') throw new Error('the process that sets its hostname did not begin')
     return { control, input, exitCode: waitOver(control, container, begun.pid) }

@@ -11,7 +11,6 @@ import { traitsOf } from '../traits.ts'
 import { checkReserve } from '../storage/pool.ts'
 import { type Burst, readyFor, withCreate } from './bursts.ts'
 import { identityOf, makeReady, removeReady } from './make.ts'
-import { canExecute } from '../kernel/executable.ts'
 import { closeEnds, dropReady } from './ready.ts'
 import type { Ready, ReadyMachines, ReadyOptions } from '../machine/ready-machine.ts'
 
@@ -49,7 +48,7 @@ export function openReadyMachines(context: () => EngineContext, options: ReadyOp
   const closed = new AbortController()
   let lastUsedMs = 0
   let running: Promise<void> = Promise.resolve()
-  const isOn = options.perKind > 0 && canExecute
+  const isOn = options.perKind > 0
   const all = () => [...kinds.values()].flatMap(({ ready }) => ready)
   const roomMb = () => availableMemoryMb() - options.memoryReserveMb
 

@@ -14,8 +14,6 @@ import type { Ready } from '../machine/ready-machine.ts'
 
 /** The only run that can be made ahead: a later one needs what the earlier have left. */
 export const FIRST_GENERATION = 1
-/** Beside the helper, which each machine has. */
-export const WAITING_PROGRAM = 'wait'
 /** Registers the name under which the machine's first run was made: its container keeps that name. */
 export function nameFirstRun(paths: Paths, { spec, madeAs }: Pick<MachineRecord, 'spec' | 'madeAs'>): void {
   if (madeAs !== undefined) paths.containers.set(`${spec.id}-${FIRST_GENERATION}`, madeAs)

@@ -1,21 +1,19 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
-import { canExecute } from '../kernel/executable.ts'
 import { closeFd, createPipe } from '../kernel/syscalls.ts'
 import { createSocketPair, sendWithFds } from '../kernel/unix-sockets.ts'
 import { waitForChild } from '../kernel/children.ts'
-import { forkingProgram, REQUEST } from './forking-program.ts'
+import { FORK_REQUEST } from './fork.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'berth-forker-'))
-const program = join(directory, 'fork')
+const program = join(import.meta.dirname, `fork-${process.arch}`)
 const group = join(directory, 'tasks')
-writeFileSync(program, forkingProgram(), { mode: 0o755 })
 afterAll(() => rmSync(directory, { recursive: true }))
 
 const running: { process: ChildProcess; socket: Socket }[] = []
@@ -43,7 +41,7 @@ async function fork({ socket, fd }: ReturnType<typeof start>, input: string, mor
   const entry = openSync(group, 'w')
   const ends = [stdin.readEnd, stdout.writeEnd, stderr.writeEnd, extra.readEnd]
   const answered = once(socket, 'data')
-  expect(sendWithFds(fd, REQUEST, [entry, ...ends])).toBe(REQUEST.length)
+  expect(sendWithFds(fd, FORK_REQUEST, [entry, ...ends])).toBe(FORK_REQUEST.length)
   closeSync(entry)
   await answered
   for (const end of ends) closeFd(end)
@@ -59,7 +57,7 @@ async function fork({ socket, fd }: ReturnType<typeof start>, input: string, mor
   return said ?? ''
 }
 
-describe.runIf(canExecute)('the program that forks', () => {
+describe('the program that forks', () => {
   it('executes its own arguments, with its own environment, once for each request', async () => {
     const forker = start(['/bin/cat', '/proc/self/cmdline', '-', '/proc/self/environ'], { A: 'b', C: '' })
     for (const input of ['first', 'second', 'third'])

@@ -1,15 +1,9 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, describe, expect, it } from 'vitest'
-import { canExecute } from '../kernel/executable.ts'
-import { messageFor, waitingProgram } from './program.ts'
+import { describe, expect, it } from 'vitest'
+import { messageFor } from './wait.ts'
 
-const directory = mkdtempSync(join(tmpdir(), 'berth-program-'))
-const program = join(directory, 'wait')
-writeFileSync(program, waitingProgram(), { mode: 0o755 })
-afterAll(() => rmSync(directory, { recursive: true }))
+const program = join(import.meta.dirname, `wait-${process.arch}`)
 
 const become = (path: string, args: string[], env: string[] = []) => {
   const input = messageFor({ path, args, env })
@@ -17,7 +11,7 @@ const become = (path: string, args: string[], env: string[] = []) => {
   return spawnSync(program, { input, env: { ITS: 'own' }, timeout: 2000 })
 }
 
-describe.runIf(canExecute)('the program that waits', () => {
+describe('the program that waits', () => {
   it('becomes the command with exactly its arguments and its environment', () => {
     const odd = ['', "it's", 'two\nlines', '$(id) `id` "', '\u{1f6a2}', 'x'.repeat(5000)]
     const env = ['A=1', 'B.C=\n', 'A=2', 'no value']
