@@ -5,6 +5,7 @@ import { copyFile, mkdir, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Paths } from '../paths.ts'
 import { FORK } from './fork.ts'
+import { HOLD } from './hold.ts'
 import { NAME } from './name.ts'
 import { builtProgram } from './program.ts'
 import { RELAY } from './relay.ts'
@@ -15,6 +16,7 @@ import { WATCH } from './watch.ts'
 const programs: [name: string, mode: number][] = [
   // Of a program that its user cannot read, the kernel lets no other process look into a process.
   [FORK, 0o711],
+  [HOLD, 0o755],
   [NAME, 0o755],
   [RELAY, 0o755],
   [START, 0o755],

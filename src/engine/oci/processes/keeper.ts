@@ -1,11 +1,15 @@
-// A keeper holds the read ends of a process's pipes open while no engine reads them: a `sleep` of the host that has
-// them as descriptors and never uses them. So a process runs on when the engine ends, blocks when its pipe is full,
+// A keeper holds the read ends of a process's pipes open while no engine reads them: a process of the host that has
+// them as descriptors and never uses them (hold.c). Its program lies in the data directory, since it outlives the image of an
+// engine in a container. So a process runs on when the engine ends, blocks when its pipe is full,
 // and the next engine continues reading. The keeper's name identifies its process; it ends with the process.
 
 import { closeSync, constants, openSync, readSync } from 'node:fs'
+import { join } from 'node:path'
 import { waitForChild } from '../kernel/children.ts'
 import { allPids, commandOf, isOfHost } from '../kernel/host-processes.ts'
 import { spawnProgram } from '../kernel/spawning.ts'
+import { HOLD } from '../machine-programs/hold.ts'
+import type { Paths } from '../paths.ts'
 
 export const keptPipes = ['stdout', 'stderr', 'report'] as const
 type KeptPipe = (typeof keptPipes)[number]
@@ -15,23 +19,25 @@ export type Pipes = Record<KeptPipe, number>
 /** `run`: the directory of its run. `holds`: which pipes. */
 export type Keeper = { pid: number; run: string; process: string; holds: Holds }
 type Holds = keyof typeof names
+type Kept = Pick<Keeper, 'run' | 'process'>
 
 const names = { outputs: 'berth-keeper', input: 'berth-input-keeper' } as const
 
-export function startKeeper(run: string, process: string, { stdout, stderr, report }: Pipes): Keeper {
-  return keep('outputs', run, process, [stdout, stderr, report])
+/** `of.run`: the directory of its run. */
+export function startKeeper(paths: Paths, of: Kept, { stdout, stderr, report }: Pipes): Keeper {
+  return keep(paths, { holds: 'outputs', ...of }, [stdout, stderr, report])
 }
 
 /** Of the writing end of an input that stays open: it ends with this keeper. */
-export function startInputKeeper(run: string, process: string, writeEnd: number): Keeper {
-  return keep('input', run, process, [writeEnd])
+export function startInputKeeper(paths: Paths, of: Kept, writeEnd: number): Keeper {
+  return keep(paths, { holds: 'input', ...of }, [writeEnd])
 }
 
-function keep(holds: Holds, run: string, process: string, held: number[]): Keeper {
-  const argv0 = nameOf({ holds, run, process })
-  const pid = spawnProgram('/bin/sleep', ['infinity'], { argv0, stdio: held, env: {}, cwd: '/' })
+function keep({ helper }: Paths, keeper: Omit<Keeper, 'pid'>, held: number[]): Keeper {
+  const argv0 = nameOf(keeper)
+  const pid = spawnProgram(join(helper, HOLD), [], { argv0, stdio: held, env: {}, cwd: '/' })
   void waitForChild(pid)
-  return { pid, run, process, holds }
+  return { pid, ...keeper }
 }
 
 /** Idempotent: a pid that belongs to another process by now is left alone. */

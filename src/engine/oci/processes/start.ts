@@ -84,7 +84,7 @@ async function begin(
   forgotten: Forgotten[],
 ): Promise<void> {
   const { spec, generation } = machine.record
-  const { dir } = host.paths.run(spec.id, generation)
+  const kept = { run: host.paths.run(spec.id, generation).dir, process: request.id }
   for (const each of forgotten) await removeProcess(host.paths, each.machineId, each.id)
   await host.effect('engine.process.record', () => saveProcess(host.paths, spec.id, held.record))
   const [stdout, stderr, report] = [createPipe(), createPipe(), createPipe()]
@@ -94,8 +94,8 @@ async function begin(
   const input = inputOf(request)
   try {
     await host.effect('engine.process.keeper', async () => {
-      held.keeper ??= startKeeper(dir, request.id, pipes)
-      if (input?.writeEnd !== undefined) held.input ??= startInputKeeper(dir, request.id, input.writeEnd)
+      held.keeper ??= startKeeper(host.paths, kept, pipes)
+      if (input?.writeEnd !== undefined) held.input ??= startInputKeeper(host.paths, kept, input.writeEnd)
     })
     // In the service's own group, or that of its pod, they would end with it.
     for (const { pid } of [held.keeper, held.input].filter((keeper) => keeper !== null))
