@@ -133,7 +133,9 @@ function Outlook({ days, creditCents }: { days: Contract.Usage['days']; creditCe
           ? ''
           : creditDays < 1
             ? 'for less than a day'
-            : `for about ${Math.floor(creditDays)} days`}
+            : creditDays > 365
+              ? 'for more than a year'
+              : `for about ${Math.floor(creditDays)} days`}
         <Link to="/t/$team/credits" params={{ team: team.slug }} className={buttonClass()}>
           Credits
         </Link>
