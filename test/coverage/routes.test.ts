@@ -26,6 +26,7 @@ const openRoutes = [
 const openPages = [
   'GET /',
   'GET /account',
+  'GET /hosts',
   'GET /invites/{token}',
   'GET /oauth/authorize',
   'GET /oauth/consent',
