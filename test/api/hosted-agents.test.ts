@@ -139,6 +139,20 @@ describe('an environment', () => {
     expect(await shown()).toMatchObject({ state: 'waiting', note: null })
   })
 
+  it('whose credential is revoked later is refused with a sentence, and asks no more', async () => {
+    const { id } = await add()
+    await agents.call(agents.begin(), write('x'))
+    agents.answerPollsWith = { status: 401, body: '{}' }
+    await expect.poll(stateNow).toBe('refused')
+    expect((await shown())?.note).toMatch(/environment key was refused \(401\)/)
+    const asked = agents.polls
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    expect(agents.polls).toBe(asked)
+    agents.answerPollsWith = null
+    await ask('PATCH', `/v1/hosted-agents/${id}`, { environmentKey: agents.key })
+    await expect.poll(stateNow).toBe('waiting')
+  })
+
   it.each([
     ['500', { status: 500, body: '{"error":{"message":"down"}}' }],
     ['a page', { status: 200, body: '<html>proxy</html>' }],

@@ -353,6 +353,28 @@ describe('the queue', () => {
     },
   )
 
+  it.each([
+    ['unknown work', 'riddle'],
+    ['work of a session that is under way', 'session'],
+    ['work that cannot begin', 'unbegun'],
+  ])('that gives %s again at once is asked no faster than an empty one', async (_what, kind) => {
+    const metadata: Record<string, string> = kind === 'unbegun' ? { 'berth.image': 'not an image' } : {}
+    const session = agents.begin({ metadata })
+    const [item] = agents.items
+    const data = { type: kind === 'riddle' ? 'riddle' : 'session', id: session.id }
+    const secret = Buffer.from(JSON.stringify({ sessions_token: item?.token })).toString('base64url')
+    const given = { id: item?.id, type: 'work', state: 'queued', data, secret }
+    agents.answerPollsWith = { status: 200, body: JSON.stringify(given) }
+    startController()
+    if (kind === 'session') await agents.call(session, write('x'))
+    else await expect.poll(() => said.some((line) => /left for others|is ended/.test(line))).toBe(true)
+    const asked = agents.polls
+    await new Promise((resolve) => setTimeout(resolve, 1000))
+    // Of 20 ms at least each.
+    expect(agents.polls - asked).toBeLessThanOrEqual(51)
+    agents.answerPollsWith = null
+  })
+
   it('leaves work of an unknown kind to others, and says so once', async () => {
     startController()
     agents.begin({}, { kind: 'riddle' })

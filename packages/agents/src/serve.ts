@@ -76,8 +76,9 @@ async function serveUntil(options: ServeOptions, pause: Pauses, refuse: Refuse):
         await wait(ms, signal)
         continue
       }
-      if (item === null) await wait(pause.empty * (1 + Math.random()), signal)
-      else controller.take(item, { isAccepted: false })
+      // A queue that gives the same again at once, such as by a cache before it, is asked no faster than an empty one.
+      const isNew = item !== null && controller.take(item, { isAccepted: false })
+      if (!isNew) await wait(pause.empty * (1 + Math.random()), signal)
     }
   } finally {
     over.abort()
@@ -241,11 +242,13 @@ function createController({ queue, units, tell, signal: given }: ServeOptions, r
     stop: () => gone.abort(),
     isWorking: (session: string) => working.has(session),
 
-    /** One item of a session at a time: what comes meanwhile is given again later. */
-    take(item: WorkItem, { isAccepted }: { isAccepted: boolean }): void {
+    /** One item of a session at a time: what comes meanwhile is given again later. Returns whether it came for the first time. */
+    take(item: WorkItem, { isAccepted }: { isAccepted: boolean }): boolean {
       const key = item.sessionId ?? item.id
-      if (working.has(key)) return
+      if (working.has(key)) return false
+      const isNew = !failures.has(item.id)
       keep(key, work(item, isAccepted))
+      return isNew
     },
 
     /** Destroys the units of sessions that ended while nobody looked, and begins what was accepted and not begun. */

@@ -60,8 +60,9 @@ export function lackOf({ image, atOnce }: HostedTexts): string | null {
 
 /** `At most 8 sessions at once, each in a small unit of node:22 that reaches no public host, and no other unit.` */
 export function plainSentence(hosted: Hosted): string {
-  const { size, image, atOnce } = hosted
+  const { size, image, atOnce, copyOf } = hosted
   const reach = egressText(egressOf(textsOfHosted(hosted).egress))
   const sessions = atOnce === 1 ? 'One session at a time' : `At most ${atOnce} sessions at once`
+  if (copyOf !== null) return `${sessions}, each in a copy of a unit that was prepared.`
   return `${sessions}, each in a ${size} unit of ${image} that reaches ${reach}.`
 }
