@@ -216,6 +216,21 @@ describe('a session', () => {
     )
   })
 
+  it.each(['terminate', 'archive', 'delete'] as const)(
+    'between two turns has its unit destroyed when people %s it',
+    async (end) => {
+      startController()
+      const session = agents.begin()
+      await agents.call(session, write('x'))
+      agents.endTurn(session)
+      await expect.poll(() => agents.items[0]?.state).toBe('stopped')
+      expect(await unitsNow()).toHaveLength(1)
+      agents[end](session)
+      await expect.poll(unitsNow).toEqual([])
+      expect(said.join('\n')).toMatch(/the session has ended, and unit \S+ was destroyed/)
+    },
+  )
+
   it('that is deleted while its unit starts has its work ended and its unit destroyed', async () => {
     service.engine.delay('start', 1000)
     startController()

@@ -37,6 +37,10 @@ it.each(['bash', 'curl', 'git', 'jq', 'less', 'patch', 'pip', 'python', 'rg', 's
   },
 )
 
+it('has the directory that hosted agents work in', async () => {
+  expect(await sh('cd /workspace && ls -A')).toBe('')
+})
+
 it('compiles a program, also for a user who is not root', async () => {
   const source = 'int main(void) { return 7; }'
   const built = `cd && echo '${source}' >seven.c && cc seven.c && ./a.out; echo $?`

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Unit } from '../../src/contract/unit.ts'
-import { exec, listUnits } from '../support/berth-units.ts'
+import { createUnit, exec, listUnits } from '../support/berth-units.ts'
 import { buildCli, type Cli, project, startCli } from '../support/clients.ts'
 import { type ManagedAgents, startManagedAgents } from '../support/managed-agents.ts'
 import { processesHolding } from '../support/unit-memory.ts'
@@ -34,7 +34,7 @@ afterAll(async () => {
   expect(agents.faults).toEqual([])
 })
 
-function serve(): Cli {
+function serve(...more: string[]): Cli {
   const { baseUrl, apiKey } = berth.credentials
   const options = Object.entries({
     environment: agents.environment,
@@ -43,7 +43,7 @@ function serve(): Cli {
     'vendor-url': agents.url,
     'turn-idle': '1',
   }).flatMap(([name, value]) => [`--${name}`, value])
-  const cli = startCli(program, ['agents', 'serve', ...options], {
+  const cli = startCli(program, ['agents', 'serve', ...options, ...more], {
     BERTH_URL: baseUrl,
     BERTH_API_KEY: apiKey,
     HOME: directory,
@@ -142,5 +142,27 @@ describe.each(usualClasses)('with %s, a session', (isolation) => {
     agents.terminate(session)
     await expect.poll(async () => await listUnits(berth)).toEqual([])
     await end(cli, 'SIGTERM')
+  })
+
+  it('is a copy of the unit that was prepared, where its controller was told so', async () => {
+    const prepared = await createUnit(berth, {
+      name: 'prepared',
+      image: 'berth.local/debian:12',
+      size: 'nano',
+    })
+    await exec(berth, prepared, ['sh', '-c', 'mkdir -p /workspace && echo ready >/workspace/made'])
+    await end(cli, 'SIGTERM')
+    const copying = serve('--copy-of', 'prepared')
+    session = agents.begin()
+    expect(await say('cat made; echo and mine >>made; cat made'), copying.stderr()).toBe(
+      'ready\nready\nand mine',
+    )
+    expect((await exec(berth, prepared, ['cat', '/workspace/made'])).stdout).toBe('ready\n')
+    agents.terminate(session)
+    const isThere = async () =>
+      (await listUnits(berth)).some(({ metadata }) => metadata['berth.session'] === session.id)
+    await expect.poll(isThere).toBe(false)
+    await end(copying, 'SIGTERM')
+    await berth.call('DELETE', `/v1/units/${prepared.id}`)
   })
 })

@@ -35,6 +35,7 @@ type Session = {
   resources: object[]
   skills: { type: string; skill_id: string; version: string }[]
   isDeleted: boolean
+  archivedAt: string | null
   events: Event[]
   followers: Set<ServerResponse>
 }
@@ -71,6 +72,7 @@ export type ManagedAgents = {
   confirm: (session: Session) => void
   endTurn: (session: Session) => void
   terminate: (session: Session) => void
+  archive: (session: Session) => void
   delete: (session: Session) => void
   /** The leases of all items under way are over. */
   lapse: () => void
@@ -113,7 +115,7 @@ export async function startManagedAgents(): Promise<ManagedAgents> {
 
     begin({ metadata = {}, resources = [], skills = [] } = {}, item) {
       const id = `sesn_${randomUUID().replaceAll('-', '')}`
-      const rest = { isDeleted: false, events: [], followers: new Set<ServerResponse>() }
+      const rest = { isDeleted: false, archivedAt: null, events: [], followers: new Set<ServerResponse>() }
       const session: Session = { id, status: 'running', metadata, resources, skills, ...rest }
       sessions.set(id, session)
       fake.queue(session, item)
@@ -151,6 +153,10 @@ export async function startManagedAgents(): Promise<ManagedAgents> {
     terminate(session) {
       session.status = 'terminated'
       emit(session, { type: 'session.status_terminated' })
+    },
+
+    archive(session) {
+      session.archivedAt = new Date().toISOString()
     },
 
     delete(session) {
@@ -289,14 +295,14 @@ export async function startManagedAgents(): Promise<ManagedAgents> {
       return refuse(401)
     }
     if (part === undefined) {
-      const { status, metadata, resources, skills } = session
+      const { status, metadata, resources, skills, archivedAt } = session
       return answer(response, 200, {
         id,
         type: 'session',
         status,
         metadata,
         resources,
-        archived_at: null,
+        archived_at: archivedAt,
         agent: { skills },
       })
     }
