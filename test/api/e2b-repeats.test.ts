@@ -61,3 +61,30 @@ it('a snapshot of the disk alone has no memory to go on with', async () => {
   await Sandbox.kill(id, connection())
   await expect(Sandbox.getInfo(id, connection())).rejects.toThrow(SandboxNotFoundError)
 })
+
+it('a create for which the host has no memory any more is to be sent again, and leaves nothing', async () => {
+  const before = await unitsOf()
+  const release = service.engine.hang('create')
+  const headers = { 'x-api-key': team.key }
+  const asked = service.fetch('POST', '/e2b/v2/sandboxes', { headers, body: { templateID: 'base' } })
+  // There was enough when it began.
+  await expect.poll(() => service.engine.calls.at(-1)?.operation).toBe('create')
+  service.engine.setCapacity({ availableMemoryMb: 0 })
+  await service.clock.advance(60_000)
+  release()
+  let isOver = false
+  const answered = asked.finally(() => (isOver = true))
+  while (!isOver) {
+    await service.clock.advance(5000)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  const { status, headers: told } = await answered
+  expect([status, Number(told.get('retry-after'))]).toEqual([503, 10])
+  service.engine.setCapacity({ availableMemoryMb: 65_536 })
+  expect(await unitsOf()).toBe(before)
+})
+
+async function unitsOf(): Promise<number> {
+  const { body } = await service.call<{ units: object[] }>('GET', '/v1/units', { key: team.key })
+  return body.units.length
+}

@@ -8,6 +8,7 @@ import { conflict, providerError, unavailable } from '../../../contract/errors.t
 import { limits } from '../../../contract/limits.ts'
 import type { CreationStage, Unit } from '../../../contract/unit.ts'
 import { getUnit } from '../../../domain/units/get.ts'
+import { shortOfMemory } from '../../../domain/units/lifecycle/cold-starts.ts'
 import { waitUntilStable } from '../../../domain/units/lifecycle/wait-until-stable.ts'
 import { toUnit } from '../../../domain/units/model/to-unit.ts'
 import { logError, toAppError } from '../../http/errors.ts'
@@ -48,7 +49,8 @@ export async function createUnit(
     async (error: unknown) => {
       const failed = failedSchema.safeParse(toAppError(error).details)
       if (failed.success) await discardUnit(call, failed.data.unitId)
-      throw error
+      // Clients send the call again.
+      throw shortOfMemory(toAppError(error)) ?? error
     },
   )
   const { units } = (await made) as RunResult
@@ -64,7 +66,8 @@ export async function createUnit(
   const ended = await untilMade(call, unit)
   if (ended.state !== 'error') return await refuseGone(call, ended)
   await discardUnit(call, ended.id)
-  throw providerError(ended.error ?? 'The unit could not be made.')
+  const failure = providerError(ended.error ?? 'The unit could not be made.')
+  throw shortOfMemory(failure) ?? failure
 }
 
 /** What a repeated call is answered with is of the moment of the first one. */

@@ -61,9 +61,14 @@ function tooMany(app: App, teamId: string, retryAfterMs: number): AppError {
 
 /** Memory may be freed at any time. By then the units asleep longest have been hibernated (idle.ts). */
 const MEMORY_BACK_S = 10
+const NO_MEMORY = 'The host has no memory to spare for another unit'
+
+/** The refusal that is the error of a unit which was to start while memory was short; null for any other error. */
+export function shortOfMemory({ message }: Pick<AppError, 'message'>): AppError | null {
+  return message.includes(NO_MEMORY) ? unavailable(message, MEMORY_BACK_S) : null
+}
 
 function noMemory(app: App, teamId: string): AppError {
   logLimitReached(app, { bound: 'memory of the host', by: teamId })
-  const text = 'The host has no memory to spare for another unit'
-  return unavailable(`${text}; try again in ${MEMORY_BACK_S} s, or put other units to sleep.`, MEMORY_BACK_S)
+  return unavailable(`${NO_MEMORY}; try again in ${MEMORY_BACK_S} s, or put other units to sleep.`, MEMORY_BACK_S)
 }
