@@ -70,5 +70,8 @@ export function shortOfMemory({ message }: Pick<AppError, 'message'>): AppError 
 
 function noMemory(app: App, teamId: string): AppError {
   logLimitReached(app, { bound: 'memory of the host', by: teamId })
-  return unavailable(`${NO_MEMORY}; try again in ${MEMORY_BACK_S} s, or put other units to sleep.`, MEMORY_BACK_S)
+  return unavailable(
+    `${NO_MEMORY}; try again in ${MEMORY_BACK_S} s, or put other units to sleep.`,
+    MEMORY_BACK_S,
+  )
 }
