@@ -70,12 +70,12 @@ it('a create for which the host has no memory any more is to be sent again, and 
   // There was enough when it began.
   await expect.poll(() => service.engine.calls.at(-1)?.operation).toBe('create')
   service.engine.setCapacity({ availableMemoryMb: 0 })
-  await service.clock.advance(60_000)
+  service.clock.advance(60_000)
   release()
   let isOver = false
   const answered = asked.finally(() => (isOver = true))
   while (!isOver) {
-    await service.clock.advance(5000)
+    service.clock.advance(5000)
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
   const { status, headers: told } = await answered
