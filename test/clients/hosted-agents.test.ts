@@ -1,7 +1,7 @@
 // The controller of hosted agents between a control plane in memory, asked by the vendor's own library, and the real service.
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { Berth } from '@berth/sdk'
+import { Berth } from '../../packages/sdk/src/index.ts'
 import { defaultPlan, serveEnvironment } from '../../packages/agents/src/environment.ts'
 import { QueueRefused } from '../../packages/agents/src/queue.ts'
 import { makeKey, makeTeam, type TestTeam } from '../support/make.ts'
