@@ -49,6 +49,7 @@ const run = defineRoute({
     'With `Accept: text/event-stream` they come while the code runs. The code is interrupted if the client disconnects.',
   action: 'code.run',
   kind: 'change',
+  beforeWritten: true,
   rate: 'execs',
   body: jsonBody(codeRunSchema),
   response: codeResultSchema,
@@ -67,10 +68,12 @@ const run = defineRoute({
     codeBytes: Buffer.byteLength(code),
     ...(env && { env: namesOf(env) }),
   }),
-  handle: async (app, { params, body }, { caller, wantsStream, signal }) =>
-    wantsStream
-      ? streamCode(app, caller, params.id, body, signal)
-      : await runCodeWhole(app, caller, params.id, body, signal),
+  handle: async (app, { params, body }, { caller, wantsStream, signal, written }) => {
+    if (!wantsStream)
+      return await runCodeWhole(app, caller, params.id, body, { signal, ...(written && { written }) })
+    await written
+    return streamCode(app, caller, params.id, body, signal)
+  },
 })
 
 function streamCode(

@@ -76,11 +76,16 @@ export type CodeEvent =
   | { type: 'result'; value: CodeValue }
   | { type: 'exception'; failure: CodeFailure }
 
-export type CodeOptions = {
-  /** Awaited, so that a slow reader slows the answer down. */
-  onEvent: (event: CodeEvent) => void | Promise<void>
+type RunOptions = {
   /** Aborting it interrupts the code. */
   signal: AbortSignal
+  /** Nothing happens before it resolves, but for a look at the unit. */
+  written?: Promise<void>
+}
+
+export type CodeOptions = RunOptions & {
+  /** Awaited, so that a slow reader slows the answer down. */
+  onEvent: (event: CodeEvent) => void | Promise<void>
 }
 
 export async function runCode(
@@ -88,7 +93,7 @@ export async function runCode(
   caller: Caller,
   id: string,
   request: CodeRun,
-  { onEvent, signal }: CodeOptions,
+  { onEvent, ...options }: CodeOptions,
 ): Promise<CodeEnd> {
   if (request.env !== undefined && (request.language ?? 'python') !== 'python')
     throw validation([
@@ -113,7 +118,7 @@ export async function runCode(
     }
   }
   const asked = { op: 'run', ...request }
-  const ended = await ask(app, caller, id, asked, { receive, signal, timeoutMs: request.timeoutMs })
+  const ended = await ask(app, caller, id, asked, { receive, ...options, timeoutMs: request.timeoutMs })
   const begin = began as Extract<Told, { type: 'begin' }> | null
   if (begin === null) throw nonsense()
   return {
@@ -131,7 +136,7 @@ export async function runCodeWhole(
   caller: Caller,
   id: string,
   request: CodeRun,
-  signal: AbortSignal,
+  options: RunOptions,
 ): Promise<CodeResult> {
   const kept = { stdout: '', stderr: '' }
   const results: CodeValue[] = []
@@ -147,7 +152,7 @@ export async function runCodeWhole(
       kept[event.type] += event.text.slice(0, Math.max(0, room))
     }
   }
-  const { truncated, ...end } = await runCode(app, caller, id, request, { onEvent, signal })
+  const { truncated, ...end } = await runCode(app, caller, id, request, { onEvent, ...options })
   return { ...end, truncated: truncated || cut, ...kept, results, error }
 }
 
@@ -181,7 +186,7 @@ async function aboutContext(app: App, caller: Caller, id: string, asked: object)
   return { ...context, unitId: id }
 }
 
-type AskOptions = { receive?: (event: Told) => Promise<void>; signal?: AbortSignal; timeoutMs?: number }
+type AskOptions = Partial<RunOptions> & { receive?: (event: Told) => Promise<void>; timeoutMs?: number }
 
 /** Throws what the program refuses. */
 async function ask(
@@ -189,7 +194,7 @@ async function ask(
   caller: Caller,
   id: string,
   asked: object,
-  { receive, signal, timeoutMs = 0 }: AskOptions = {},
+  { receive, signal, written, timeoutMs = 0 }: AskOptions = {},
 ): Promise<Ended> {
   const lines = createLineSplitter(LINE_BYTES, () => {
     throw nonsense()
@@ -213,7 +218,7 @@ async function ask(
   }
   const late = new AbortController()
   const ends = signal ? AbortSignal.any([signal, late.signal]) : late.signal
-  const asking = execInUnit(app, caller, id, request, { onOutput, signal: ends })
+  const asking = execInUnit(app, caller, id, request, { onOutput, signal: ends, ...(written && { written }) })
   // The answer is whole with its last line. How the command ends says nothing more, and takes a while.
   const exit = await Promise.race([asking, told.promise])
   if (exit === null) void endSoon(app, asking, late)
