@@ -11,7 +11,7 @@ export type SandboxProcesses = {
   /** Resolves once it has begun, with all that it prints until the signal aborts. */
   start: (
     call: SandboxCall,
-    options: Omit<StartOptions, 'user'>,
+    options: Omit<StartOptions, 'user' | 'homeOf'>,
     signal: AbortSignal,
   ) => Promise<{ process: SandboxProcess; output: AsyncIterable<Printed> }>
   /** Throws `not_found`. */
@@ -25,7 +25,8 @@ export function createSandboxProcesses(users: SandboxUsers): SandboxProcesses {
   return {
     start: async (call, options, signal) => {
       const { process, output } = await users.as(call, async (user) => {
-        const started = new SandboxProcess(call, { ...options, user })
+        const homeOf = async () => (await users.of(call, call.user)).home
+        const started = new SandboxProcess(call, { ...options, user, homeOf })
         const printed = started.attach(signal)
         await started.began
         return { process: started, output: printed }

@@ -2,7 +2,7 @@
 // WebSocket. It goes on when its client goes away; others may attach to it. What it prints passes to those that are
 // attached, no faster than the slowest of them reads; what it prints while none is goes nowhere.
 
-import { type AppError, unavailable } from '../../../contract/errors.ts'
+import { type AppError, unavailable, validation } from '../../../contract/errors.ts'
 import { terminalStreams } from '../../../contract/terminal.ts'
 import { SECOND } from '../../../lib/clock.ts'
 import { createByteQueue, type ByteQueue } from '../../../lib/concurrency/byte-queue.ts'
@@ -12,7 +12,7 @@ import { isWebSocketAnswer, type WebSocketMessage } from '../../http/web-socket-
 import type { Streamed } from '../../route.ts'
 import { runStreamed } from '../run.ts'
 import { operate, type SandboxCall } from '../sandbox-call.ts'
-import { entering, readEntered } from './enter.ts'
+import { directoriesOf } from './directories.ts'
 
 export type ProcessConfig = { cmd: string; args: string[]; envs: Record<string, string>; cwd: string }
 export type PtySize = { cols: number; rows: number }
@@ -20,6 +20,8 @@ export type PtySize = { cols: number; rows: number }
 export type StartOptions = {
   config: ProcessConfig
   user: string
+  /** The user's, as the sandbox says it. */
+  homeOf: () => Promise<string>
   tag: string
   /** The template that the sandbox says it is of. */
   template: string
@@ -45,6 +47,10 @@ const SIGNAL = 'kill -s "$1" -- "-$2" 2>/dev/null || kill -s "$1" "$2" 2>/dev/nu
 const SIGNAL_MS = 10 * SECOND
 /** How long a killed process may take to be gone. */
 const KILLED_WITHIN_MS = 2 * SECOND
+/** What its errors may be before its id comes. */
+const EARLY_PIECES = 64
+/** The exit code where a directory cannot be entered: nothing has begun. */
+const NO_DIRECTORY = 126
 const STDIN = Buffer.from([terminalStreams.stdin])
 
 export class SandboxProcess {
@@ -56,11 +62,11 @@ export class SandboxProcess {
   /** 0 until it has begun. */
   pid = 0
   readonly #call: SandboxCall
-  readonly #input = createByteQueue<WebSocketMessage>(WAITING_BYTES, ({ data }) => data.length)
+  #input = createInput()
   readonly #readers = new Set<ByteQueue<Printed>>()
   readonly #begins = Promise.withResolvers<number>()
-  /** What it printed before its id was known. */
-  #head: Buffer | null = Buffer.alloc(0)
+  /** What came before its id, since the two outputs come apart. Null: it has begun. */
+  #early: Printed[] | null = []
   #exitCode: number | null = null
   readonly #signals: Signal[] = []
   #hasEnded = false
@@ -71,7 +77,6 @@ export class SandboxProcess {
     this.began = this.#begins.promise
     this.began.catch(() => {})
     this.ended = this.#run()
-    if (!options.takesInput && options.pty === null) void this.#input.push(textFrame({ eof: true }))
   }
 
   /** What the process prints from now on, until it has ended. Throws the signal's reason. */
@@ -124,28 +129,39 @@ export class SandboxProcess {
   }
 
   async #operate(): Promise<Ending> {
+    const { config, user, homeOf } = this.options
+    for await (const directory of directoriesOf(config.cwd, user, homeOf)) {
+      await this.#operateIn(directory)
+      const exitCode = this.#exitCode ?? 0
+      if (this.#early !== null && exitCode === NO_DIRECTORY) continue
+      const signal = this.#signals.find((name) => exitCodes[name] === exitCode)
+      return signal === undefined ? { kind: 'exit', exitCode } : { kind: 'signal', signal }
+    }
+    throw validation([{ path: 'cwd', message: `"${config.cwd}" does not exist` }])
+  }
+
+  async #operateIn(directory: string): Promise<void> {
     const { operations, sender, unitId, stopping } = this.#call
+    this.#early = []
+    this.#input = createInput()
+    if (!this.options.takesInput && this.options.pty === null) void this.#input.push(textFrame({ eof: true }))
     const asked = {
       route: 'GET /v1/units/{id}/exec',
-      input: { params: { id: unitId }, query: this.#query() },
+      input: { params: { id: unitId }, query: this.#query(directory) },
       signal: stopping,
       isUpgrade: true,
     }
     await runStreamed(operations, sender, asked, async (stream) => await this.#serve(stream))
-    const exitCode = this.#exitCode ?? 0
-    const signal = this.#signals.find((name) => exitCodes[name] === exitCode)
-    return signal === undefined ? { kind: 'exit', exitCode } : { kind: 'signal', signal }
   }
 
-  #query(): Record<string, string | string[]> {
+  #query(cwd: string): Record<string, string | string[]> {
     const { config, pty, user, template } = this.options
-    const command = entering(config.cwd, [config.cmd, ...config.args])
     const { sandboxId } = this.#call
     const known = { E2B_SANDBOX: 'true', E2B_SANDBOX_ID: sandboxId, E2B_TEMPLATE_ID: template }
     const envs = { ...known, USER: user, LOGNAME: user, ...config.envs }
     const env = Object.entries(envs).map(([name, value]) => `${name}=${value}`)
     const size = pty === null ? { tty: '0' } : { tty: '1', cols: String(pty.cols), rows: String(pty.rows) }
-    return { ...size, cmd: command, env, user }
+    return { ...size, cmd: [config.cmd, ...config.args], cwd, env, user, pid: '1' }
   }
 
   async #serve(stream: Streamed): Promise<void> {
@@ -157,21 +173,27 @@ export class SandboxProcess {
         await this.#print({ stream: isStderr ? 'stderr' : 'stdout', data: frame.subarray(1) })
       },
       sendJson: async (told) => {
-        this.#exitCode = (told as { exit: { exitCode: number } }).exit.exitCode
+        const said = told as { pid: number } | { exit: { exitCode: number } }
+        if ('pid' in said) await this.#begin(said.pid)
+        else this.#exitCode = said.exit.exitCode
       },
     })
   }
 
+  async #begin(pid: number): Promise<void> {
+    const early = this.#early ?? []
+    this.#early = null
+    this.pid = pid
+    this.#begins.resolve(pid)
+    for (const printed of early) await this.#tell(printed)
+  }
+
   async #print(printed: Printed): Promise<void> {
-    if (this.#head === null || printed.stream === 'stderr') return await this.#tell(printed)
-    const head = Buffer.concat([this.#head, printed.data])
-    const entered = readEntered(head, this.options.config.cwd)
-    this.#head = entered.kind === 'more' ? head : null
-    if (entered.kind === 'refused') this.#begins.reject(entered.error)
-    if (entered.kind !== 'began') return
-    this.pid = entered.pid
-    this.#begins.resolve(entered.pid)
-    await this.#tell({ stream: 'stdout', data: entered.rest })
+    if (this.#early === null) return await this.#tell(printed)
+    if (this.#early.length >= EARLY_PIECES)
+      throw unavailable('The command could not be started; send it again.', 1)
+    // A copy: it is passed on later.
+    this.#early.push({ ...printed, data: Buffer.from(printed.data) })
   }
 
   /** Waits for the slowest reader. */
@@ -179,6 +201,10 @@ export class SandboxProcess {
     if (printed.data.length === 0) return
     await Promise.all([...this.#readers].map(async (reader) => await reader.push(printed)))
   }
+}
+
+function createInput(): ByteQueue<WebSocketMessage> {
+  return createByteQueue<WebSocketMessage>(WAITING_BYTES, ({ data }) => data.length)
 }
 
 async function* readUntilEnd(
