@@ -12,6 +12,7 @@ import {
   type TestGateway,
 } from '../../../test/support/gateway.ts'
 import { type VisitRefusal, visitRefusals } from '../../contract/visit.ts'
+import { freePort } from '../../lib/free-port.ts'
 import { sessionLimits } from '../sessions/session-limits.ts'
 
 let gateway: TestGateway
@@ -188,7 +189,7 @@ describe('a sleeping unit', () => {
   })
 
   it('gets its requests once its server listens', async () => {
-    const { port } = origin
+    const port = await freePort('127.0.0.1')
     await origin.close()
     const host = gateway.expose(port, asleep)
     gateway.onWake = async (route) => ({ kind: 'running', route: { ...route, state: 'running' } })
@@ -274,8 +275,7 @@ describe('an error page of the gateway', () => {
 
 describe('a running unit', () => {
   it('whose port is closed gives 502 with not_listening after a short wait', async () => {
-    const { port } = origin
-    await origin.close()
+    const port = await freePort('127.0.0.1')
     const answered = session(gateway.expose(port))
     await pause(100)
     gateway.clock.advance(sessionLimits.refusingMs.running)
@@ -298,13 +298,13 @@ describe('a running unit', () => {
   })
 
   it('with an open event stream is marked in use only when data passes', async () => {
-    const { port } = origin
     await origin.close()
     let send: (text: string) => void = () => {}
     origin = await startOrigin((_asked, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
       send = (text) => response.write(text)
-    }, port)
+    })
+    const { port } = origin
     session(gateway.expose(port, { unitId: 'unit_a' })).catch(() => {})
     await expect.poll(() => gateway.use).toEqual(['begin unit_a', 'end unit_a'])
     await gateway.later(0)
@@ -368,13 +368,13 @@ describe('an open response is aborted', () => {
   })
 
   it('not when its unit is frozen, and the next bytes thaw the unit', async () => {
-    const { port } = origin
     await origin.close()
     let send: (text: string) => void = () => {}
     origin = await startOrigin((_asked, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
       send = (text) => response.write(text)
-    }, port)
+    })
+    const { port } = origin
     const host = gateway.expose(port, { name, unitId: 'u', secret })
     session(host).catch(() => {})
     await expect.poll(() => gateway.use).toHaveLength(2)

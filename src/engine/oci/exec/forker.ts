@@ -1,6 +1,6 @@
 // Forkers: a process in a machine, started once by the runtime with all the confinement of a command, that makes the
 // machine's standbys (standby.ts) from then on, in a millisecond each (decisions/commands.md). What it makes is a child of
-// the engine, as what the runtime makes. What runs in it: forking-program.ts.
+// the engine, as what the runtime makes. What runs in it: machine-programs/fork.c.
 //
 // A machine has at most one for its own user and one for root. It is a process of the unit, which may end or stop it:
 // nothing waits for it for long, and nothing that it says is believed but that there is something to look at.
