@@ -54,8 +54,6 @@ __attribute__((noreturn)) static void run(char *variable, char **arguments, char
     tell(TOLD, "exit ", NOT_EXECUTABLE);
     leave(NOT_EXECUTABLE);
   }
-  // What the command reads and prints is not this one's to hold.
-  for (int fd = 0; fd < TOLD; fd++) close_fd(fd);
   int status = 0;
   long ended;
   do ended = call(WAIT4, child, (long)&status, 0, 0, 0);

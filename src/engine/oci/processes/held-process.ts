@@ -38,4 +38,5 @@ export type Readers = {
   reportOver: Promise<void>
 }
 
-export type Output = { socket: Socket; fd: number; taken: number; over: boolean; failed: boolean }
+/** `fd`: of the socket, and another's once that is destroyed. */
+export type Output = { socket: Socket; fd: number; taken: number; failed: boolean }

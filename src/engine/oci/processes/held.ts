@@ -70,7 +70,6 @@ export function openReaders(pipes: Pipes, first = ''): Readers {
     socket: openReader(fd),
     fd,
     taken: 0,
-    over: false,
     failed: false,
   })
   const outputs = [output(pipes.stdout), output(pipes.stderr)]
@@ -113,7 +112,6 @@ function take(
     socket.pause()
     setTimeout(() => socket.resume(), waitMs)
   })
-  socket.on('close', () => void (output.over = true))
 }
 
 /** Stops following a process whose run is over, even if other processes hold its pipes. */
@@ -131,10 +129,11 @@ export async function settleWithRun(host: EngineContext, machine: Machine, held:
 
 /** What was in its pipes when it ended is its own; what children that it left behind say later is not. */
 async function takeRest({ outputs }: Readers): Promise<void> {
-  const wanted = outputs.map(({ socket, fd, taken, over }) =>
-    over ? taken : taken + socket.readableLength + available(fd),
+  const wanted = outputs.map(({ socket, fd, taken }) =>
+    socket.destroyed ? taken : taken + socket.readableLength + available(fd),
   )
-  const isTaken = () => outputs.every(({ taken, over }, i) => over || taken >= (wanted[i] ?? 0))
+  const isTaken = () =>
+    outputs.every(({ socket, taken }, index) => socket.destroyed || taken >= (wanted[index] ?? 0))
   while (!isTaken()) await delay(LOOK_MS)
 }
 
@@ -180,7 +179,7 @@ export async function endAs(
 /** Children of an ended process may go on printing. */
 function leaveOutputs(host: EngineContext, machine: Machine, { readers, record }: Held): void {
   if (readers === null || record.generation !== machine.record.generation) return
-  const open = readers.outputs.filter(({ over }) => !over)
+  const open = readers.outputs.filter(({ socket }) => !socket.destroyed)
   leaveBehind(
     host,
     machine,
