@@ -223,12 +223,13 @@ describe('a session', () => {
       const session = agents.begin()
       await agents.call(session, write('x'))
       agents.endTurn(session)
-      await expect.poll(() => agents.items[0]?.state).toBe('stopped')
+      await expect.poll(() => agents.items[0]?.state, { timeout: 15_000 }).toBe('stopped')
       expect(await unitsNow()).toHaveLength(1)
       agents[end](session)
-      await expect.poll(unitsNow).toEqual([])
+      await expect.poll(unitsNow, { timeout: 15_000 }).toEqual([])
       expect(said.join('\n')).toMatch(/the session has ended, and unit \S+ was destroyed/)
     },
+    40_000,
   )
 
   it('that is deleted while its unit starts has its work ended and its unit destroyed', async () => {
