@@ -41,10 +41,10 @@ export async function terminalInMachine(
   took.catch((error: unknown) => ended.abort(error))
   try {
     const { user: _named, ...rest } = request
-    const told = onBegun ? tellingPid(rest.argv, onBegun, onOutput) : { argv: rest.argv, onOutput }
-    const command = { ...rest, argv: told.argv, stdin: pieces }
+    const { onOutput: output, ...told } = onBegun ? tellingPid(rest, onBegun, onOutput) : { onOutput }
+    const command = { ...rest, ...told, stdin: pieces }
     const whenOver = AbortSignal.any([signal, ended.signal])
-    return await execInMachine(host, ref, command, told.onOutput, whenOver, { size, onLaunched })
+    return await execInMachine(host, ref, command, output, whenOver, { size, onLaunched })
   } finally {
     pieces.end()
   }

@@ -1,20 +1,22 @@
 // Which pid a command has in its machine: its first line says it, before the command is executed in the same process.
 
+import type { TerminalRequest } from '../../exec.ts'
 import type { OnOutput } from '../kernel/pipes.ts'
 import { commandTellingPid } from '../machine-programs/start.ts'
 
 /** The longest line that says a pid, with what a terminal adds to its end. */
 const LINE_BYTES = 12
 
-/** The command with that line, and its output without it. */
+/** The command, which enters its directory itself, with that line, and its output without it. */
 export function tellingPid(
-  argv: string[],
+  { argv, cwd }: Pick<TerminalRequest, 'argv' | 'cwd'>,
   onBegun: (pid: number) => void,
   onOutput: OnOutput,
-): { argv: string[]; onOutput: OnOutput } {
+): { argv: string[]; cwd: null; onOutput: OnOutput } {
   let head: Buffer | null = Buffer.alloc(0)
   return {
-    argv: commandTellingPid(argv),
+    argv: commandTellingPid(cwd ?? '', argv),
+    cwd: null,
     onOutput: async (output) => {
       if (head === null || output.stream !== 'stdout') return await onOutput(output)
       head = Buffer.concat([head, output.data])

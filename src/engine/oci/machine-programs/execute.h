@@ -10,7 +10,7 @@ static const char *path_in(char **environment) {
   return "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 }
 
-// As execvpe(3), but that a file without a format is none for a shell. Returns why it failed; `path` is then what was tried last.
+// As execvpe(3), but that a file without a format is none for a shell. Returns why it failed.
 static long execute(char **arguments, char **environment) {
   const char *name = arguments[0];
   long name_length = length_of(name);

@@ -42,13 +42,14 @@ static inline long call(long n, long a, long b, long c, long d, long e) {
 __asm__(".globl _start\n_start:\n  mov x0, sp\n  bl begin\n");
 #endif
 
-enum { ENOENT = 2, EINTR = 4, ENOEXEC = 8, EAGAIN = 11, EACCES = 13, ENOTDIR = 20, ELOOP = 40 };
+enum { ENOENT = 2, EINTR = 4, EAGAIN = 11, EACCES = 13, ENOTDIR = 20, ELOOP = 40 };
 enum { O_CLOEXEC = 02000000, AT_FDCWD = -100, FIONREAD = 0x541b };
 enum { SIGCHLD = 17, SIG_BLOCK = 0, SIG_SETMASK = 2, WNOHANG = 1, CLONE_VM = 0x100, CLONE_VFORK = 0x4000 };
 enum { POLLIN = 1, POLLOUT = 4, POLLHUP = 0x10 };
 enum { NOT_EXECUTABLE = 126, NOT_FOUND = 127, BY_SIGNAL = 128 };
 
 struct poll { int fd; short events; short answer; };
+struct time { long seconds, nanoseconds; };
 
 static inline void close_fd(int fd) { call(CLOSE, fd, 0, 0, 0, 0); }
 

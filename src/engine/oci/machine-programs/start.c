@@ -2,7 +2,7 @@
 // a runtime could be led out of it by a path that a unit controls.
 //
 //   start in DIRECTORY COMMAND [ARGUMENT...]              becomes the command
-//   start pid DIRECTORY COMMAND [ARGUMENT...]             the same, after a line with its pid among its output
+//   start pid DIRECTORY COMMAND [ARGUMENT...]             the same, after a line with its pid among its output, once it is there
 //   start told VARIABLE DIRECTORY COMMAND [ARGUMENT...]   runs the command, and tells on descriptor 3, which the command has not, in
 //                                                         lines: `pid` with its own, at once, and `exit` with the command's code
 //
@@ -73,11 +73,11 @@ __attribute__((noreturn, used)) static void begin(word *stack) {
   if (count <= first + 1) leave(NOT_EXECUTABLE);
   long pid = call(GETPID, 0, 0, 0, 0, 0);
   if (is_told) tell(TOLD, "pid ", pid);
-  if (use == 'p') tell(OUTPUT, "", pid);
   if (!enter(arguments[first])) {
     if (is_told) tell(TOLD, "exit ", NOT_EXECUTABLE);
     leave(NOT_EXECUTABLE);
   }
+  if (use == 'p') tell(OUTPUT, "", pid);
   if (is_told) run(arguments[2], arguments + first + 1, environment);
   become(arguments + first + 1, environment);
 }

@@ -37,6 +37,10 @@ describe('what starts a command in a machine', () => {
     expect(stdout).toBe(`${pid}\n${pid}\n`)
   })
 
+  test('says no pid where the directory cannot be entered', () => {
+    expect(start('pid', '/no/such', 'true')).toMatchObject({ status: 126, stdout: '' })
+  })
+
   test('tells its own pid and the exit code of its command, which has neither that descriptor nor the variable', () => {
     const script = 'echo "$MARK"; test -e /proc/self/fd/3 || echo closed; exit 3'
     const { stdout, told, pid } = start('told', 'MARK=after', '', 'sh', '-c', script)

@@ -13,8 +13,8 @@ export function commandIn(cwd: string, argv: string[]): string[] {
 }
 
 /** The same, after a line with its pid among its output. */
-export function commandTellingPid(argv: string[]): string[] {
-  return [inMachine, 'pid', '', ...argv]
+export function commandTellingPid(cwd: string, argv: string[]): string[] {
+  return [inMachine, 'pid', cwd, ...argv]
 }
 
 /**

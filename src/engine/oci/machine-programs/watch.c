@@ -34,7 +34,6 @@ enum { FIRST, NEW, AGAIN };
 
 struct event { int wd; unsigned mask, cookie, length; char name[]; };
 struct entry { word inode; long offset; unsigned short length; unsigned char type; char name[]; };
-struct time { long seconds, nanoseconds; };
 
 static int notify, root, recursive, is_lost, is_behind;
 static const char *top;

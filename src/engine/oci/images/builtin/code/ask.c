@@ -10,7 +10,6 @@ enum { AF_UNIX = 1, SOCK_STREAM = 1, SOCK_CLOEXEC = 02000000 };
 enum { LOOKS = 900, LOOK_MS = 50 };
 
 struct address { unsigned short family; char path[108]; };
-struct time { long seconds, nanoseconds; };
 
 static char buffer[65536];
 static struct address address = {AF_UNIX, {0}};
