@@ -5,6 +5,10 @@
 /** The stack whose units have these names. */
 export const PORT_HOST_STACK = 'sandboxes'
 
+/** What their clients take for a unit that does not run has these words in it. */
+export const PORT_HOST_GONE = 'The sandbox was not found'
+export const PORT_HOST_PAUSED = `${PORT_HOST_GONE}: it is paused, and a connect resumes it`
+
 const LABEL = /^(port-)?([1-9][0-9]{0,4})-([0-9a-f]{32})$/
 const UNIT_ID = /^unit_[0-9a-f]{32}$/
 const MAX_PORT = 65_535

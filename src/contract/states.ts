@@ -131,3 +131,13 @@ export function nextState(current: Status, trigger: Trigger): Status | null {
     generation: newRun ? current.generation + 1 : current.generation,
   }
 }
+
+/** The states that any of the units is in, in the order above, and of how many. */
+export function countStates(units: { state: UnitState }[]): [UnitState, number][] {
+  const counts = new Map<UnitState, number>()
+  for (const { state } of units) counts.set(state, (counts.get(state) ?? 0) + 1)
+  return unitStates.flatMap((state) => {
+    const count = counts.get(state)
+    return count === undefined ? [] : [[state, count] as [UnitState, number]]
+  })
+}

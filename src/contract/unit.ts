@@ -191,3 +191,8 @@ export const unitChangeSchema = strict({
   ...timeToLiveChangeFields,
 }).meta({ id: 'UnitChange' })
 export type UnitChange = z.infer<typeof unitChangeSchema>
+
+/** The name of the stack is in the unit's host name: NAME.STACK.internal. */
+export function stackOf({ internalHost }: Pick<Unit, 'internalHost'>): string {
+  return internalHost.split('.').at(1) ?? ''
+}

@@ -50,6 +50,15 @@ export const amount = (cents: number): string => (cents >= 100 ? euros(cents) : 
 /** `0.5 cents an hour`. */
 export const rate = (centsPerHour: number): string => `${amount(centsPerHour)} an hour`
 
+/** What the units that run cost together; nothing as long as the prices are unknown. */
+export function centsAnHour(
+  units: { state: string; size: string }[],
+  pricing: { sizes: { size: string; centsPerHour: number }[] } | undefined,
+): number {
+  const prices = new Map(pricing?.sizes.map(({ size, centsPerHour }) => [size, centsPerHour]))
+  return units.reduce((sum, { state, size }) => sum + (state === 'running' ? (prices.get(size) ?? 0) : 0), 0)
+}
+
 /** `€0.00001388889`: nothing of it is rounded. */
 export function exactEuros(cents: number): string {
   return isNothing(cents) ? '€0.00' : `${cents < 0 ? '−' : ''}€${digits.all.format(Math.abs(cents) / 100)}`

@@ -171,7 +171,6 @@ export type AuditFilter = {
 
 export type AuditRecord = Selectable<AuditTable>
 
-/** Newest first, by the beginning of the calls. */
 /** The names of units, stacks and keys of a team by their ids, also of those that are gone. */
 export async function namesOfTargets(
   db: Kysely<Database>,
@@ -184,6 +183,7 @@ export async function namesOfTargets(
   return new Map(rows.map(({ id, name }) => [id, name]))
 }
 
+/** Newest first, by the beginning of the calls. */
 export async function listAuditOfTeam(db: Kysely<Database>, filter: AuditFilter): Promise<AuditRecord[]> {
   const { teamId, credentialId, agentName, action, target, since, until, failed, actions, before, limit } =
     filter

@@ -3,21 +3,18 @@
 import type { ServerResponse } from 'node:http'
 import { z } from 'zod'
 import { AppError, type FileReason } from '../../contract/errors.ts'
+import { PORT_HOST_GONE } from '../../contract/port-host.ts'
 import { toAppError } from '../http/errors.ts'
 import { sendJson } from '../http/response.ts'
 
 /** Clients know this status as "the sandbox is gone". */
 const SANDBOX_GONE = 502
 
-/** What clients take for a sandbox that does not run has these words in it. */
-const GONE = 'The sandbox was not found'
-export const PAUSED = `${GONE}: it is paused, and a connect resumes it`
-
 /** A sandbox that does not exist any more, or is paused: nothing inside of it answers. */
 export class SandboxGone extends Error {
   readonly sandboxId: string
 
-  constructor(sandboxId: string, message = GONE) {
+  constructor(sandboxId: string, message = PORT_HOST_GONE) {
     super(message)
     this.sandboxId = sandboxId
   }

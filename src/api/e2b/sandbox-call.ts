@@ -3,12 +3,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { App } from '../../app.ts'
 import { unauthorized } from '../../contract/errors.ts'
+import { PORT_HOST_PAUSED } from '../../contract/port-host.ts'
 import type { Unit } from '../../contract/unit.ts'
 import { getUnit } from '../../domain/units/get.ts'
 import { getPortVisits } from '../../domain/units/port-rules.ts'
 import { SECOND } from '../../lib/clock.ts'
 import type { Operations } from '../operation.ts'
-import { PAUSED, SandboxGone } from './errors.ts'
+import { SandboxGone } from './errors.ts'
 import { type Asked, type Input, newSender, runOperation, type Sender } from './run.ts'
 import { unitIdOf } from './sandbox-id.ts'
 import { clientOf, presentedToken } from './sender.ts'
@@ -88,7 +89,7 @@ function refuseOthers(sandboxId: string, unit: Unit): void {
   if (unit.state === 'destroying' || unit.state === 'destroyed' || unit.state === 'error')
     throw new SandboxGone(sandboxId)
   if (unit.state === 'sleeping' || unit.state === 'stopped' || unit.state === 'stopping')
-    throw new SandboxGone(sandboxId, PAUSED)
+    throw new SandboxGone(sandboxId, PORT_HOST_PAUSED)
 }
 
 /** Runs an operation about the sandbox's unit. */

@@ -15,10 +15,13 @@ type Asked = Pick<IncomingMessage, 'headers'>
 /** The key in `X-API-KEY` or, as in newer clients, as a bearer. */
 export function presentedKey({ headers }: Asked, publicUrl: string): Presented {
   const sent = headers['x-api-key']
-  const bearer = /^bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1]
-  const key = typeof sent === 'string' && sent !== '' ? sent : bearer
+  const key = typeof sent === 'string' && sent !== '' ? sent : bearerIn({ headers })
   const authorization = key === undefined ? null : `Bearer ${keyOfSpelling(key)}`
   return { ...presentedBy(headers, publicUrl), authorization, sessionToken: null, team: null }
+}
+
+export function bearerIn({ headers }: Asked): string | undefined {
+  return /^bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1]
 }
 
 /** The token of one unit: what its owner may do elsewhere is nothing to it. */

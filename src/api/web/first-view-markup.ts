@@ -5,9 +5,9 @@
 import type { Me } from '../../contract/me.ts'
 import type { Pricing } from '../../contract/pricing.ts'
 import type { Quota } from '../../contract/quota.ts'
-import { unitStates } from '../../contract/states.ts'
-import type { Unit } from '../../contract/unit.ts'
-import { euros, exactEuros, rate } from '../../lib/money.ts'
+import { countStates } from '../../contract/states.ts'
+import { stackOf, type Unit } from '../../contract/unit.ts'
+import { centsAnHour, euros, exactEuros, rate } from '../../lib/money.ts'
 import { fromNow } from '../../lib/time-words.ts'
 import { logo } from './harbour.ts'
 import { escapeHtml } from './html.ts'
@@ -78,20 +78,15 @@ function sidebar(
 
 function head({ style, base }: Drawing, { units, isComplete, pricing }: FirstViewData): string {
   const isFirstRun = units.length === 0 && isComplete
-  const prices = new Map(pricing.sizes.map(({ size, centsPerHour }) => [size, centsPerHour]))
-  const costs = units.map(({ state, size }) => (state === 'running' ? (prices.get(size) ?? 0) : 0))
-  const note = `${count(units.length)}${isComplete ? '' : '…'} · ${rate(costs.reduce((sum, each) => sum + each, 0))}`
+  const note = `${count(units.length)}${isComplete ? '' : '…'} · ${rate(centsAnHour(units, pricing))}`
   return `<header class="${style('page.head')}"><h1 class="${style('page.title')}">Units</h1><div class="${style('page.note')}">${isFirstRun ? '' : note}</div>
 <div class="${style('page.actions')}"><span class="${style('live.mark', 'live.connecting')}">connecting</span><a class="${style('button.button', isFirstRun ? 'button.plain' : 'button.main')}" href="${base}/units/new">New unit</a></div></header>`
 }
 
 function bar({ parts, style }: Drawing, { units }: FirstViewData): string {
-  const states = unitStates.flatMap((state) => {
-    const number = units.filter((unit) => unit.state === state).length
+  const states = countStates(units).map(([state, number]) => {
     const shown = `${parts.states[state] ?? ''}${state} ${count(number)}`
-    return number === 0
-      ? []
-      : `<button type="button" disabled class="${style('units.state')}" aria-pressed="false">${shown}</button>`
+    return `<button type="button" disabled class="${style('units.state')}" aria-pressed="false">${shown}</button>`
   })
   const filter = 'Filter by name, image or stack'
   return `<div class="${style('units.bar')}"><input type="search" disabled class="${style('field.input')}" aria-label="${filter}" placeholder="${filter}"><select disabled class="${style('field.input', 'field.select')}" aria-label="Sort">${parts.sorts.map(({ label, isFirst }) => `<option${isFirst ? ' selected' : ''}>${label}</option>`).join('')}</select><div class="${style('units.states')}" role="group" aria-label="States">${states.join('')}</div></div>`
@@ -139,9 +134,6 @@ function row({ parts, style, base, now }: Drawing, unit: Unit, at: number): stri
 
 const whole = new Intl.NumberFormat('en')
 const count = (number: number) => whole.format(number)
-
-/** The name of the stack is in the unit's host name: NAME.STACK.internal. */
-const stackOf = ({ internalHost }: Unit) => internalHost.split('.').at(1) ?? ''
 
 function money(cents: number, less?: string): string {
   const [text, exact] = [euros(cents, less), exactEuros(cents)]

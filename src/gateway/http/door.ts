@@ -4,7 +4,7 @@
 
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { connect } from 'node:net'
-import { parsePortHost, type PortHost } from '../../contract/port-host.ts'
+import { parsePortHost, PORT_HOST_GONE, PORT_HOST_PAUSED, type PortHost } from '../../contract/port-host.ts'
 import {
   connectWithRetry,
   type Closed,
@@ -34,10 +34,8 @@ const TOKEN_HEADER = 'e2b-traffic-access-token'
 /** Clients ask again soon: they poll for a server that is about to listen. */
 const REFUSING_MS = { running: 500, woken: 5000 }
 
-/** Clients take this status for the end of a sandbox, and these words for one that does not run. */
+/** Clients take this status for the end of a sandbox. */
 const GONE = 502
-const NOT_FOUND = 'The sandbox was not found'
-const PAUSED = `${NOT_FOUND}: it is paused, and a connect resumes it`
 const UNAVAILABLE = 503
 const FORBIDDEN = 403
 
@@ -82,10 +80,11 @@ async function toPort(
 ): Promise<Outcome | Closed> {
   const route = await findRoute(context, label).catch(() => 'away' as const)
   if (route === 'away') return { kind: 'routing-unavailable' }
-  if (route === null) return tell(exchange, GONE, { sandboxId, message: NOT_FOUND })
+  if (route === null) return tell(exchange, GONE, { sandboxId, message: PORT_HOST_GONE })
   const { secretHash = null, host = null, wakesFor = null } = route.portRules ?? {}
   const mayWake = wakesFor !== null && route.state !== 'stopped'
-  if (route.state !== 'running' && !mayWake) return tell(exchange, GONE, { sandboxId, message: PAUSED })
+  if (route.state !== 'running' && !mayWake)
+    return tell(exchange, GONE, { sandboxId, message: PORT_HOST_PAUSED })
   const elsewhere = doorOf(context, exchange, route)
   if (elsewhere) return await passToHost(context, exchange, session, { route, door: elsewhere })
   if (secretHash !== null && !isShown(exchange, secretHash))

@@ -1,19 +1,10 @@
-// Selects the rows to show: filters and sorts all units, and counts them by state.
+// Selects the rows to show: filters and sorts all units.
 
 import type { Contract } from '@berth/sdk'
-import { type UnitState, unitStates } from '../../../../src/contract/states.ts'
+import { unitStates } from '../../../../src/contract/states.ts'
 import type { Sort, UnitsSearch } from './search.ts'
 
 type Unit = Contract.Unit
-
-export function countStates(units: Unit[]): [UnitState, number][] {
-  const counts = new Map<UnitState, number>()
-  for (const { state } of units) counts.set(state, (counts.get(state) ?? 0) + 1)
-  return unitStates.flatMap((state) => {
-    const count = counts.get(state)
-    return count === undefined ? [] : [[state, count] as [UnitState, number]]
-  })
-}
 
 export function selectUnits(units: Unit[], { q = '', state, stack, sort = 'created' }: UnitsSearch): Unit[] {
   const words = q.toLowerCase().split(/\s+/).filter(Boolean)
@@ -39,9 +30,4 @@ const orders = {
 /** The name of the stack is in the unit's host name: NAME.STACK.internal. */
 export function stackOf({ internalHost }: Pick<Unit, 'internalHost'>): string {
   return internalHost.split('.').at(1) ?? ''
-}
-
-export function centsAnHour(units: Unit[], pricing: Contract.Pricing | undefined): number {
-  const prices = new Map(pricing?.sizes.map(({ size, centsPerHour }) => [size, centsPerHour]))
-  return units.reduce((sum, { state, size }) => sum + (state === 'running' ? (prices.get(size) ?? 0) : 0), 0)
 }

@@ -15,7 +15,7 @@ import { orRefused } from '../refused.ts'
 import { newSender, runOperation, runStreamed, type Input, type Sender } from '../run.ts'
 import { unitIdOf } from '../sandbox-id.ts'
 import type { Arrived } from '../sandbox-call.ts'
-import { clientOf, presentedToken } from '../sender.ts'
+import { bearerIn, clientOf, presentedToken } from '../sender.ts'
 import { entriesIn, toEntry } from './entries.ts'
 import { pathInUnit, pathInVolume, VOLUME_ROOT } from './paths.ts'
 
@@ -34,7 +34,7 @@ export async function serveVolumeContent(
   const [, volumeId = '', what = ''] = PATHS.exec(path) ?? []
   const unitId = unitIdOf(volumeId)
   if (unitId === null) throw notFound('call', `${request.method} ${path.slice(0, 100)}`)
-  const token = /^bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? ''
+  const token = bearerIn(request) ?? ''
   const presented = presentedToken(request, { publicUrl: app.config.publicUrl, unitId, token })
   const caller = await operations.authenticate({ presented, peer })
   const sender = newSender({ caller, client: clientOf(request), presented, peer, requestId })

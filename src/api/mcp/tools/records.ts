@@ -1,7 +1,7 @@
 // The records that tools return: what an agent needs of a unit to continue, without what it can look up.
 
 import { z } from 'zod'
-import type { Unit } from '../../../contract/unit.ts'
+import { stackOf, type Unit } from '../../../contract/unit.ts'
 import { cleanLine } from '../clean.ts'
 
 const REASON_LENGTH = 1000
@@ -15,10 +15,6 @@ export const unitRecordSchema = z.looseObject({
 })
 
 export const unitsRecordSchema = z.looseObject({ units: z.array(unitRecordSchema) })
-
-function stackOf({ internalHost }: Pick<Unit, 'internalHost'>): string {
-  return internalHost.split('.')[1] ?? ''
-}
 
 export function unitRecord(unit: Unit) {
   const { id, name, state, image, size, internalHost, endpoints, costCentsSoFar, sleepsAt } = unit
