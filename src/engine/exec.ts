@@ -15,6 +15,8 @@ export type ExecRequest = {
   user?: string | undefined
   /** It asks whether the machine is ready, which exit code 0 says. */
   probe?: boolean | undefined
+  /** It writes the rest itself where a write(2) is cut short, so that nothing has to do that for it (relay.c). */
+  writesWhole?: boolean | undefined
 }
 
 export type ExecOutput = { stream: 'stdout' | 'stderr'; data: Buffer }

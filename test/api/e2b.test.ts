@@ -139,10 +139,14 @@ describe('the control plane', () => {
     const { body } = await service.call<{ egress: object }>('GET', `/v1/units/unit_${sandboxID}`, {
       key: team.key,
     })
-    expect(body.egress).toMatchObject(rules)
+    expect(body.egress).toMatchObject({ ...rules, siblings: 'none' })
     await control('PUT', `/sandboxes/${sandboxID}/network`, { denyOut: ['9.9.9.9'] })
     const { body: shown } = await control('GET', `/sandboxes/${sandboxID}`)
     expect(shown).toMatchObject({ network: { denyOut: ['9.9.9.9'] } })
+    const changed = await service.call<{ egress: object }>('GET', `/v1/units/unit_${sandboxID}`, {
+      key: team.key,
+    })
+    expect(changed.body.egress).toMatchObject({ mode: 'open', siblings: 'none' })
   })
 
   it.each([

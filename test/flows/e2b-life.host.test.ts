@@ -84,6 +84,20 @@ it('a paused sandbox answers nothing until it is connected to, and keeps its fil
   await again.kill()
 })
 
+it('a sandbox reaches neither another sandbox nor a unit of its team', async () => {
+  const [served, other] = await Promise.all([createSandbox(berth), createSandbox(berth)])
+  await served.commands.run('python3 -m http.server 8000', { background: true })
+  const address = (await served.commands.run('hostname -i')).stdout.trim()
+  const ask = `curl --silent --fail --max-time 3 --retry 20 --retry-connrefused --retry-delay 1 http://${address}:8000/`
+  expect((await served.commands.run(ask)).exitCode).toBe(0)
+  const isReached = async () => (await other.commands.run(`${ask} || echo refused`)).stdout !== 'refused\n'
+  expect(await isReached()).toBe(false)
+  const egress = { mode: 'open', siblings: 'team' }
+  await berth.call('PUT', `/v1/units/unit_${other.sandboxId}/egress`, egress)
+  expect(await isReached()).toBe(true)
+  await Promise.all([served, other].map(async (each) => await each.kill()))
+})
+
 it('a copy has the files of its source, and each goes its own way', async () => {
   const source = await createSandbox(berth)
   await source.files.write('shared', 'before')

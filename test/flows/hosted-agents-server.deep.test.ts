@@ -11,7 +11,7 @@ import { restartRole } from '../support/kill.ts'
 import { type ManagedAgents, startManagedAgents } from '../support/managed-agents.ts'
 import { useBerth } from '../support/use-berth.ts'
 
-const IMAGE = 'berth.local/debian:12'
+const IMAGE = 'berth.local/agent:1'
 const SESSIONS = 50
 /** Each takes a minute: so long does the vendor's library wait for more before it ends a turn. */
 const ROUNDS = 3

@@ -218,7 +218,12 @@ async function ask(
   }
   const late = new AbortController()
   const ends = signal ? AbortSignal.any([signal, late.signal]) : late.signal
-  const asking = execInUnit(app, caller, id, request, { onOutput, signal: ends, ...(written && { written }) })
+  const asking = execInUnit(app, caller, id, request, {
+    onOutput,
+    signal: ends,
+    writesWhole: true,
+    ...(written && { written }),
+  })
   // The answer is whole with its last line. How the command ends says nothing more, and takes a while.
   const exit = await Promise.race([asking, told.promise])
   if (exit === null) void endSoon(app, asking, late)

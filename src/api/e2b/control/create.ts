@@ -11,7 +11,7 @@ import { notSupported } from '../errors.ts'
 import { sandboxIdOf, unitIdOf } from '../sandbox-id.ts'
 import { type ControlAnswer, type ControlCall, perform, readJson } from './call.ts'
 import { copyUnit, createUnit, nameOfSandbox, startUnit } from './make.ts'
-import { egressOf, networkSchema } from './network.ts'
+import { apart, egressOf, networkSchema } from './network.ts'
 import { isOfOthers, toAccess } from './sandbox.ts'
 import { findSnapshot, nameIn } from './snapshots.ts'
 import { DEFAULT_TEMPLATE, imageOf, isOfTemplate, isOnlyName, labelOfTemplate } from './templates.ts'
@@ -90,7 +90,8 @@ async function createOfSnapshot(call: ControlCall, asked: Create, snapshot: Unit
     env: envVars ?? {},
     ...endOf(asked),
   })
-  const restrict = { params: { id: copy.id }, body: egress }
+  const restrict = { params: { id: copy.id }, body: apart(egress) }
+  // Otherwise it has the rules of its source.
   if (egress !== null) await perform(call, { route: 'PUT /v1/units/{id}/egress', input: restrict })
   const unit = await startUnit(call, copy.id)
   await beginStart(call, snapshot, unit)
@@ -106,7 +107,6 @@ function endOf({ timeout, autoPause, autoPauseMemory }: Create): { timeToLive: s
 
 function toCreate(asked: Create, name: string): Record<string, unknown> {
   const { templateID, metadata, envVars, network, allow_internet_access } = asked
-  const egress = egressOf(network ?? {}, allow_internet_access)
   return {
     stack: PORT_HOST_STACK,
     spec: {
@@ -117,7 +117,7 @@ function toCreate(asked: Create, name: string): Record<string, unknown> {
       sleep: 'never',
       ...endOf(asked),
       metadata: metadata ?? {},
-      ...(egress === null ? {} : { egress }),
+      egress: apart(egressOf(network ?? {}, allow_internet_access)),
     },
   }
 }

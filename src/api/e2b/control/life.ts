@@ -10,7 +10,7 @@ import { toAppError } from '../../http/errors.ts'
 import type { Input } from '../run.ts'
 import { asBusy, type ControlAnswer, type ControlCall, perform, readJson } from './call.ts'
 import { startUnit } from './make.ts'
-import { egressOf, networkSchema } from './network.ts'
+import { apart, egressOf, networkSchema } from './network.ts'
 import { findSandbox, isPaused, toAccess } from './sandbox.ts'
 import { DEFAULT_TIMEOUT_S, isLater, secondsSchema, timeToLiveOf } from './time.ts'
 import { beginStart } from './start-command.ts'
@@ -149,7 +149,7 @@ export async function setNetwork(call: ControlCall, sandboxId: string): Promise<
   const schema = networkSchema.extend({ allow_internet_access: z.boolean().nullish() })
   await change(call, sandboxId, 'PUT /v1/units/{id}/egress', async () => {
     const { allow_internet_access, ...network } = await readJson(call, schema)
-    return { body: egressOf(network, allow_internet_access) ?? {} }
+    return { body: apart(egressOf(network, allow_internet_access)) }
   })
   return DONE
 }

@@ -48,6 +48,11 @@ export function egressOf(network: Network, internet: boolean | null | undefined)
   return { ...(internet === true && { mode: 'open' }), ...(deny.length > 0 && { deny }) }
 }
 
+/** Sandboxes of one team belong to different people: none reaches another one, nor any unit of the team. */
+export function apart(egress: EgressAsked | null): EgressAsked {
+  return { ...egress, siblings: 'none' }
+}
+
 /** Here what is allowed goes before what is denied, and in our rules the other way round. */
 function deniedOf(denyOut: string[], allowOut: string[]): string[] {
   const read = (path: string, each: string, at: number) => {

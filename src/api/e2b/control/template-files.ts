@@ -136,7 +136,7 @@ async function makeHolder(call: ControlCall): Promise<Unit> {
     timeToLive: KEPT_FOR,
     atEnd: 'destroy',
     metadata: HOLDER,
-    egress: { mode: 'none' },
+    egress: { mode: 'none', siblings: 'none' },
   }
   const body = { stack: SNAPSHOT_STACK, spec }
   return await createUnit(call, () => body)

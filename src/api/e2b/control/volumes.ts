@@ -34,7 +34,7 @@ export async function createVolume(call: ControlCall): Promise<ControlAnswer> {
     image: imageOf(DEFAULT_TEMPLATE),
     sleep: SLEEPS_AFTER,
     metadata: { [VOLUME_NAME]: name },
-    egress: { mode: 'none' },
+    egress: { mode: 'none', siblings: 'none' },
   }
   const unit = await createUnit(call, () => ({ stack: VOLUME_STACK, spec }), WAIT_MS)
   const input = { params: { id: unit.id }, body: { path: VOLUME_ROOT } }

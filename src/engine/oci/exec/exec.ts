@@ -4,7 +4,7 @@
 // A call always ends: a command that neither ends nor can be killed, because the sandbox is frozen or the runtime
 // hangs, is abandoned a moment after its deadline, and the call returns without it.
 
-import { writeFile } from 'node:fs/promises'
+import { writeFileSync } from 'node:fs'
 import type { MachineRef, MachineStatus } from '../../engine.ts'
 import type { ExecExit, ExecRequest } from '../../exec.ts'
 import type { TerminalSignal, TerminalSize } from '../../terminal.ts'
@@ -92,7 +92,7 @@ async function execNow(
   const machine = getRunning(host, ref)
   const driver = driverOf(host, machine)
   const paths = host.paths.run(ref.id, ref.generation)
-  const { cwd = null, argv, stdin, account = null } = request
+  const { cwd = null, argv, stdin, account = null, writesWhole = false } = request
   const described = await processOf(machine, paths, request, { asRoot, size })
   const kind = asRoot ? 'root' : 'user'
   const asked = { argv, env: described.env, cwd: cwd ?? described.cwd, hasStdin: stdin !== null }
@@ -113,7 +113,7 @@ async function execNow(
     const attempt =
       standby && script !== null
         ? launchStandby(standby, script, launch)
-        : await begin(launch, described, { name, cwd, size, asRoot })
+        : await begin(launch, described, { name, cwd, size, asRoot, writesWhole })
     onLaunched?.(attempt)
     const exit = await untilEnd(host, machine, attempt, { ref, request, onOutput, kill, signal })
     if (request.probe && exit.exitCode === 0 && !exit.timedOut) endStartup(host, machine, ref.generation)
@@ -137,25 +137,32 @@ async function processOf(
   return execProcess(own, argv, { asRoot, account })
 }
 
-type Started = { name: string; cwd: string | null; size: TerminalSize | null; asRoot: boolean }
+type Started = {
+  name: string
+  cwd: string | null
+  size: TerminalSize | null
+  asRoot: boolean
+  writesWhole: boolean
+}
 
 /** Begins a command in a terminal, by the sandbox's own socket, or with the runtime. */
 async function begin(
   launch: Launch,
   { args, ...rest }: Process,
-  { name, cwd, size, asRoot }: Started,
+  { name, cwd, size, asRoot, writesWhole }: Started,
 ): Promise<Attempt> {
   const { driver, paths, files } = launch
   // Of a command in a terminal, the machine itself says that it is not there: the runtime's words would be lost.
   const command = { ...rest, args: cwd === null && size === null ? args : commandIn(cwd ?? '', args) }
   // The helper, which alone is root's, writes the rest of what was cut short. A terminal is no pipe.
-  const isRelayed = driver.cutsWrites && !asRoot && size === null
+  const isRelayed = driver.cutsWrites && !asRoot && !writesWhole && size === null
   const described = driver.execDetaches ? command : withMarker(command, markerOf(name), isRelayed)
   const control = size === null ? await controlOf(driver, paths) : null
   const inTerminal = size && { terminal: true, consoleSize: { width: size.columns, height: size.rows } }
   // The file says to the next engine that this command was begun; only the runtime reads what is in it.
   const description = control ? '' : JSON.stringify({ ...described, ...inTerminal })
-  await writeFile(files.processFile, description, { mode: 0o600 })
+  // It is in memory: to have another thread do it takes longer.
+  writeFileSync(files.processFile, description, { mode: 0o600 })
   if (size !== null) return launchTerminal({ ...launch, size })
   if (control === null) return launchExec(launch)
   return launchDirectly({ ...launch, control, container: paths.container, process: described })

@@ -33,7 +33,8 @@ const FREEZE_ROUNDS = 45
 const FREEZE_ANEW_EVERY = 5
 const KILL_ROUNDS = 60
 const KILL_PAUSE_MS = 20
-const REMOVE_ROUNDS = 50
+/** Five seconds: on a busy host a process takes that long to end. */
+const REMOVE_ROUNDS = 250
 
 export function openCgroups(instanceId: string, root = ROOT): Cgroups {
   const parent = `berth-${instanceId}`
