@@ -12,13 +12,14 @@ import { MINUTE, SECOND } from '../lib/clock.ts'
 import { runLoop } from '../lib/loop.ts'
 import { type EnvironmentOptions, serveEnvironment } from '../../packages/agents/src/environment.ts'
 import { type News, QueueRefused } from '../../packages/agents/src/queue.ts'
+import { type VendorName, vendors } from '../../packages/agents/src/vendors.ts'
 import { Berth, version } from '../../packages/sdk/src/index.ts'
 
 export type HostedOptions = {
   /** Of this service's API. */
   url: string
-  /** In place of the vendor's own; null: that one. */
-  claudeUrl: string | null
+  /** In place of the vendors' own; null: that one. */
+  vendorUrls: Record<VendorName, string | null>
   /** Where the controllers may write. */
   workDir: string
   /** For tests. */
@@ -92,15 +93,17 @@ async function serveUntil(
 }
 
 function environmentOptions(
-  { url, claudeUrl, workDir, timing }: HostedOptions,
-  { environment, environmentKey, token, plan: { atOnce, ...plan } }: Served,
+  { url, vendorUrls, workDir, timing }: HostedOptions,
+  { vendor, environment, environmentKey, token, plan: { atOnce, ...plan } }: Served,
   tell: (news: News) => void,
   signal: AbortSignal,
 ): EnvironmentOptions {
+  const vendorUrl = vendorUrls[vendor]
   return {
+    open: vendors[vendor].open,
     environmentId: environment,
     environmentKey,
-    ...(claudeUrl !== null && { url: claudeUrl }),
+    ...(vendorUrl !== null && { url: vendorUrl }),
     workDir,
     workerId: `berth-${randomUUID()}`,
     connect: (userAgent) => new Berth({ url, apiKey: token, userAgent }),

@@ -112,7 +112,7 @@ export async function serve(
   for (const caller of (await takeOver?.()) ?? []) calls.begin(caller)
   const hosted = serveHostedAgents(app, {
     url: ownUrl(config),
-    claudeUrl: config.claudeUrl,
+    vendorUrls: { claude: config.claudeUrl },
     workDir: stateDir,
   })
   const shown = await serveMetrics(config.metrics, { metrics: metrics.of(app), log })

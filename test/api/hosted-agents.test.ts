@@ -43,7 +43,7 @@ afterEach(async () => {
 function serveHere() {
   return serveHostedAgents(service.app, {
     url: service.baseUrl,
-    claudeUrl: agents.url,
+    vendorUrls: { claude: agents.url },
     workDir,
     timing: {
       idleMs: 100,
@@ -139,6 +139,18 @@ describe('an environment', () => {
     expect(await shown()).toMatchObject({ state: 'waiting', note: null })
   })
 
+  it.each([
+    ['is of another environment', 403, /environment key was refused \(403\)/],
+    ['does not fit its id', 404, /knows no such environment/],
+    ['is revoked', 401, /environment key was refused \(401\)/],
+  ])('whose credential %s is refused with a sentence at once', async (_what, status, sentence) => {
+    agents.answerPollsWith = { status, body: '{}' }
+    await add()
+    await expect.poll(stateNow).toBe('refused')
+    expect((await shown())?.note).toMatch(sentence)
+    expect(agents.polls).toBe(1)
+  })
+
   it('whose credential is revoked later is refused with a sentence, and asks no more', async () => {
     const { id } = await add()
     await agents.call(agents.begin(), write('x'))
@@ -201,6 +213,41 @@ describe('an environment', () => {
       .poll(async () => await sessionsOf(id))
       .toMatchObject([{ id: session.id, state: 'refused', unit: null, note: expect.stringMatching(/size/i) }])
     expect(agents.items[0]?.state).toBe('stopped')
+  })
+
+  it('shows a session that was deleted while its unit started as ended, and keeps nothing of it', async () => {
+    const { id } = await add()
+    service.engine.delay('start', 1000)
+    const session = agents.begin()
+    await expect.poll(async () => (await units()).length).toBe(1)
+    agents.delete(session)
+    await expect
+      .poll(async () => await sessionsOf(id), { timeout: 10_000 })
+      .toMatchObject([{ id: session.id, state: 'ended' }])
+    await expect.poll(() => agents.items[0]?.state).toBe('stopped')
+    await expect.poll(units).toEqual([])
+  })
+
+  it('begins sessions as copies of a unit that was prepared, and says it where that unit is gone', async () => {
+    const { id } = await add()
+    const spec = { name: 'prepared', image: 'node:22', egress: { mode: 'none', siblings: 'none' } }
+    const created = await ask<{ units: Unit[] }>('POST', '/v1/units', { spec })
+    const [prepared] = created.body.units
+    if (!prepared) throw new Error('no unit was made')
+    const { status } = await ask('PATCH', `/v1/hosted-agents/${id}`, { copyOf: prepared.id })
+    expect(status).toBe(200)
+    // By the controller that begins with this.
+    await expect.poll(stateNow).toBe('waiting')
+    const session = agents.begin()
+    await agents.call(session, write('x'))
+    const made = (await sessionsOf(id))[0]?.unit?.id
+    expect((await ask<Unit>('GET', `/v1/units/${made}`)).body.forkedFrom).toBe(prepared.id)
+    agents.terminate(session)
+    await ask('DELETE', `/v1/units/${prepared.id}`)
+    const later = agents.begin()
+    await expect
+      .poll(async () => (await sessionsOf(id)).find((each) => each.id === later.id))
+      .toMatchObject({ state: 'refused', note: expect.stringMatching(/^There is no unit /) })
   })
 
   it('says which work it leaves for others', async () => {

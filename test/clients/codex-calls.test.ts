@@ -1,7 +1,10 @@
 // What of Codex's calls gets into the audit log, of messages as its program of 0.171.0 writes them, and in how many rows.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { type CallReport, callIn, createCallReport } from '../../packages/agents/src/codex-calls.ts'
+import { codex } from '../../packages/agents/src/codex.ts'
+import { type CallReport, createCallReport } from '../../packages/agents/src/relay-report.ts'
+
+const { callIn } = codex
 
 const message = (method: string, params: object) => JSON.stringify({ id: 11, method, params })
 const start = (argv: unknown) =>

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { Berth } from '../../packages/sdk/src/index.ts'
 import { defaultPlan, serveEnvironment } from '../../packages/agents/src/environment.ts'
 import { QueueRefused } from '../../packages/agents/src/queue.ts'
+import { vendors } from '../../packages/agents/src/vendors.ts'
 import { makeKey, makeTeam, type TestTeam } from '../support/make.ts'
 import { type ManagedAgents, startManagedAgents } from '../support/managed-agents.ts'
 import { isDeep, partOf } from '../support/part-of.ts'
@@ -59,6 +60,7 @@ function startController({
 }: Given = {}) {
   const gone = new AbortController()
   const done = serveEnvironment({
+    open: vendors.claude.open,
     environmentId: agents.environment,
     environmentKey,
     ...(url !== '' && { url }),
@@ -303,14 +305,25 @@ describe('a session', () => {
     expect(said.join('\n')).not.toContain('hidden')
   })
 
-  it('that asks for more than the key may give is ended with a sentence', async () => {
-    const { secret } = await makeKey(service, { ...team, policy: { allowedSizes: ['nano', 'small'] } })
-    startController({ key: secret })
-    agents.begin({ metadata: { 'berth.size': 'medium' } })
-    await expect.poll(() => agents.items[0]?.state).toBe('stopped')
-    expect(said.join('\n')).toMatch(/cannot begin, and is ended: .*size/i)
-    expect(await unitsNow()).toEqual([])
-  })
+  it.each([
+    ['a size', { 'berth.size': 'medium' }, /size/i],
+    ['an image', { 'berth.image': 'ghcr.io/some/image:1' }, /may not use images of ghcr\.io/],
+    ['hosts', { 'berth.egress': 'open' }, /egress|reach/i],
+    ['what nobody knows', { 'berth.size': 'enormous' }, /size/i],
+  ])(
+    'that asks for %s beyond what the key may give is ended with a sentence',
+    async (_what, metadata, why) => {
+      const egress = { mode: 'none' as const, allow: [], siblings: 'none' as const }
+      const policy = { allowedSizes: ['small' as const], allowedRegistries: ['docker.io'], egress }
+      const { secret } = await makeKey(service, { ...team, policy })
+      startController({ key: secret })
+      agents.begin({ metadata })
+      await expect.poll(() => agents.items[0]?.state).toBe('stopped')
+      const ended = said.filter((line) => line.includes('cannot begin, and is ended: '))
+      expect(ended).toEqual([expect.stringMatching(why)])
+      expect(await unitsNow()).toEqual([])
+    },
+  )
 })
 
 describe('the queue', () => {

@@ -25,7 +25,7 @@ beforeAll(async () => {
   workDir = await mkdtemp(join(tmpdir(), 'hosted-agents-'))
   controllers = serveHostedAgents(dashboard.service.app, {
     url: dashboard.service.baseUrl,
-    claudeUrl: agents.url,
+    vendorUrls: { claude: agents.url },
     workDir,
     timing: { idleMs: 100, pauses: { empty: 50, failed: 50, mostFailed: 200, sweep: 200, full: 100 } },
   })

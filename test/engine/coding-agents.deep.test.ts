@@ -6,8 +6,9 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { CodexCall } from '../../packages/agents/src/codex-calls.ts'
-import { openDoor } from '../../packages/agents/src/codex-door.ts'
+import { codex as relayed } from '../../packages/agents/src/codex.ts'
+import type { RelayCall } from '../../packages/agents/src/relay.ts'
+import { openDoor } from '../../packages/agents/src/relay-door.ts'
 import { findRecipe } from '../../src/domain/recipes/catalog.ts'
 import type { BrokeredSecret } from '../../src/engine/egress.ts'
 import { type IsolationClass, isolationClasses, type MachineRef } from '../../src/engine/engine.ts'
@@ -226,8 +227,8 @@ describe.each(isolationClasses)('in a unit of class %s', (isolation) => {
 
     it('runs the commands of one behind a relay, by a process outside that alone has the environment’s key', async () => {
       const relay = await startCodexRelay()
-      const told: CodexCall[] = []
-      const door = await openDoor(url, (call) => void told.push(call))
+      const told: RelayCall[] = []
+      const door = await openDoor(url, { ...relayed, onCall: (call) => void told.push(call) })
       const forward = startCodex(codex, {
         args: `exec-server forward --remote ${relay.url} --environment-id env_1 --connect ${door.url} --registration-bearer-stdin`.split(
           ' ',

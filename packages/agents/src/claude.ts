@@ -6,27 +6,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { insideOf } from './claude-worker.ts'
 import { loadLibrary, type RunnableTool } from './claude-library.ts'
-import { type LeasedQueue, QueueRefused, type Session, type WorkItem } from './queue.ts'
+import { type LeasedQueue, type QueueOptions, QueueRefused, type Session, type WorkItem } from './queue.ts'
 import { type Tool, ToolFailure } from './tools.ts'
-
-export type ClaudeOptions = {
-  environmentId: string
-  environmentKey: string
-  /** Default: the vendor's. */
-  url?: string | undefined
-  /** Of this controller, unique. */
-  workerId: string
-  /** How long a session may be idle after a turn until its item is ended, in ms. */
-  idleMs?: number | undefined
-  /** An item that was leased and not accepted for so long is given again, in ms. */
-  reclaimMs?: number | undefined
-  /** One that was accepted and not begun for so long is begun again, in ms. */
-  strandedMs?: number | undefined
-  /** Where the vendor's library may write. Default: the system's directory for temporary files. */
-  workDir?: string | undefined
-  /** In place of the runtime's own. */
-  fetch?: typeof fetch | undefined
-}
 
 /** Longer than a unit takes to start. */
 const RECLAIM_MS = 120_000
@@ -35,7 +16,7 @@ const STRANDED_MS = 60_000
 const POLL_MS = 999
 const ID = /^[A-Za-z0-9_-]{1,128}$/
 
-export async function createClaudeQueue(options: ClaudeOptions): Promise<LeasedQueue> {
+export async function createClaudeQueue(options: QueueOptions): Promise<LeasedQueue> {
   const {
     environmentId,
     environmentKey,
@@ -160,7 +141,10 @@ function refusalOf(status: number | null): QueueRefused | null {
     return new QueueRefused(
       `The environment key was refused (${status}): make another one in the vendor's console, for this environment.`,
     )
-  if (status === 404) return new QueueRefused('The vendor knows no such environment: check --environment.')
+  if (status === 404)
+    return new QueueRefused(
+      'The vendor knows no such environment: check its id, and whether the key is of this one.',
+    )
   if (status === 400 || status === 422)
     return new QueueRefused(
       `The vendor refuses to be asked like this (${status}): a newer library may be needed.`,

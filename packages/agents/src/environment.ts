@@ -2,12 +2,13 @@
 
 import { randomUUID } from 'node:crypto'
 import type { Berth } from '../../sdk/src/index.ts'
-import { type ClaudeOptions, createClaudeQueue } from './claude.ts'
-import type { Tell } from './queue.ts'
+import type { OpenQueue, QueueOptions, Tell } from './queue.ts'
 import { refusalOf, type ServeOptions, serveQueue } from './serve.ts'
 import { sessionUnits, type UnitPlan } from './session-units.ts'
 
-export type EnvironmentOptions = Omit<ClaudeOptions, 'workerId'> & {
+export type EnvironmentOptions = Omit<QueueOptions, 'workerId'> & {
+  /** The driver of its vendor. */
+  open: OpenQueue
   /** Of this controller, unique. Default: random. */
   workerId?: string | undefined
   /** A client whose calls begin their User-Agent so. */
@@ -31,15 +32,16 @@ export const defaultPlan: UnitPlan = {
   copyOf: null,
 }
 
-const vendor = 'claude'
 /** Clients of sessions that are kept for their next call. */
 const KEPT = 1000
 
 /** Throws `QueueRefused` for what no repetition changes. */
 export async function serveEnvironment(options: EnvironmentOptions): Promise<void> {
-  const { environmentId, plan, atOnce, tell, signal, pauses, workerId = `berth-${randomUUID()}` } = options
-  const queue = await createClaudeQueue({ ...options, workerId })
-  const berthFor = clientsOf(options)
+  const { open, environmentId, plan, atOnce, tell, signal, pauses } = options
+  const { workerId = `berth-${randomUUID()}` } = options
+  const queue = await open({ ...options, workerId })
+  const { vendor } = queue
+  const berthFor = clientsOf(vendor, options)
   // Before the queue is asked for anything, what refuses us is known.
   await berthFor(null)
     .units.summary({ signal })
@@ -52,7 +54,10 @@ export async function serveEnvironment(options: EnvironmentOptions): Promise<voi
 }
 
 /** A client for each session, whose calls have it in their User-Agent, and so in the audit log. */
-function clientsOf({ connect, version }: EnvironmentOptions): (session: string | null) => Berth {
+function clientsOf(
+  vendor: string,
+  { connect, version }: EnvironmentOptions,
+): (session: string | null) => Berth {
   const clients = new Map<string, Berth>()
   return (session) => {
     const name = session ?? 'controller'

@@ -1,4 +1,4 @@
-// What the controller needs of a vendor whose work comes as a leased queue: one file a vendor implements it (claude.ts).
+// What the controller needs of a vendor whose work comes as a leased queue: one file a vendor implements it (vendors.ts).
 
 import type { Tool } from './tools.ts'
 import type { Claim } from './claim.ts'
@@ -21,6 +21,28 @@ export type Session = {
   /** The vendor's own worker in the unit, for what only that does; null: calls are answered by the tools from outside. */
   worker: Claim | null
 }
+
+/** What every driver is opened with; it takes of it what its vendor has. */
+export type QueueOptions = {
+  environmentId: string
+  environmentKey: string
+  /** Default: the vendor's. */
+  url?: string | undefined
+  /** Of this controller, unique. */
+  workerId: string
+  /** How long a session may be idle after a turn until its item is ended, in ms. */
+  idleMs?: number | undefined
+  /** An item that was leased and not accepted for so long is given again, in ms. */
+  reclaimMs?: number | undefined
+  /** One that was accepted and not begun for so long is begun again, in ms. */
+  strandedMs?: number | undefined
+  /** Where a library of the vendor may write. Default: the system's directory for temporary files. */
+  workDir?: string | undefined
+  /** In place of the runtime's own. */
+  fetch?: typeof fetch | undefined
+}
+
+export type OpenQueue = (options: QueueOptions) => Promise<LeasedQueue>
 
 export type LeasedQueue = {
   /** A word of lower-case letters, for names, labels and log lines. */

@@ -143,7 +143,7 @@ function isCopy(metadata: Record<string, string>, env: Contract.UnitSpec['env'] 
 async function prepared(berth: Berth, { copyOf }: UnitPlan): Promise<Unit | null> {
   if (copyOf === null) return null
   const found = copyOf.startsWith('unit_') ? await berth.units.get(copyOf) : await berth.units.find(copyOf)
-  if (found) return found
+  if (found && found.state !== 'destroyed') return found
   throw new BerthError('not_found', `There is no unit "${copyOf}", of which those of sessions are copies.`)
 }
 

@@ -1,5 +1,5 @@
 // What reached a unit through a port of its own, where this service sees no calls: programs that pass such calls on tell of
-// them (packages/agents/src/codex-calls.ts). The call does nothing but stand in the audit log.
+// them (packages/agents/src/relay-report.ts). The call does nothing but stand in the audit log.
 
 import { doneSchema } from '../../contract/member.ts'
 import { unitCallsSchema } from '../../contract/unit-calls.ts'

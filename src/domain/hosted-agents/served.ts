@@ -13,6 +13,7 @@ export type Served = {
   id: string
   team_id: string
   version: number
+  vendor: HostedEnvironmentsTable['vendor']
   environment: string
   environmentKey: string
   /** The key itself. */
@@ -26,6 +27,14 @@ export async function listOn(app: App): Promise<HostedEnvironmentsTable[]> {
 }
 
 export function openServed(app: App, row: HostedEnvironmentsTable): Served {
-  const { id, team_id, version, environment, plan } = row
-  return { id, team_id, version, environment, plan: withAll(plan), ...openCredentials(app.secretKey, row) }
+  const { id, team_id, version, vendor, environment, plan } = row
+  return {
+    id,
+    team_id,
+    version,
+    vendor,
+    environment,
+    plan: withAll(plan),
+    ...openCredentials(app.secretKey, row),
+  }
 }

@@ -5,8 +5,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { type Berth, BerthError, type Unit } from '@berth/sdk'
-import { createCallReport } from '../../../agents/src/codex-calls.ts'
-import { openDoor } from '../../../agents/src/codex-door.ts'
+import { codex as relay } from '../../../agents/src/codex.ts'
+import { openDoor } from '../../../agents/src/relay-door.ts'
+import type { RelayCall } from '../../../agents/src/relay.ts'
+import { createCallReport } from '../../../agents/src/relay-report.ts'
 import { egressOf } from '../../../agents/src/session-units.ts'
 import { pairs, UsageError } from '../args.ts'
 import { connect, type Context, version } from '../context.ts'
@@ -15,8 +17,8 @@ import { clean, note } from '../output.ts'
 import { planOf, readSecretLine } from './agents.ts'
 import { valueOf } from './recipe.ts'
 
-const RECIPE = 'codex-executor'
-/** How long a first start may install Codex. */
+const { vendor, callIn } = relay
+/** How long a first start may install what serves the protocol. */
 const READY_MS = 300_000
 /** Of the log of calls: how often there is a line, and how many methods one has at most. */
 const LOG_MS = 1000
@@ -37,17 +39,18 @@ export async function forward(context: Context): Promise<number> {
     throw new UsageError('--remote is the address to register at, and --key-file has the key for it')
   const key = await readSecretLine(file)
   if (key === null) throw new Failure(`The key in ${file} is not one line.`)
-  const berth = connect(args, `berth-agents/${version} codex/${id}`)
+  const berth = connect(args, `berth-agents/${version} ${vendor}/${id}`)
   const unit = await standing(berth, context, id)
-  note(clean(`environment ${id} works in unit ${unit.id}, of which codex holds the relay`))
+  note(clean(`environment ${id} works in unit ${unit.id}, of which ${relay.program} holds the relay`))
   const calls = createCallLog(id)
   const report = reportOf(unit, id)
-  const door = await openDoor(addressOf(unit), (call) => {
+  const onCall = (call: RelayCall) => {
     calls.count(call.method)
     report.add(call)
-  })
+  }
+  const door = await openDoor(addressOf(unit), { callIn, onCall })
   try {
-    return await runForwarder(args.text('codex') ?? 'codex', { id, remote, key, url: door.url, signal })
+    return await runForwarder(args.text('codex') ?? relay.program, { id, remote, key, url: door.url, signal })
   } finally {
     await door.close()
     calls.end()
@@ -58,20 +61,19 @@ export async function forward(context: Context): Promise<number> {
 
 /** The unit of the environment, which is made if there is none. */
 async function standing(berth: Berth, { args, signal }: Context, id: string): Promise<Unit> {
-  const metadata = { 'berth.agents': 'codex', 'berth.environment': id }
+  const metadata = { 'berth.agents': vendor, 'berth.environment': id }
   for await (const unit of berth.units.list({ metadata, signal })) if (unit.state !== 'error') return unit
   const { stack, sleep, timeToLive, egress } = planOf(args)
   const params = Object.entries(pairs(args.list('set'))).map(([name, value]) => [name, valueOf(value)])
-  const { unit } = await berth.recipes.run<string>(RECIPE, {
-    name: `codex-${createHash('sha256').update(id).digest('hex').slice(0, 16)}`,
+  const { unit } = await berth.recipes.run<string>(relay.recipe, {
+    name: `${vendor}-${createHash('sha256').update(id).digest('hex').slice(0, 16)}`,
     params: Object.fromEntries(params) as Record<string, unknown>,
     stack,
     sleep,
     timeToLive,
     metadata,
     signal,
-    // It is installed from there.
-    egress: args.text('egress') === undefined ? egressOf('preset:npm') : egress,
+    egress: args.text('egress') === undefined ? egressOf(relay.egress) : egress,
     atEnd: 'destroy',
     expose: 'private',
     waitTimeoutMs: READY_MS,
@@ -81,7 +83,7 @@ async function standing(berth: Berth, { args, signal }: Context, id: string): Pr
 
 /** Into the audit log. While that is away the calls go on, and are told later. */
 function reportOf(unit: Unit, id: string) {
-  const say = (what: string, error: unknown) => note(clean(`codex ${id}: ${what}: ${String(error)}`))
+  const say = (what: string, error: unknown) => note(clean(`${vendor} ${id}: ${what}: ${String(error)}`))
   return createCallReport(
     async (calls) =>
       await unit.tellCalls(calls, { timeoutMs: TOLD_MS }).catch((error: unknown) => {
@@ -100,7 +102,7 @@ function createCallLog(id: string): { count: (method: string) => void; end: () =
     if (counts.size === 0) return
     const calls = [...counts].map(([method, count]) => (count === 1 ? method : `${method} ×${count}`))
     counts.clear()
-    note(clean(`${new Date().toISOString()} codex ${id}: ${calls.slice(0, LOGGED).join(', ')}`))
+    note(clean(`${new Date().toISOString()} ${vendor} ${id}: ${calls.slice(0, LOGGED).join(', ')}`))
   }
   const writing = setInterval(write, LOG_MS)
   return {
@@ -115,7 +117,7 @@ function createCallLog(id: string): { count: (method: string) => void; end: () =
 /** The private address of its port. Throws `Failure` where somebody has taken that back. */
 function addressOf({ id, info: { endpoints } }: Unit): string {
   const url = endpoints.find(({ mode, protocol }) => mode === 'private' && protocol === 'http')?.url
-  if (!url) throw new Failure(`Unit ${id} has no private link.`, { hint: `berth url ${id} 4512` })
+  if (!url) throw new Failure(`Unit ${id} has no private link.`, { hint: `berth url ${id} ${relay.port}` })
   return url.replace(/^http/, 'ws')
 }
 
@@ -123,10 +125,8 @@ type Forwarding = { id: string; remote: string; key: string; url: string; signal
 
 /** Until it ends, or the signal ends it. Resolves with its exit code. */
 async function runForwarder(program: string, { id, remote, key, url, signal }: Forwarding): Promise<number> {
-  const words = ['exec-server', 'forward', '--remote', remote, '--environment-id', id, '--connect', url]
-  const child = spawn(program, [...words, '--registration-bearer-stdin', '--exit-on-stdin-close'], {
-    stdio: ['pipe', 'inherit', 'inherit'],
-  })
+  const words = relay.argsOf({ environment: id, remote, url })
+  const child = spawn(program, words, { stdio: ['pipe', 'inherit', 'inherit'] })
   // Its input stays open: where this process is killed, it ends too.
   child.stdin.on('error', () => {})
   child.stdin.write(`${key}\n`)
@@ -135,9 +135,7 @@ async function runForwarder(program: string, { id, remote, key, url, signal }: F
   try {
     return await new Promise((resolve, reject) => {
       child.once('error', () =>
-        reject(
-          new Failure(`There is no program "${program}".`, { hint: 'npm install --global @openai/codex' }),
-        ),
+        reject(new Failure(`There is no program "${program}".`, { hint: relay.install })),
       )
       child.once('exit', (code) => resolve(code ?? 1))
       if (signal.aborted) end()

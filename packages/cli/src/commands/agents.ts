@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { atOnceLimits, defaultPlan, serveEnvironment } from '../../../agents/src/environment.ts'
 import { type News, QueueRefused } from '../../../agents/src/queue.ts'
 import { egressOf, type UnitPlan } from '../../../agents/src/session-units.ts'
+import { isVendor, vendors } from '../../../agents/src/vendors.ts'
 import { type Args, UsageError } from '../args.ts'
 import { connect, type Context, version } from '../context.ts'
 import { Failure } from '../failure.ts'
@@ -14,14 +15,17 @@ const MAX_KEY_BYTES = 8192
 
 export async function serve({ args, signal }: Context): Promise<void> {
   const vendor = args.text('vendor') ?? 'claude'
-  if (vendor !== 'claude') throw new UsageError(`--vendor is claude, and not "${vendor}"`)
+  if (!isVendor(vendor))
+    throw new UsageError(`--vendor is ${Object.keys(vendors).join(' or ')}, and not "${vendor}"`)
+  const { open, keyVariable } = vendors[vendor]
   const environmentId = args.text('environment')
   if (environmentId === undefined)
     throw new UsageError('--environment names the environment: --environment env_01AbC')
   const idle = args.text('turn-idle')
   const options = {
+    open,
     environmentId,
-    environmentKey: await readKey(args.text('key-file')),
+    environmentKey: await readKey(args.text('key-file'), keyVariable),
     url: args.text('vendor-url'),
     ...(idle !== undefined && { idleMs: secondsOf('turn-idle', idle) }),
     connect: (userAgent: string) => connect(args, userAgent),
@@ -66,11 +70,10 @@ function lineIn(text: string): string | null {
   return key === '' || key.length > MAX_KEY_BYTES || !/^[!-~]+$/.test(key) ? null : key
 }
 
-async function readKey(path: string | undefined): Promise<string> {
-  const key =
-    path === undefined ? lineIn(process.env['ANTHROPIC_ENVIRONMENT_KEY'] ?? '') : await readSecretLine(path)
+async function readKey(path: string | undefined, variable: string): Promise<string> {
+  const key = path === undefined ? lineIn(process.env[variable] ?? '') : await readSecretLine(path)
   if (key === null) {
-    throw new Failure('An environment key is one line, from --key-file or ANTHROPIC_ENVIRONMENT_KEY.', {
+    throw new Failure(`An environment key is one line, from --key-file or ${variable}.`, {
       hint: 'berth agents serve --environment env_01AbC --key-file KEY_FILE',
       code: 'not_configured',
     })

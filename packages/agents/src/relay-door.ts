@@ -1,4 +1,4 @@
-// A door on loopback between Codex's forwarder and the unit of its environment. Connections pass as they are; of each message to
+// A door on loopback between a vendor's forwarder and the unit of its environment. Connections pass as they are; of each message to
 // the unit it is told what is called.
 
 import { randomUUID } from 'node:crypto'
@@ -7,7 +7,7 @@ import { createServer, type IncomingMessage, request as httpRequest } from 'node
 import { request as httpsRequest } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { type CodexCall, callIn } from './codex-calls.ts'
+import type { Relay, RelayCall } from './relay.ts'
 
 export type Door = {
   /** Where the forwarder connects; another program of this machine does not know its path. */
@@ -15,8 +15,13 @@ export type Door = {
   close: () => Promise<void>
 }
 
-/** @param target The unit's private address, `ws:` or `wss:`. @param onCall Is told of each call. */
-export async function openDoor(target: string, onCall: (call: CodexCall) => void): Promise<Door> {
+type Callers = Pick<Relay, 'callIn'> & {
+  /** Is told of each call. */
+  onCall: (call: RelayCall) => void
+}
+
+/** @param target The unit's private address, `ws:` or `wss:`. */
+export async function openDoor(target: string, callers: Callers): Promise<Door> {
   const path = `/${randomUUID()}`
   const open = new Set<Duplex>()
   const keep = (socket: Duplex) => {
@@ -35,7 +40,7 @@ export async function openDoor(target: string, onCall: (call: CodexCall) => void
     )
     outgoing.on('upgrade', (answer, far, farHead) => {
       keep(far)
-      const listen = listener(onCall)
+      const listen = listener(callers)
       socket.write(`HTTP/1.1 101 Switching Protocols\r\n${headersOf(answer)}\r\n`)
       socket.write(farHead)
       socket.on('data', listen)
@@ -82,7 +87,7 @@ const KEPT_BYTES = 262_144
 type Frame = { at: number; bytes: number; mask: Buffer; isData: boolean; isLast: boolean }
 
 /** Reads the frames of a client (RFC 6455, 5.2), piece by piece. */
-function listener(onCall: (call: CodexCall) => void): (piece: Buffer) => void {
+function listener({ callIn, onCall }: Callers): (piece: Buffer) => void {
   let pending: Buffer = Buffer.alloc(0)
   let frame: Frame | null = null
   let message: Buffer[] = []

@@ -1,15 +1,16 @@
-// The door between Codex's forwarder and its unit: what passes, and what is told of it. A server of WebSockets is the unit.
+// The door between a vendor's forwarder and its unit: what passes, and what is told of it. A server of WebSockets is the unit.
 
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
-import type { CodexCall } from '../../packages/agents/src/codex-calls.ts'
-import { type Door, openDoor } from '../../packages/agents/src/codex-door.ts'
+import { codex } from '../../packages/agents/src/codex.ts'
+import type { RelayCall } from '../../packages/agents/src/relay.ts'
+import { type Door, openDoor } from '../../packages/agents/src/relay-door.ts'
 
 let unit: WebSocketServer
 let door: Door
-let told: CodexCall[]
+let told: RelayCall[]
 
 beforeEach(async () => {
   unit = new WebSocketServer({ port: 0, host: '127.0.0.1', perMessageDeflate: true })
@@ -19,7 +20,7 @@ beforeEach(async () => {
   await once(unit, 'listening')
   told = []
   const url = `ws://127.0.0.1:${(unit.address() as AddressInfo).port}/private`
-  door = await openDoor(url, (call) => void told.push(call))
+  door = await openDoor(url, { ...codex, onCall: (call) => void told.push(call) })
 })
 afterEach(async () => {
   await door.close()
