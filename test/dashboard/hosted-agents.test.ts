@@ -8,7 +8,7 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { serveHostedAgents } from '../../src/agents/serve-hosted.ts'
 import { type DashboardFixture, startDashboard } from '../support/dashboard.ts'
-import { makeTeam } from '../support/make.ts'
+import { makeTeam, makeUnit } from '../support/make.ts'
 import { type ManagedAgents, startManagedAgents } from '../support/managed-agents.ts'
 
 /** If set, a directory for pictures of each page, light and dark, wide and narrow. */
@@ -93,6 +93,35 @@ it('a person pastes a credential and watches a session work in a unit, then swit
   await page.getByRole('link', { name: agents.environment, exact: true }).waitFor()
   await picture(page, 'agents-full')
   await page.getByRole('link', { name: agents.environment, exact: true }).click()
+
+  const egress = { mode: 'none', siblings: 'none' }
+  const unit = await makeUnit(dashboard.service, team, {
+    name: 'prepared-with-all-its-packages-1',
+    size: 'small',
+    egress,
+  })
+  await page.getByRole('button', { name: 'Settings…' }).click()
+  await page.getByLabel('Begins as').selectOption({ label: `a copy of ${unit.name}` })
+  await page.getByLabel('Image').waitFor({ state: 'detached' })
+  await picture(page, 'hosted-copy')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('each in a copy of a unit that was prepared').waitFor()
+  // Its controller has begun again.
+  await page.getByText('ready', { exact: true }).waitFor()
+  const copy = agents.begin()
+  const copied = page.getByRole('row', { name: new RegExp(copy.id) })
+  await copied.getByText('working').waitFor()
+  await page.getByRole('link', { name: 'The prepared unit' }).click()
+  await page.getByRole('heading', { name: unit.name }).waitFor()
+  await page.goBack()
+  await dashboard.service.call('DELETE', `/v1/units/${unit.id}`, { key: team.key })
+  await page.getByRole('button', { name: 'Settings…' }).click()
+  await page.getByText('sessions cannot begin').waitFor()
+  await picture(page, 'hosted-copy-gone')
+  await page.getByLabel('Begins as').selectOption('a new unit')
+  await page.getByLabel('Image').waitFor()
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText(/each in a \w+ unit of/).waitFor()
 
   await page.getByRole('button', { name: 'Switch off' }).click()
   await page.getByRole('button', { name: 'Switch on' }).waitFor()

@@ -2,6 +2,7 @@
 
 import { EgressFields } from '../egress/egress-fields.tsx'
 import { Field, Select, TextInput, inputClass } from '../ui/field.tsx'
+import { SourceField } from './hosted-source.tsx'
 import type { HostedTexts } from './hosted-text.ts'
 import { sizes } from './policy-text.ts'
 import styles from './agents.module.css'
@@ -19,25 +20,32 @@ export function HostedFields({
     onChange({ ...texts, [name]: value })
   return (
     <div className={styles.fields}>
-      <Field label="Image" error={faultOf('image')}>
-        {(props) => <TextInput {...props} value={texts.image} onChange={(image) => set('image', image)} />}
-      </Field>
-      <Field label="Size">
-        {({ id }) => (
-          <Select
-            id={id}
-            value={texts.size}
-            options={sizes.map((size) => ({ value: size, label: size }))}
-            onChange={(size) => set('size', size)}
+      <SourceField texts={texts} fault={faultOf('copyOf')} onChange={onChange} />
+      {texts.copyOf === '' && (
+        <>
+          <Field label="Image" error={faultOf('image')}>
+            {(props) => (
+              <TextInput {...props} value={texts.image} onChange={(image) => set('image', image)} />
+            )}
+          </Field>
+          <Field label="Size">
+            {({ id }) => (
+              <Select
+                id={id}
+                value={texts.size}
+                options={sizes.map((size) => ({ value: size, label: size }))}
+                onChange={(size) => set('size', size)}
+              />
+            )}
+          </Field>
+          <EgressFields
+            label="What they may reach"
+            texts={texts.egress}
+            fault={faultOf('egress')}
+            onChange={(egress) => set('egress', egress)}
           />
-        )}
-      </Field>
-      <EgressFields
-        label="What they may reach"
-        texts={texts.egress}
-        fault={faultOf('egress')}
-        onChange={(egress) => set('egress', egress)}
-      />
+        </>
+      )}
     </div>
   )
 }

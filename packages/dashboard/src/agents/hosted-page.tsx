@@ -57,11 +57,18 @@ export function HostedPage() {
 /** The error has its space, so that nothing below it moves. */
 function Said({ hosted }: { hosted: Hosted }) {
   const team = useTeam()
-  const { note, notedAt, key } = hosted
+  const { note, notedAt, key, copyOf } = hosted
   return (
     <div className={styles.said}>
       <p>
         {plainSentence(hosted)}{' '}
+        {copyOf !== null && (
+          <>
+            <Link to="/t/$team/units/$id" params={{ team: team.slug, id: copyOf }}>
+              The prepared unit
+            </Link>{' '}
+          </>
+        )}
         <Link to="/t/$team/agents/$id" params={{ team: team.slug, id: key.id }}>
           Limits of all sessions
         </Link>

@@ -20,25 +20,44 @@ export const stateTexts = {
   refused: 'refused',
 } as const satisfies Record<Hosted['state'], string>
 
-export type HostedTexts = { image: string; size: Size; atOnce: string; egress: EgressTexts }
+/** `copyOf`: the id of a unit; empty for a new unit of the image. */
+export type HostedTexts = { copyOf: string; image: string; size: Size; atOnce: string; egress: EgressTexts }
 
 export const firstTexts: HostedTexts = {
+  copyOf: '',
   image: 'berth.local/agent:1',
   size: 'small',
   atOnce: '8',
   egress: { mode: 'none', allow: '', deny: '', siblings: 'none' },
 }
 
-export function textsOfHosted({ image, size, atOnce, egress }: Hosted): HostedTexts {
+export function textsOfHosted({ copyOf, image, size, atOnce, egress }: Hosted): HostedTexts {
   const { mode = 'none', allow = [], deny = [], siblings = 'none' } = egress
-  return { image, size, atOnce: String(atOnce), egress: egressTextsOf({ mode, allow, deny, siblings }) }
+  const rules = egressTextsOf({ mode, allow, deny, siblings })
+  return { copyOf: copyOf ?? '', image, size, atOnce: String(atOnce), egress: rules }
+}
+
+/** Whether a unit can have been prepared: those of sessions are none. */
+export function isSource({ state, metadata }: Contract.Unit): boolean {
+  return ['running', 'sleeping', 'stopped'].includes(state) && metadata['berth.agents'] === undefined
+}
+
+/** Of the field that says what a unit begins as. */
+export function sourceOptions(sources: readonly Contract.Unit[], chosen: string, isGone: boolean) {
+  const isTwice = (name: string) => sources.filter((each) => each.name === name).length > 1
+  const known = sources
+    .toSorted((a, b) => a.name.localeCompare(b.name))
+    .map(({ id, name }) => ({ value: id, label: `a copy of ${isTwice(name) ? `${name}, ${id}` : name}` }))
+  const isKnown = chosen === '' || known.some(({ value }) => value === chosen)
+  const other = { value: chosen, label: isGone ? 'a copy of a unit that is gone' : 'a copy of a unit' }
+  return [{ value: '', label: 'a new unit' }, ...known, ...(isKnown ? [] : [other])]
 }
 
 /** As a request has them. */
-export function planOf({ image, size, atOnce, egress: texts }: HostedTexts) {
+export function planOf({ copyOf, image, size, atOnce, egress: texts }: HostedTexts) {
   const { allow, ...rest } = egressOf(texts)
   const egress = rest.mode === 'listed' ? { ...rest, allow } : rest
-  return { image: image.trim(), size, atOnce: Number(atOnce), egress }
+  return { copyOf: copyOf === '' ? null : copyOf, image: image.trim(), size, atOnce: Number(atOnce), egress }
 }
 
 /** Bounds all sessions together by what each begins with. */

@@ -108,6 +108,8 @@ export function Select<T extends string>({
   options: readonly { value: T; label: string }[]
   onChange: (value: T) => void
   'aria-label'?: string
+  'aria-describedby'?: string | undefined
+  'aria-invalid'?: boolean | undefined
   id?: string
 }) {
   return (
