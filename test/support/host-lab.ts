@@ -29,6 +29,8 @@ import { nameWire } from './wire.ts'
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const TIMEOUT_MS = 20_000
+/** Where none of the images is there yet, on a machine that does other things besides. */
+const BUILD_MS = 3_600_000
 
 export type Machine = {
   name: string
@@ -65,7 +67,7 @@ export function useMachine(
     settings['BERTH_ENGINE_TLS'] = `0.0.0.0:${await freePort('127.0.0.1')}`
     await buildImages(path, images)
     await wire.open()
-  })
+  }, BUILD_MS)
   afterAll(async () => {
     try {
       if (berth.wasStarted) {
