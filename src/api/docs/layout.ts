@@ -1,6 +1,7 @@
 // The HTML around a page of the documentation: navigation, search, contents of the page. None of it needs scripts; one
 // adds buttons that copy.
 
+import { facePreload } from '../web/face.ts'
 import { escapeHtml } from '../web/html.ts'
 import { addressOf, contents, listed, markdownAddressOf, type Readers, readersOfPage } from './contents.ts'
 import type { Heading } from './markdown.ts'
@@ -13,6 +14,7 @@ export const docsHeaders = {
   'content-security-policy': [
     "default-src 'none'",
     "style-src 'self'",
+    "font-src 'self'",
     "script-src 'self'",
     "form-action 'self'",
     "base-uri 'none'",
@@ -40,7 +42,7 @@ export function layout({ path, title, html, headings, query = '', publicUrl = nu
     path === null ? '' : `<link rel="alternate" type="text/markdown" href="${markdownAddressOf(path)}">`
   return `<!doctype html>
 <html lang="en">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${escapeHtml(whole)}</title>${markdown}${publicUrl === null ? '' : socialTags(publicUrl, whole)}<link rel="stylesheet" href="/docs/docs.css"><script src="/docs/copy.js" defer></script></head>
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${escapeHtml(whole)}</title>${markdown}${publicUrl === null ? '' : socialTags(publicUrl, whole)}${facePreload}<link rel="stylesheet" href="/docs/docs.css"><script src="/docs/copy.js" defer></script></head>
 <body>
 <a class="skip" href="#main">Skip to the text</a>
 <header><a class="brand" href="/docs">Berth <span>docs</span></a>

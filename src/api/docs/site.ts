@@ -6,6 +6,7 @@ import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { addressOf, contents, listed, markdownAddressOf } from './contents.ts'
 import { docsHeaders, layout, missingPage, searchPage } from './layout.ts'
+import { faceRule } from '../web/face.ts'
 import { socialPicture, socialPicturePath } from '../web/social.ts'
 import { linkFrom, pathOfFile } from './links.ts'
 import { passagesOf, type Rendered, renderMarkdown } from './markdown.ts'
@@ -41,7 +42,7 @@ export async function openSite(publicUrl: string): Promise<Site> {
   const styles = ['../web/tokens.css', './docs.css'].map(
     async (name) => await readFile(new URL(name, import.meta.url), 'utf8'),
   )
-  const stylesheet = (await Promise.all(styles)).join('\n')
+  const stylesheet = [faceRule, ...(await Promise.all(styles))].join('\n')
   const copyScript = await readFile(new URL('./copy.js', import.meta.url), 'utf8')
   const rendered = new Map<string, Rendered>()
   const render = (path: string, { file, markdown }: Source): Rendered => {

@@ -4,14 +4,11 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
+import { builtDashboard } from './face.ts'
 import type { FirstPage } from './first-view.ts'
 import type { FirstViewParts } from './first-view-markup.ts'
-
-/** Made by scripts/build-dashboard.ts. */
-const builtDashboard = fileURLToPath(new URL('../../../packages/dashboard/dist', import.meta.url))
 
 type Encoding = 'br' | 'gzip'
 type File = { type: string; whole: Buffer; packed: Partial<Record<Encoding, Buffer>> }

@@ -1,14 +1,16 @@
-// The few pages the server itself shows. They have no script and no style from elsewhere, and pages of another origin
-// cannot frame them or post to them.
+// The few pages the server itself shows. They have no script, no style and no typeface from elsewhere, and pages of
+// another origin cannot frame them or post to them.
 
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import { facePreload, faceRule } from './face.ts'
 import { harbour, logo } from './harbour.ts'
 
 /** The stylesheet of all pages: one file, which a browser fetches once for each version. */
-export const stylesheet = ['tokens.css', 'pages.css']
-  .map((name) => readFileSync(new URL(name, import.meta.url), 'utf8'))
-  .join('\n')
+export const stylesheet = [
+  faceRule,
+  ...['tokens.css', 'pages.css'].map((name) => readFileSync(new URL(name, import.meta.url), 'utf8')),
+].join('\n')
 
 export const stylesheetPath = '/pages.css'
 const stylesheetUrl = `${stylesheetPath}?${createHash('sha256').update(stylesheet).digest('hex').slice(0, 12)}`
@@ -19,6 +21,7 @@ export const pageHeaders = {
   'content-security-policy': [
     "default-src 'none'",
     "style-src 'self'",
+    "font-src 'self'",
     "form-action 'self'",
     "base-uri 'none'",
     "frame-ancestors 'none'",
@@ -39,7 +42,7 @@ export function htmlPage(
 ): string {
   return `<!doctype html>
 <html lang="en">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width">${goTo === null ? '' : `<meta http-equiv="refresh" content="0; url=${escapeHtml(goTo)}">`}<meta name="color-scheme" content="light dark"><title>${escapeHtml(title)}</title>${head}<link rel="stylesheet" href="${stylesheetUrl}"></head>
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width">${goTo === null ? '' : `<meta http-equiv="refresh" content="0; url=${escapeHtml(goTo)}">`}<meta name="color-scheme" content="light dark"><title>${escapeHtml(title)}</title>${head}${facePreload}<link rel="stylesheet" href="${stylesheetUrl}"></head>
 <body${wide ? ' class="wide"' : ''}>${wide ? '' : harbour}<header class="brand">${logo}Berth</header>
 <main><h1>${escapeHtml(title)}</h1>
 ${markup}
