@@ -51,10 +51,10 @@ export class UsageError extends Error {
 }
 
 export const globalOptions: Record<string, Option> = {
-  json: { type: 'boolean', about: 'Answers of the service, as JSON, and nothing else' },
-  profile: { type: 'string', value: 'NAME', about: 'Of `berth profiles`; else BERTH_PROFILE' },
-  url: { type: 'string', value: 'URL', about: 'Of the service; else BERTH_URL' },
-  help: { type: 'boolean', short: 'h', about: 'This' },
+  json: { type: 'boolean', about: 'Print only the response of the service, as JSON' },
+  profile: { type: 'string', value: 'NAME', about: 'Use this profile (default: BERTH_PROFILE)' },
+  url: { type: 'string', value: 'URL', about: 'Address of the service (default: BERTH_URL)' },
+  help: { type: 'boolean', short: 'h', about: 'Show this help' },
 }
 
 /** Returns the word if it is one of these. Throws UsageError for another. */

@@ -5,19 +5,19 @@ import { environment, flag, text } from './options.ts'
 
 /** Of the units of sessions. */
 const anyUnitOptions = {
-  sleep: text('WINDOW', 'How long they may go unused before they sleep (1m)'),
-  'time-to-live': text('DURATION', 'How long one lives at most (24h)'),
-  stack: text('STACK', 'Where they are (agents)'),
+  sleep: text('WINDOW', 'Sleep after this time without use (default 1m)'),
+  'time-to-live': text('DURATION', 'Destroy a unit after this time, used or not (default 24h)'),
+  stack: text('STACK', 'Stack of the units (default agents)'),
 }
 const unitOptions = {
-  image: text('IMAGE', 'Of the units (berth.local/agent:1)'),
-  size: text('SIZE', 'Of the units'),
-  'copy-of': text('UNIT', 'Makes them as copies of this unit, in place of image, size and rules'),
-  egress: text('RULES', 'What they may reach: none (the default), open, or hosts with commas'),
+  image: text('IMAGE', 'Image of the units (default berth.local/agent:1)'),
+  size: text('SIZE', 'Size of the units'),
+  'copy-of': text('UNIT', 'Copy this unit, with its image, size and rules'),
+  egress: text('RULES', 'Hosts they may reach: none (default), open, or a list with commas'),
   ...anyUnitOptions,
 }
 const recipeUnitOptions = {
-  egress: text('RULES', 'What it may reach: preset:npm (the default), open, none, or hosts with commas'),
+  egress: text('RULES', 'Hosts it may reach: preset:npm (default), open, none, or a list with commas'),
   ...anyUnitOptions,
 }
 
@@ -43,19 +43,19 @@ export const agentCommands: Command[] = [
     about: "Let the sessions of a vendor's hosted agents work in units, until Ctrl-C",
     usage: '--environment ID --key-file FILE [OPTIONS]',
     options: {
-      vendor: text('NAME', 'Whose agents: claude (the default)'),
+      vendor: text('NAME', 'Vendor of the agents: claude (default)'),
       environment: text('ID', 'The self-hosted environment, such as env_01AbC'),
-      'key-file': text('FILE', "The environment's key, in place of ANTHROPIC_ENVIRONMENT_KEY"),
+      'key-file': text('FILE', "File with the environment's key (default: ANTHROPIC_ENVIRONMENT_KEY)"),
       ...unitOptions,
-      'at-once': text('NUMBER', 'How many sessions work at one time (8); others stay queued'),
-      'turn-idle': text('SECONDS', 'How long a session is waited for after a turn (60)'),
-      'vendor-url': text('URL', "In place of the vendor's own"),
+      'at-once': text('NUMBER', 'Sessions at one time; others wait (default 8)'),
+      'turn-idle': text('SECONDS', 'Wait so long for the next turn of a session (default 60)'),
+      'vendor-url': text('URL', 'Address of the vendor (default: its own)'),
     },
     args: [0, 0],
     examples: [
       [
         'agents serve --environment env_01AbC --key-file key.txt',
-        'A unit for each session, which reaches nothing',
+        'A unit for each session, without network',
       ],
     ],
   },
@@ -65,13 +65,13 @@ export const agentCommands: Command[] = [
       "Run the worker of one claim in its session's unit, for a controller that starts a program for each",
     usage: '--session ID [OPTIONS] [--] CMD…',
     options: {
-      session: text('ID', 'Of the session: the same has the same unit, with its disk'),
-      pool: text('NAME', 'Sessions of one pool have units apart from those of another (default)'),
+      session: text('ID', 'Session; the same one gets the same unit and disk'),
+      pool: text('NAME', 'Pool; sessions of different pools share no units (default: default)'),
       'token-file': text('FILE', "The claim's token; the worker reads it from $BERTH_SESSION_TOKEN_FILE"),
       'token-env': text('NAME', 'The worker has a placeholder in this variable instead, with --token-host'),
-      'token-host': text('HOST', 'Where the token goes in place of the placeholder', { multiple: true }),
+      'token-host': text('HOST', 'Send the token only to this host', { multiple: true }),
       env: environment,
-      rm: flag('Destroys the unit when the worker has ended; else it sleeps'),
+      rm: flag('Destroy the unit when the worker has ended; else it sleeps'),
       ...unitOptions,
     },
     args: [0, 0],
@@ -88,12 +88,12 @@ export const agentCommands: Command[] = [
     about: "Let an environment of OpenAI's Agents API work in a unit, until Ctrl-C",
     usage: '--environment ID --remote URL --key-file FILE [OPTIONS]',
     options: {
-      environment: text('ID', 'Of a self-hosted environment, such as env_01AbC'),
+      environment: text('ID', 'The self-hosted environment, such as env_01AbC'),
       remote: text('URL', 'Where it is registered, as the vendor answers when the session is made'),
       'key-file': text('FILE', "The environment's key, which stays here"),
       codex: text('PROGRAM', 'The Codex of this machine, which holds the relay (codex)'),
-      set: text('NAME=VALUE', 'A parameter of the recipe codex-executor; again for more', { multiple: true }),
-      rm: flag('Destroys the unit at the end; else it sleeps'),
+      set: text('NAME=VALUE', 'Set a parameter of the recipe codex-executor; may be repeated', { multiple: true }),
+      rm: flag('Destroy the unit at the end; else it sleeps'),
       ...recipeUnitOptions,
     },
     args: [0, 0],

@@ -14,7 +14,7 @@ export const flag = (about: string, more: Partial<Option> = {}): Option => ({
   ...more,
 })
 
-export const environment = text('NAME=VALUE', 'For its environment; again for more', {
+export const environment = text('NAME=VALUE', 'Set an environment variable; may be repeated', {
   short: 'e',
   multiple: true,
 })
