@@ -150,7 +150,7 @@ function Revoke({
         onConfirm={revoke}
       >
         <p>
-          Its calls are refused from now on, and what it has open ends. Its units stay with the team. This
+          Its calls are refused from now on, and its open connections end. Its units stay with the team. This
           cannot be undone.
         </p>
       </Confirm>

@@ -63,7 +63,7 @@ export function PolicyEditor({ team, agent, use }: { team: string; agent: Contra
           </div>
         ))}
         {edit.changed.length === 0 && edit.told.length === 0 && edit.conflicts.length === 0 && (
-          <p className={styles.may}>Nothing is changed. What a change would do is said here first.</p>
+          <p className={styles.may}>No changes yet. What they would do is shown here first.</p>
         )}
         {edit.changed.length > 0 && <p>→ {sentence(edit.policy)}</p>}
         {effects.map((effect) => (

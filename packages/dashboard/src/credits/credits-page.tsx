@@ -35,7 +35,7 @@ export function CreditsPage() {
           </Card>
         )}
         <Payments />
-        {!me.payments && <p className={styles.lead}>Credits of this service are given by its operator.</p>}
+        {!me.payments && <p className={styles.lead}>Credits come from the operator of this service.</p>}
       </div>
     </>
   )

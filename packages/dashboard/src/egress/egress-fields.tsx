@@ -52,7 +52,7 @@ export function EgressFields({
       )}
       {texts.mode !== 'none' && (
         <Field
-          label="But not these addresses"
+          label="Except these addresses"
           note="One a line, such as 203.0.113.0/24; refused whatever allows them."
           error={denyFault}
         >

@@ -65,7 +65,7 @@ export function HelpPage() {
                     [
                       'Hosts',
                       <a key="hosts" href="/hosts">
-                        Machines of this Berth
+                        All hosts of this Berth
                       </a>,
                     ] satisfies [string, ReactNode],
                   ]

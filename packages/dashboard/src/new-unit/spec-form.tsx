@@ -101,7 +101,7 @@ export function SpecForm({
             value={fields.expose}
             options={[
               { value: 'no', label: 'not now' },
-              { value: 'private', label: 'with a link that has a key' },
+              { value: 'private', label: 'by private link' },
               { value: 'public', label: 'for everybody' },
             ]}
             onChange={(expose) => set({ expose })}

@@ -99,7 +99,7 @@ export function RecipeForm({
                   value={expose}
                   options={[
                     { value: 'no', label: 'not now' },
-                    { value: 'private', label: 'with a link that has a key' },
+                    { value: 'private', label: 'by private link' },
                     { value: 'public', label: 'for everybody' },
                   ]}
                   onChange={setExpose}

@@ -46,7 +46,7 @@ export function SecretField({
             options={[
               ...(isOptional ? [{ value: '', label: 'none' }] : []),
               ...shown.map((name) => ({ value: name, label: `${name} of the team` })),
-              { value: OWN, label: 'for this unit alone' },
+              { value: OWN, label: 'for this unit only' },
             ]}
             onChange={(value) =>
               onChange(value === OWN ? { ...newPair, is: 'secret' } : { ...newPair, value, is: 'team' })

@@ -49,7 +49,7 @@ export function EndTeam({ isLast }: { isLast: boolean }) {
           )
         }
       >
-        <p>You see nothing of it any more. Keys that you made stay with the team.</p>
+        <p>You lose access to it. Keys that you made stay with the team.</p>
       </Confirm>
       <Confirm
         title={`Delete ${team.name}?`}
@@ -59,7 +59,7 @@ export function EndTeam({ isLast }: { isLast: boolean }) {
         onClose={() => ask(null)}
         onConfirm={async () => await end('', `${team.name} is deleted`)}
       >
-        <p>Its units and their disks, its endpoints, keys, members and credits are gone for good.</p>
+        <p>Its units and their disks, its endpoints, keys, members and credits are deleted for good.</p>
       </Confirm>
     </Card>
   )

@@ -133,7 +133,7 @@ function Review({ keys, onDone }: { keys: Keys; onDone: (id: string) => void }) 
           if (asked) await revoke(asked)
         }}
       >
-        <p>Its calls are refused from now on, and what it has open ends. This cannot be undone.</p>
+        <p>Its calls are refused from now on, and its open connections end. This cannot be undone.</p>
       </Confirm>
     </div>
   )

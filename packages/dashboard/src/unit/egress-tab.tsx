@@ -62,11 +62,11 @@ function RefusedNames({ unit, names }: { unit: Contract.Unit; names: RefusedName
     },
   })
   if (unit.egress.mode === 'open')
-    return <p className={styles.quiet}>It may reach every public host, so none is refused.</p>
+    return <p className={styles.quiet}>It may reach every public host.</p>
   if (names.length === 0)
     return (
       <p className={styles.quiet}>
-        No name yet. One that it asks for in vain is here within seconds, with a button to allow it.
+        None yet. A refused host appears here within seconds, with a button to allow it.
       </p>
     )
   const more = names.length - SHOWN_NAMES

@@ -117,7 +117,7 @@ export function FileList({
           <Button onClick={() => setCount(count + SHOWN)}>{sorted.length - count} more</Button>
         </p>
       )}
-      {isCut && <p className={styles.quiet}>The directory holds more than can be listed.</p>}
+      {isCut && <p className={styles.quiet}>This folder has more entries than can be listed.</p>}
     </>
   )
 }

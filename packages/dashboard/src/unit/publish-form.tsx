@@ -18,7 +18,7 @@ import styles from './unit.module.css'
 type Mode = Contract.Exposed['mode']
 
 const modes = [
-  { value: 'private', label: 'with a link that has a key' },
+  { value: 'private', label: 'by private link' },
   { value: 'public', label: 'for everybody' },
 ] as const satisfies readonly { value: Mode; label: string }[]
 
@@ -98,7 +98,7 @@ export function PublishForm({ unit }: { unit: Contract.Unit }) {
         onClose={() => setAsked(false)}
         onConfirm={async () => await Promise.resolve(mutate(true))}
       >
-        <p>The present address stops working within a second, for everybody who has it.</p>
+        <p>The current address stops working within a second, for everybody who has it.</p>
       </Confirm>
     </form>
   )
