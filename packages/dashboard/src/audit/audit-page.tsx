@@ -83,14 +83,14 @@ export function AuditPage() {
           ref={action}
           className={`${inputClass} ${styles.word}`}
           aria-label="Action"
-          placeholder="Action, such as unit.create"
+          placeholder="Action: unit.create"
           defaultValue={asked.action ?? ''}
           onChange={(event) => set({ action: event.target.value.trim() || undefined })}
         />
         <input
           className={`${inputClass} ${styles.word}`}
           aria-label="Target"
-          placeholder="Id of a unit, stack or key"
+          placeholder="ID of unit, stack or key"
           defaultValue={asked.target ?? ''}
           onChange={(event) => set({ target: event.target.value.trim() || undefined })}
         />

@@ -32,6 +32,9 @@ const watchWidth = (watcher: () => void) => {
 }
 
 /** `here`: the unit whose page this is. */
+const isFiltered = ({ action, since, until, failed }: AuditAsked) =>
+  Boolean(action ?? since ?? until ?? failed)
+
 export function AuditRows({ asked, here }: { asked: AuditAsked; here?: string }) {
   const team = useTeam()
   const { data, error, refetch, fetchNextPage, hasNextPage, isFetchingNextPage } = useAudit(asked)
@@ -44,7 +47,8 @@ export function AuditRows({ asked, here }: { asked: AuditAsked; here?: string })
   if (error !== null && data === undefined)
     return <Failure {...explain(error)} onRetry={() => void refetch()} />
   if (data === undefined) return <Skeleton />
-  if (events.length === 0) return <p className={styles.none}>No calls match.</p>
+  if (events.length === 0)
+    return <p className={styles.none}>{isFiltered(asked) ? 'No calls match.' : 'No activity yet.'}</p>
   const open = events.find(({ id }) => id === shown)
   return (
     <div className={open && isBeside ? styles.halves : ''}>

@@ -19,9 +19,7 @@ export function ParamField({
 }) {
   const { name, type, options, required, description, format } = parameter
   const label = required ? `${labelOf(name)} (required)` : labelOf(name)
-  const note =
-    [description, type === 'record' || format === null ? null : `(${format})`].filter(Boolean).join(' ') ||
-    undefined
+  const note = noteOf(description, type === 'record' ? null : format)
   if (typeof value !== 'string' && type === 'secret')
     return (
       <SecretField
@@ -67,4 +65,10 @@ export function ParamField({
       }
     </Field>
   )
+}
+
+/** As one sentence: "The size of its volume in GB: a whole number from 1 to 500." */
+function noteOf(description: string | null, format: string | null): string | undefined {
+  if (description === null || format === null) return description ?? format ?? undefined
+  return `${description.replace(/\.$/, '')}: ${format}.`
 }

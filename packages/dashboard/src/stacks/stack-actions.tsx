@@ -70,8 +70,7 @@ export function StackActions({ stack, units }: { stack: Contract.Stack; units: r
         onConfirm={destroy}
       >
         <p>
-          All {units.length} units with their disks, volumes and endpoints are deleted. This cannot be
-          undone.
+          All {units.length} units with their disks, volumes and endpoints are deleted. This cannot be undone.
         </p>
       </Confirm>
     </>

@@ -1,4 +1,5 @@
-// The picture of a stack. The table below it says the same, for people who cannot see the picture.
+// The picture of a stack whose units have to do with each other. The table below it says the same, for people who cannot
+// see the picture.
 
 import type { Contract } from '@berth/sdk'
 import { useId } from 'react'
@@ -17,7 +18,7 @@ export function StackGraph({
   onOpen: (id: string) => void
 }) {
   const id = useId()
-  if (units.length < 2 || units.length > MAX_BOXES) return null
+  if (arrows.length === 0 || units.length > MAX_BOXES) return null
   const { boxes, width, height } = layOut(units, arrows)
   const byId = new Map(boxes.map((each) => [each.id, each]))
   const view = [-MARGIN, -MARGIN, width + 2 * MARGIN, height + 2 * MARGIN]

@@ -70,7 +70,7 @@ export function StackPage() {
                 ),
               },
               { head: 'State', cell: ({ state }) => <State state={state} /> },
-              { head: 'Knows', cell: (unit) => knownBy(unit, arrows, units) },
+              { head: 'Connects to', cell: (unit) => knownBy(unit, arrows, units) },
               { head: 'Sleeps after', cell: ({ sleep }) => sleep, isExtra: true },
               {
                 head: 'Cost so far',

@@ -3,6 +3,7 @@
 import styles from './mark.module.css'
 
 const letters: Readonly<Record<string, string>> = {
+  base: 'Ag',
   python: 'Py',
   node: 'Js',
   postgres: 'Pg',

@@ -61,8 +61,7 @@ function RefusedNames({ unit, names }: { unit: Contract.Unit; names: RefusedName
       tell(`${unit.name} may reach ${entry}`)
     },
   })
-  if (unit.egress.mode === 'open')
-    return <p className={styles.quiet}>It may reach every public host.</p>
+  if (unit.egress.mode === 'open') return <p className={styles.quiet}>It may reach every public host.</p>
   if (names.length === 0)
     return (
       <p className={styles.quiet}>
@@ -150,7 +149,7 @@ function Log({
     return (
       <p className={styles.quiet}>
         {unit.egress.mode === 'open'
-          ? 'Nothing is listed of a unit that may reach every host.'
+          ? 'Connections are listed once it may reach only some hosts.'
           : 'Nothing yet. Connections to ports 80 and 443 and refused look-ups come here as they happen.'}
       </p>
     )

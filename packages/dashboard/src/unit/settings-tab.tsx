@@ -18,7 +18,7 @@ export function SettingsTab() {
   const navigate = useNavigate()
   const [doomed, setDoomed] = useState<Contract.Unit[]>([])
   return (
-    <div className={styles.settings}>
+    <div className={`${styles.settings} ${styles.beside}`}>
       <Card title="Sleep">
         <SleepForm key={unit.sleep} unit={unit} />
       </Card>
