@@ -14,15 +14,15 @@ export type Listed = {
 type Entry = readonly [path: string, title: string, file?: string]
 
 const sections = {
-  Start: [
+  'Get started': [
     ['', 'Berth', 'docs/README.md'],
     ['quick-start', 'Quick start'],
     ['install', 'Install'],
     ['guides/first-web-app', 'First web app'],
     ['connect', 'Connect an agent', 'docs/mcp.md'],
-    ['comparison', 'Beside others'],
+    ['comparison', 'Compared with others'],
   ],
-  Understand: [
+  Concepts: [
     ['concepts/units', 'Units'],
     ['concepts/stacks', 'Stacks and names'],
     ['concepts/sleep', 'Sleep'],
@@ -31,7 +31,7 @@ const sections = {
     ['concepts/policies', 'Agents, policies and caps'],
     ['concepts/money', 'Money'],
   ],
-  Do: [
+  Guides: [
     ['guides/code', 'Run code and get its values'],
     ['guides/agent-sandbox', 'A sandbox for an agent'],
     ['guides/sleeping-database', 'A database that sleeps'],
@@ -52,10 +52,10 @@ const sections = {
     ['terminal', 'Terminals'],
     ['files', 'Files'],
     ['endpoints', 'Clients of databases'],
-    ['oauth', 'Sign in programs'],
+    ['oauth', 'Sign-in for programs'],
     ['troubleshooting', 'Troubleshooting'],
   ],
-  'Look up': [
+  Reference: [
     ['api', 'REST API'],
     ['errors', 'Errors'],
     ['streams', 'Streams'],

@@ -75,7 +75,7 @@ function navigation(path: string | null): string {
         .join('')
       return `<h2>${title}</h2><ul>${links}</ul>`
     })
-  return [...own, `<h2>More</h2><ul>${doors}</ul>`].join('\n')
+  return [...own, `<h2>More</h2><ul>${doors}<li><a href="/">Dashboard</a></li></ul>`].join('\n')
 }
 
 const doorTitles: Record<Readers, string> = {

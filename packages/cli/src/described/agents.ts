@@ -53,10 +53,7 @@ export const agentCommands: Command[] = [
     },
     args: [0, 0],
     examples: [
-      [
-        'agents serve --environment env_01AbC --key-file key.txt',
-        'A unit for each session, without network',
-      ],
+      ['agents serve --environment env_01AbC --key-file key.txt', 'A unit for each session, without network'],
     ],
   },
   {
@@ -92,7 +89,9 @@ export const agentCommands: Command[] = [
       remote: text('URL', 'Where it is registered, as the vendor answers when the session is made'),
       'key-file': text('FILE', "The environment's key, which stays here"),
       codex: text('PROGRAM', 'The Codex of this machine, which holds the relay (codex)'),
-      set: text('NAME=VALUE', 'Set a parameter of the recipe codex-executor; may be repeated', { multiple: true }),
+      set: text('NAME=VALUE', 'Set a parameter of the recipe codex-executor; may be repeated', {
+        multiple: true,
+      }),
       rm: flag('Destroy the unit at the end; else it sleeps'),
       ...recipeUnitOptions,
     },

@@ -120,11 +120,19 @@ export const otherCommands: Command[] = [
     about: 'Save a secret, which units use without holding it',
     usage: 'NAME --host HOST [--method METHOD] [--path PATH] [--placeholder TEXT]',
     options: {
-      host: text('HOST', 'Send the value only to this host, such as api.openai.com; may be repeated', { multiple: true }),
-      method: text('METHOD', 'Only in requests with this method, such as POST (default all); may be repeated', {
+      host: text('HOST', 'Send the value only to this host, such as api.openai.com; may be repeated', {
         multiple: true,
       }),
-      path: text('PATH', 'Only in requests to this path, such as /v1/messages or /v1/files/* (default all)', { multiple: true }),
+      method: text(
+        'METHOD',
+        'Only in requests with this method, such as POST (default all); may be repeated',
+        {
+          multiple: true,
+        },
+      ),
+      path: text('PATH', 'Only in requests to this path, such as /v1/messages or /v1/files/* (default all)', {
+        multiple: true,
+      }),
       placeholder: text('TEXT', 'The text that units hold in its place (default random)'),
     },
     args: [1, 1],

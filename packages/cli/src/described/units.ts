@@ -8,9 +8,13 @@ const timeout = text('TIME', 'Kill the command after this time: 90s, 2m, 1h (def
 /** `mode`: what the option is called that says which public hosts. */
 const rules = (mode: 'mode' | 'egress') => ({
   [mode]: text('MODE', 'Public hosts it may reach: open (all), listed or none'),
-  allow: text('ENTRY', 'Allow a host: api.github.com, *.example.com, github.com:22, preset:npm; may be repeated', {
-    multiple: true,
-  }),
+  allow: text(
+    'ENTRY',
+    'Allow a host: api.github.com, *.example.com, github.com:22, preset:npm; may be repeated',
+    {
+      multiple: true,
+    },
+  ),
   deny: text('RANGE', 'Always refuse these addresses, such as 203.0.113.0/24; may be repeated', {
     multiple: true,
   }),
@@ -37,7 +41,7 @@ export const unitCommands: Command[] = [
       secret: text('VAR=NAME', 'Use a secret of the team (see berth secrets ls); may be repeated', {
         multiple: true,
       }),
-      volume: text('PATH:GB', 'A disk at this path that is kept when the image changes'),
+      volume: text('PATH:GB', 'A disk of its own at this path, such as /data:10'),
       sleep: text('WINDOW', 'Sleep after this time without use: 30m, 2h, never'),
       nested: flag('Allow docker or buildah in the unit'),
       'time-to-live': text('TIME', 'End the unit after this time, used or not: 90s, 2h'),
@@ -51,10 +55,7 @@ export const unitCommands: Command[] = [
     examples: [
       ['run --rm berth.local/python:3.11 -- python3 -c "print(6 * 7)"', 'Prints 42 and leaves nothing'],
       ['run -it --rm berth.local/debian:12', 'A shell in a unit that is destroyed afterwards'],
-      [
-        'run --name web --port 80 --expose public docker.io/library/nginx:1',
-        'A web server at its own URL',
-      ],
+      ['run --name web --port 80 --expose public docker.io/library/nginx:1', 'A web server at its own URL'],
     ],
   },
   {
@@ -67,7 +68,10 @@ export const unitCommands: Command[] = [
       state: text('STATE', 'Only units in this state, such as running; may be repeated', { multiple: true }),
       metadata,
       match: text('TEXT', 'Only units with this text in the name, the stack or the image'),
-      sort: text('ORDER', 'name, state, cost, lastUsedAt or createdAt; with - descending (default -createdAt)'),
+      sort: text(
+        'ORDER',
+        'name, state, cost, lastUsedAt or createdAt; with - descending (default -createdAt)',
+      ),
       quiet: flag('Print only ids; --json takes precedence', { short: 'q' }),
     },
     args: [0, 0],
@@ -201,7 +205,10 @@ export const unitCommands: Command[] = [
       workdir: text('DIR', 'Working directory', { short: 'w' }),
       user,
       env: environment,
-      session: text('NAME', 'Keep the shell for ten minutes after a disconnect; the same name attaches again'),
+      session: text(
+        'NAME',
+        'Keep the shell for ten minutes after a disconnect; the same name attaches again',
+      ),
     },
     args: [1, 1],
     restAfter: 1,
