@@ -54,8 +54,9 @@ export function explain(error: unknown): Explained {
   }
 }
 
-/** Without the browser's own words for a call that got no answer, such as `Failed to fetch`: the title says it. */
+/** Without what the title says: of a fault, and of a call without an answer the browser's `Failed to fetch`. */
 function saidBy({ code, message }: BerthError): string {
+  if (code === 'internal') return ''
   return code === 'connection_failed' && message.includes('cannot be reached: ') ? '' : message
 }
 
@@ -73,6 +74,7 @@ function wayOut(error: BerthError): string {
     return `Try again ${error.retryAfterMs === null ? 'in a while' : `in ${Math.ceil(error.retryAfterMs / 1000)} s`}.`
   if (error.status === 409) return 'What is shown here is what it is now.'
   if (error.code === 'connection_failed') return 'Check your network, then try again.'
+  if (error.code === 'internal') return 'Try again. If it happens again, tell the operator the request below.'
   return ''
 }
 
