@@ -19,7 +19,9 @@ export async function installCodex(directory: string): Promise<string> {
     () => false,
   )
   const args = ['install', '--no-audit', '--no-fund', '--prefix', directory, `@openai/codex@${CODEX_VERSION}`]
-  if (!isThere) await runOrThrow('npm', args, { timeoutMs: 300_000 })
+  // It trusts what this process trusts, such as the authority of a proxy before the registry.
+  const { PATH = '', NODE_EXTRA_CA_CERTS = '' } = process.env
+  if (!isThere) await runOrThrow('npm', args, { timeoutMs: 300_000, env: { PATH, NODE_EXTRA_CA_CERTS } })
   return program
 }
 
