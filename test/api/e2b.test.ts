@@ -136,17 +136,13 @@ describe('the control plane', () => {
     ],
   ])('makes rules of egress of %j', async (network, rules) => {
     const { sandboxID } = await create({ network })
-    const { body } = await service.call<{ egress: object }>('GET', `/v1/units/unit_${sandboxID}`, {
-      key: team.key,
-    })
-    expect(body.egress).toMatchObject({ ...rules, siblings: 'none' })
+    const path = `/v1/units/unit_${sandboxID}`
+    const ruled = async () => (await service.call('GET', path, { key: team.key })).body
+    expect(await ruled()).toMatchObject({ egress: { ...rules, siblings: 'none' } })
     await control('PUT', `/sandboxes/${sandboxID}/network`, { denyOut: ['9.9.9.9'] })
     const { body: shown } = await control('GET', `/sandboxes/${sandboxID}`)
     expect(shown).toMatchObject({ network: { denyOut: ['9.9.9.9'] } })
-    const changed = await service.call<{ egress: object }>('GET', `/v1/units/unit_${sandboxID}`, {
-      key: team.key,
-    })
-    expect(changed.body.egress).toMatchObject({ mode: 'open', siblings: 'none' })
+    expect(await ruled()).toMatchObject({ egress: { mode: 'open', siblings: 'none' } })
   })
 
   it.each([
