@@ -229,7 +229,7 @@ describe('a session', () => {
       expect(await unitsNow()).toHaveLength(1)
       agents[end](session)
       await expect.poll(unitsNow, { timeout: 15_000 }).toEqual([])
-      expect(said.join('\n')).toMatch(/the session has ended, and unit \S+ was destroyed/)
+      await expect.poll(() => said.join('\n')).toMatch(/the session has ended, and unit \S+ was destroyed/)
     },
     40_000,
   )
