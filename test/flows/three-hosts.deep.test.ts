@@ -263,6 +263,7 @@ describe('with their nodes in a cluster', () => {
     const api = openApi(fake.access)
     const db = openDatabase(postgres.url(), silentLog)
     for (const { name } of lab.hosts) await makeNode(name)
+    await world.makeBudget()
     membership = await startMembership({
       dataDir: lab.servers[0].berth.dataDir,
       api,
@@ -306,6 +307,28 @@ describe('with their nodes in a cluster', () => {
     await eventually(async () => expect(await isElsewhere()).toBe(true))
     for (let times = 0; times < 3; times++) expect(await isElsewhere()).toBe(true)
     expect(await world.anchors()).toContain('west')
+  })
+
+  it('a host with units is not evicted, and is once the last of them is gone', async () => {
+    const last = await teamOn('north')
+    onTestFinished(async () => {
+      await world.cordon('north', false)
+      await stateSoon('north').toBe('ready')
+    })
+    await world.cordon('north', true)
+    await stateSoon('north').toBe('draining')
+    // One of an earlier unit is there until its kubelet has ended it.
+    const anchor = async () => {
+      await world.actAsKubelet()
+      return (await world.anchorOf('north'))?.status?.['phase']
+    }
+    await expect.poll(anchor, { timeout: 60_000 }).toBe('Running')
+    expect(await world.evictAnchor('north')).toBe(429)
+    expect(await says(last.team, last.unit)).toBe('on\n')
+    await last.team.call('DELETE', `/v1/units/${last.unit.id}`)
+    const beganMs = performance.now()
+    await expect.poll(async () => await world.evictAnchor('north'), { timeout: 60_000 }).toBe(null)
+    expect(performance.now() - beganMs).toBeLessThan(10_000)
   })
 
   it('units are used, visited, put to sleep, woken and billed while the API server is away', async () => {

@@ -112,6 +112,28 @@ export async function createKubeWorld(access: ApiAccess) {
     anchorOf,
     /** The nodes that have one. */
     anchors: async () => (await listAnchors()).map(({ spec }) => spec?.['nodeName']),
+    /** As the chart has it: it lets no anchor go. */
+    makeBudget: async () =>
+      void (await createObject(
+        api,
+        pathOf('apis', 'policy', 'v1', 'namespaces', NAMESPACE, 'poddisruptionbudgets'),
+        {
+          apiVersion: 'policy/v1',
+          kind: 'PodDisruptionBudget',
+          metadata: { name: 'berth-anchors' },
+          spec: { minAvailable: 1_000_000, selector: { matchLabels: { 'berth.dev/anchor': 'true' } } },
+        } as KubeObject,
+      )),
+    /** As a drain does; returns the status of a refusal, and null where there is nothing to evict any more. */
+    evictAnchor: async (node: string): Promise<number | 'evicted' | null> => {
+      const name = (await anchorOf(node))?.metadata.name
+      if (name === undefined) return null
+      const body = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name } }
+      return await api.call({ method: 'POST', path: `${anchorsPath}/${name}/eviction`, body }).then(
+        () => 'evicted' as const,
+        (error: { status?: number }) => error.status ?? 0,
+      )
+    },
     endAnchor: async (node: string) =>
       void (await setPodStatus((await anchorOf(node))?.metadata.name ?? '', { phase: 'Failed' })),
     /** Starts pods that are to run, and removes those that are to end. */
