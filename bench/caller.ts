@@ -93,6 +93,15 @@ export function callerOf({ baseUrl, key }: { baseUrl: string; key: string }) {
       while ((await call<Unit>('GET', `/v1/units/${id}`)).state !== 'sleeping') await delay(20)
       return await timed(async () => await exec(id))
     },
+    /** Of a copy, which is destroyed then. */
+    timeFork: async (id: string): Promise<number> => {
+      const beganMs = performance.now()
+      const { units } = await call<Pick<Made, 'units'>>('POST', `/v1/units/${id}/fork`, {})
+      const tookMs = performance.now() - beganMs
+      for (const copy of units) await destroy(copy.id)
+      await delay(AGAIN_MS)
+      return tookMs
+    },
     createServer: async (spec: object = SERVER): Promise<URL> => {
       const made = await make({ spec, expose: 'public', waitTimeoutMs: 60_000 })
       return new URL(made.outputs['URL'] ?? '')
