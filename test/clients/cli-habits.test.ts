@@ -83,6 +83,20 @@ describe('words of the command line', () => {
 })
 
 describe('habits of docker', () => {
+  it('logs --process shows what run -d started, and logs says how where the unit itself printed nothing', async () => {
+    await berth(['run', '-d', '--name', 'job', 'node:22', '--', 'sh', '-c', 'echo one; echo two >&2'])
+    const { stdout, stderr } = await berth(['logs', 'job'])
+    const id = /\ntry: berth logs --process (\w+) job\n$/.exec(stderr)?.[1] ?? ''
+    expect([stdout, id]).toEqual(['', expect.stringMatching(/./)])
+    const printed = { code: 0, stdout: 'one\n', stderr: 'two\n' }
+    expect(await berth(['logs', '-f', '--process', id, 'job'])).toEqual(printed)
+    expect(await berth(['logs', '--process', id, 'job'])).toEqual(printed)
+    expect(await berth(['logs', '--process', id, '--since', '5m', 'job'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--since is for the output of the unit'),
+    })
+  })
+
   it('run -d starts the command in the background, and rm -f destroys and passes over what is not there', async () => {
     expect(await berth(['run', '-d', '--name', 'server', 'node:22', '--', 'sleep', '60'])).toEqual({
       code: 0,

@@ -221,9 +221,10 @@ export const unitCommands: Command[] = [
   },
   {
     name: 'logs',
-    about: 'Show the output of a unit',
+    about: 'Show the output of a unit, or of one of its background processes',
     usage: '[-f] [-n 100] UNIT',
     options: {
+      process: text('ID', 'Of a background process, such as run -d starts'),
       follow: flag('Follow the log', { short: 'f' }),
       lines: text('NUMBER', 'Number of lines to begin with (default 100)', { short: 'n' }),
       tail: text('NUMBER', 'The same as --lines; "all" for every line'),
@@ -236,6 +237,7 @@ export const unitCommands: Command[] = [
       ['logs -f web', 'Until Ctrl-C, or until the unit stops'],
       ['logs -n 500 web | grep ERROR', 'Its last 500 lines'],
       ['logs --since 5m -t web', 'The last five minutes, with times'],
+      ['logs -f --process proc_… web', 'What a background process prints, to its end'],
     ],
   },
   {
