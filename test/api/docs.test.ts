@@ -81,7 +81,9 @@ describe('the documentation pages', () => {
         /<script|<style| style="| on\w+="|<iframe|<img/,
       )
       expect(
-        [...html.matchAll(/<link[^>]* href="([^"]+)"/g)].every(([, href = '']) => href.startsWith('/docs/')),
+        [...html.matchAll(/<link[^>]* href="([^"]+)"/g)].every(([, href = '']) =>
+          /^\/(?:docs\/|assets\/inter-)/.test(href),
+        ),
       ).toBe(true)
     }
   })

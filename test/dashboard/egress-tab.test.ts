@@ -28,7 +28,7 @@ it('a refused name is listed as it happens, allowed by one press, and refused be
   const { page, context, faults } = await dashboard.open(team, '/t')
   await page.waitForURL(/\/units$/)
   await page.goto(`${page.url()}/${unit.id}/egress`)
-  await page.getByText('No name yet.').waitFor()
+  await page.getByText('None yet.').waitFor()
   await page.getByText('Nothing yet.').waitFor()
   see('telemetry.example.com', { count: 3 })
   see('a.example.com', allowed)

@@ -207,7 +207,7 @@ it('a page of which a part cannot be read says so, shows the rest, and does not 
     await route.fulfill({ status: 500, contentType: 'application/json', body: JSON.stringify({ error }) })
   })
   await page.goto(page.url().replace(/units$/, 'spend'))
-  await page.getByRole('alert').getByText('The operator has been told.').waitFor()
+  await page.getByRole('alert').getByText('tell the operator the request below').waitFor()
   await page.getByText('This month so far').waitFor()
   expect(asked).toBe(1)
   await page.unroute('**/v1/agents')
