@@ -5,6 +5,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type Browser, chromium } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { builtDashboard } from '../support/dashboard.ts'
 import { makeTeam } from '../support/make.ts'
 import { authorizePath, newPkce, redeem, registerClient } from '../support/oauth.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -17,7 +18,7 @@ let redirectUri: string
 const answers: URLSearchParams[] = []
 
 beforeAll(async () => {
-  service = await startService()
+  service = await startService({ dashboard: await builtDashboard() })
   program = createServer((request, response) => {
     const url = new URL(request.url ?? '', 'http://127.0.0.1')
     if (url.pathname === '/callback') answers.push(url.searchParams)
