@@ -28,7 +28,8 @@ export async function logs(context: Context): Promise<number> {
       await write(`${time}${line.text}\n`, process[line.stream])
     }
   }
-  if (isEmpty && !isJson && since === undefined) await pointToProcesses(context, unit)
+  const isWhole = since === undefined && !args.flag('follow')
+  if (isEmpty && isWhole && !isJson) await pointToProcesses(context, unit)
   return 0
 }
 

@@ -3,7 +3,7 @@
 import { EgressFields } from '../egress/egress-fields.tsx'
 import { Field, Select, TextInput, inputClass } from '../ui/field.tsx'
 import { SourceField } from './hosted-source.tsx'
-import type { HostedTexts } from './hosted-text.ts'
+import type { HostedFieldProps, HostedTexts } from './hosted-text.ts'
 import { sizes } from './policy-text.ts'
 import styles from './agents.module.css'
 
@@ -50,15 +50,7 @@ export function HostedFields({
   )
 }
 
-export function AtOnceField({
-  texts,
-  fault,
-  onChange,
-}: {
-  texts: HostedTexts
-  fault: string | undefined
-  onChange: (texts: HostedTexts) => void
-}) {
+export function AtOnceField({ texts, fault, onChange }: HostedFieldProps) {
   return (
     <Field label="Sessions at once" note="Others wait in the vendor’s queue." error={fault}>
       {(props) => (

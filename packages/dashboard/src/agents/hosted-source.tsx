@@ -6,17 +6,9 @@ import { unitsQuery } from '../api/queries.ts'
 import { egressTextsOf } from '../egress/egress-text.ts'
 import { useTeam } from '../shell/team-context.ts'
 import { Field, Select } from '../ui/field.tsx'
-import { type HostedTexts, isSource, sourceOptions } from './hosted-text.ts'
+import { type HostedFieldProps, type HostedTexts, isSource, sourceOptions } from './hosted-text.ts'
 
-export function SourceField({
-  texts,
-  fault,
-  onChange,
-}: {
-  texts: HostedTexts
-  fault: string | undefined
-  onChange: (texts: HostedTexts) => void
-}) {
+export function SourceField({ texts, fault, onChange }: HostedFieldProps) {
   const team = useTeam()
   const { data } = useQuery(unitsQuery(team.id))
   const sources = (data?.units ?? []).filter(isSource)

@@ -23,6 +23,12 @@ export const stateTexts = {
 /** `copyOf`: the id of a unit; empty for a new unit of the image. */
 export type HostedTexts = { copyOf: string; image: string; size: Size; atOnce: string; egress: EgressTexts }
 
+export type HostedFieldProps = {
+  texts: HostedTexts
+  fault: string | undefined
+  onChange: (texts: HostedTexts) => void
+}
+
 export const firstTexts: HostedTexts = {
   copyOf: '',
   image: 'berth.local/agent:1',

@@ -31,10 +31,10 @@ const watchWidth = (watcher: () => void) => {
   return () => wide.removeEventListener('change', watcher)
 }
 
-/** `here`: the unit whose page this is. */
 const isFiltered = ({ action, since, until, failed }: AuditAsked) =>
   Boolean(action ?? since ?? until ?? failed)
 
+/** `here`: the unit whose page this is. */
 export function AuditRows({ asked, here }: { asked: AuditAsked; here?: string }) {
   const team = useTeam()
   const { data, error, refetch, fetchNextPage, hasNextPage, isFetchingNextPage } = useAudit(asked)

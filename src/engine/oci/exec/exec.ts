@@ -97,6 +97,8 @@ async function execNow(
   const kind = asRoot ? 'root' : 'user'
   const asked = { argv, env: described.env, cwd: cwd ?? described.cwd, hasStdin: stdin !== null }
   const isPlain = size === null && account === null
+  // The helper, which alone is root's, writes the rest of what was cut short. A terminal is no pipe.
+  const isRelayed = driver.cutsWrites && !asRoot && !writesWhole && size === null
   const script = isPlain && driver.execDetaches ? standbyScript(asked) : null
   const standby = script === null ? null : await takeStandby(host, machine, kind, ref.generation)
   const name = standby?.name ?? newExecName()
@@ -113,7 +115,7 @@ async function execNow(
     const attempt =
       standby && script !== null
         ? launchStandby(standby, script, launch)
-        : await begin(launch, described, { name, cwd, size, asRoot, writesWhole })
+        : await begin(launch, described, { name, cwd, size, isRelayed })
     onLaunched?.(attempt)
     const exit = await untilEnd(host, machine, attempt, { ref, request, onOutput, kill, signal })
     if (request.probe && exit.exitCode === 0 && !exit.timedOut) endStartup(host, machine, ref.generation)
@@ -141,21 +143,18 @@ type Started = {
   name: string
   cwd: string | null
   size: TerminalSize | null
-  asRoot: boolean
-  writesWhole: boolean
+  isRelayed: boolean
 }
 
 /** Begins a command in a terminal, by the sandbox's own socket, or with the runtime. */
 async function begin(
   launch: Launch,
   { args, ...rest }: Process,
-  { name, cwd, size, asRoot, writesWhole }: Started,
+  { name, cwd, size, isRelayed }: Started,
 ): Promise<Attempt> {
   const { driver, paths, files } = launch
   // Of a command in a terminal, the machine itself says that it is not there: the runtime's words would be lost.
   const command = { ...rest, args: cwd === null && size === null ? args : commandIn(cwd ?? '', args) }
-  // The helper, which alone is root's, writes the rest of what was cut short. A terminal is no pipe.
-  const isRelayed = driver.cutsWrites && !asRoot && !writesWhole && size === null
   const described = driver.execDetaches ? command : withMarker(command, markerOf(name), isRelayed)
   const control = size === null ? await controlOf(driver, paths) : null
   const inTerminal = size && { terminal: true, consoleSize: { width: size.columns, height: size.rows } }

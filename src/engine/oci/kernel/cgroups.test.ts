@@ -1,6 +1,7 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import {
   cgroupPath,
@@ -11,6 +12,7 @@ import {
   openCgroups,
   placeInTeam,
   processesIn,
+  removeParent,
   removeTeam,
   setCpuQuota,
 } from './cgroups.ts'
@@ -144,6 +146,13 @@ describe('a team’s cgroup', () => {
     mkdirSync(join(root, 'berth-ab12/team-8/logs'))
     removeTeam(cgroups, 'team-7')
     removeTeam(cgroups, 'team-8')
+    expect(listTeams(cgroups)).toEqual(['team-7'])
+  })
+
+  it('is not waited for while it contains a run', async () => {
+    const cgroups = openCgroups('ab12', root)
+    const removed = removeParent(cgroups).then(() => 'at once')
+    expect(await Promise.race([removed, setImmediate('later')])).toBe('at once')
     expect(listTeams(cgroups)).toEqual(['team-7'])
   })
 })

@@ -180,19 +180,25 @@ export function listTeams(cgroups: Cgroups): string[] {
 export function removeTeam(cgroups: Cgroups, team: string): void {
   for (const tree of Object.values(cgroups.trees)) {
     const directory = `${tree}/${cgroups.parent}/${team}`
-    if (subdirectories(directory).some((name) => !workGroups.includes(name))) continue
+    if (containsRun(directory)) continue
     for (const name of workGroups) tryRemove(`${directory}/${name}`)
     tryRemove(directory)
   }
 }
 
-/** Removes the instance's parent group, once no machine is left. */
+function containsRun(teamDirectory: string): boolean {
+  return subdirectories(teamDirectory).some((name) => !workGroups.includes(name))
+}
+
+/** Removes the instance's parent group, once no machine is left; while one is, it is left at once. */
 export async function removeParent(cgroups: Cgroups): Promise<void> {
+  const trees = Object.values(cgroups.trees)
+  const isUsed = (team: string) => trees.some((tree) => containsRun(`${tree}/${cgroups.parent}/${team}`))
   for (let round = 0; round < REMOVE_ROUNDS; round += 1) {
     for (const team of listTeams(cgroups)) removeTeam(cgroups, team)
-    for (const tree of Object.values(cgroups.trees)) tryRemove(`${tree}/${cgroups.parent}`)
+    for (const tree of trees) tryRemove(`${tree}/${cgroups.parent}`)
     // Processes that worked for a removed machine may be about to end.
-    if (listTeams(cgroups).length === 0) return
+    if (listTeams(cgroups).every(isUsed)) return
     await delay(KILL_PAUSE_MS)
   }
 }

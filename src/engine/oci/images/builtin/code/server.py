@@ -31,7 +31,7 @@ START_S = 60
 INTERRUPT_S = 5
 # What is told within it goes in one piece: each costs a few handovers on its way out of the sandbox.
 PIECE_S = 0.02
-# The first runs in a sandbox take three times as long as those that follow.
+# The first runs in a sandbox take three times as long as those that follow. Before the machine is a unit's, nobody waits for them.
 WARM_RUNS = 6
 LANGUAGES = {'python': 'python', 'javascript': 'node', 'typescript': 'node', 'bash': 'bash', 'r': 'r'}
 
@@ -94,8 +94,8 @@ class Jupyter:
 
     async def warm(self):
         """The first run takes what later ones find done. This one leaves nothing behind, and counts for nothing."""
-        how = {'silent': True, 'store_history': False}
-        await self.follow('0', {'value': '0'}, lambda **_: None, **how)
+        run = self.follow('0', {'value': '0'}, lambda **_: None, silent=True, store_history=False)
+        await asyncio.wait_for(run, START_S)
 
     async def execute(self, code, env, tell):
         expressions = {'berth_env': json.dumps(env)} if env and LANGUAGES[self.context.language] == 'python' else {}
@@ -741,7 +741,7 @@ async def main():
     os.umask(0o022)
     os.rename(f'{RUN}/socket.new', f'{RUN}/socket')
     # Warm before it is asked for, by the way that a call takes.
-    for _ in range(WARM_RUNS):
+    for _ in range(WARM_RUNS if AHEAD else 1):
         asking = await asyncio.create_subprocess_exec(f'{HERE}/ask', stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE)
         said, _ = await asking.communicate(b'{"op": "warm"}\n')
         answer = json.loads(said or 'null')
