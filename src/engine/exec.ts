@@ -15,8 +15,11 @@ export type ExecRequest = {
   user?: string | undefined
   /** It asks whether the machine is ready, which exit code 0 says. */
   probe?: boolean | undefined
-  /** It writes the rest itself where a write(2) is cut short, so that nothing has to do that for it (relay.c). */
-  writesWhole?: boolean | undefined
+  /**
+   * A program of ours that answers one request after another: each is a line of its input, and a zero byte ends each answer. It
+   * may be kept for the next request. It writes the rest itself where a write(2) is cut short.
+   */
+  worker?: boolean | undefined
 }
 
 export type ExecOutput = { stream: 'stdout' | 'stderr'; data: Buffer }

@@ -14,13 +14,16 @@ let unit: Unit
 let answer: { exitCode: number; stdout: string; endsAfterMs?: number }
 let asked: unknown[] = []
 let hasProgram = false
+let program = 'client'
 
 beforeAll(async () => {
   service = await startService()
   team = await makeTeam(service)
   service.engine.onExec(({ argv, stdin }) => {
     if (argv[0] === 'test') return { exitCode: hasProgram ? 0 : 1, stdout: '' }
-    if (!argv[0]?.endsWith('/ask')) return null
+    const [, name] = /\/berth-code\/(\w+)$/.exec(argv[0] ?? '') ?? []
+    if (name === undefined) return null
+    if (name !== program) return { exitCode: 127, stdout: '' }
     asked.push(JSON.parse(String(stdin)))
     return answer
   })
@@ -106,6 +109,13 @@ it('an answer keeps a megabyte of each stream and says that it left some out', a
   const { body } = await run({ code: 'print' })
   expect(body).toMatchObject({ truncated: true })
   expect((body as { stdout: string }).stdout).toHaveLength(1_048_576)
+})
+
+it('a unit whose disk is of an older image is asked by the program that it has', async () => {
+  program = 'ask'
+  says(begin, value, end)
+  expect(await run({ code: '1+1' })).toMatchObject({ status: 200, body: { results: [{ main: true }] } })
+  program = 'client'
 })
 
 describe('a call is refused', () => {

@@ -21,7 +21,7 @@ const picture = Buffer.from('a picture')
 
 beforeAll(async () => {
   setup.service.engine.onExec(({ argv, stdin }) => {
-    if (!argv[0]?.endsWith('/ask')) return null
+    if (!argv[0]?.endsWith('/client')) return null
     asked.push(JSON.parse(String(stdin)) as { code: string })
     return { exitCode: 0, stdout: [begin, ...said].map((event) => `${JSON.stringify(event)}\n`).join('') }
   })

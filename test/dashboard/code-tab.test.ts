@@ -18,7 +18,7 @@ let asked: { op: string; code?: string; language?: string }[] = []
 beforeAll(async () => {
   dashboard = await startDashboard()
   dashboard.service.engine.onExec(({ argv, stdin }) => {
-    if (!argv[0]?.endsWith('/ask')) return null
+    if (!argv[0]?.endsWith('/client')) return null
     const request = JSON.parse(String(stdin)) as (typeof asked)[number]
     asked.push(request)
     const context = {

@@ -25,6 +25,14 @@ describe.each(usualClasses)('with %s, code', (isolation) => {
   const run = async (code: string, options: Parameters<Unit['code']['run']>[1] = {}): Promise<CodeOutcome> =>
     await unit.code.run(code, { timeoutMs: STARTS_MS, ...options })
 
+  /** The programs that wait in the unit to ask its interpreter. */
+  const clients = async () => {
+    const find =
+      'for p in /proc/[0-9]*; do case $(readlink $p/exe) in */client) echo ${p#/proc/};; esac; done'
+    const { stdout } = await unit.exec(['sh', '-c', find])
+    return stdout.split('\n').filter((pid) => pid !== '')
+  }
+
   it('gives the value of its last line, what it printed, and its error', async () => {
     const { text, stdout, stderr, error } = await run(
       'import sys\nprint("out")\nprint("err", file=sys.stderr)\n6 * 7',
@@ -211,6 +219,20 @@ describe.each(usualClasses)('with %s, code', (isolation) => {
     for (const context of contexts) await unit.code.delete(context)
   })
 
+  it.skipIf(isolation === 'runc')(
+    'is asked by the program that answered before, and by another once the unit has ended that',
+    async () => {
+      await run('kept = 5')
+      const before = await clients()
+      expect(before).not.toEqual([])
+      expect((await run('kept')).text).toBe('5')
+      expect(await clients()).toEqual(before)
+      await unit.exec(['kill', '-9', ...before])
+      await expect.poll(clients).toEqual([])
+      expect((await run('kept + 1')).text).toBe('6')
+    },
+  )
+
   it.skipIf(isolation === 'runc' || !keepsMemory.gvisor)(
     'goes on with its variables after a long sleep',
     async () => {
@@ -239,4 +261,23 @@ describe.each(usualClasses)('with %s, code', (isolation) => {
     expect(mode).toMatch(/^drwx-{5}/)
     expect(sockets.map((line) => line.trim().split(/[\s:]+/)[1]).filter((at) => at !== loopback)).toEqual([])
   })
+})
+
+describe.skipIf(!keepsMemory.gvisor)('with gvisor, in a unit that stood frozen first, code', () => {
+  it('goes on with its variables after a long sleep', async () => {
+    await berth.start({ BERTH_ISOLATION: 'gvisor', BERTH_FROZEN_FOR: '2s' })
+    const { baseUrl, apiKey } = berth.credentials
+    const client = new Client({ url: baseUrl, apiKey })
+    const unit = await client.units.create({
+      image: 'berth.local/code:1',
+      size: 'medium',
+      waitTimeoutMs: 600_000,
+    })
+    await unit.code.run('kept = {"a": 1}', { timeoutMs: STARTS_MS })
+    await unit.sleep('10m', { now: true })
+    await expect
+      .poll(async () => (await unit.refresh()).info.memory, { timeout: 60_000 })
+      .toMatchObject({ kept: true })
+    expect((await unit.code.run('kept', { timeoutMs: STARTS_MS })).text).toBe("{'a': 1}")
+  }, 900_000)
 })

@@ -14,7 +14,7 @@ const refusal = { type: 'refused', code: 'not_found', message: 'There is no such
 
 export function answerCode({ engine }: Service): void {
   engine.onExec(({ argv, stdin }) => {
-    if (!argv[0]?.endsWith('/ask')) return null
+    if (!argv[0]?.endsWith('/client')) return null
     const { op, context: named = 'ctx_1' } = JSON.parse(String(stdin)) as { op: string; context?: string }
     const events = named.startsWith('ctx_') ? answersTo(op) : [refusal]
     return { exitCode: 0, stdout: events.map((event) => `${JSON.stringify(event)}\n`).join('') }

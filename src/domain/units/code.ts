@@ -31,7 +31,9 @@ import type { Caller } from '../credentials/caller.ts'
 import { execInUnit } from './exec.ts'
 
 /** Waits until the interpreter is there, hands it the request, and prints the answer. */
-const ASK = '/usr/local/lib/berth-code/ask'
+const CLIENT = '/usr/local/lib/berth-code/client'
+/** In units whose disk is of an image from before November 2026: it answers one request, and ends. */
+const OLDER_CLIENT = '/usr/local/lib/berth-code/ask'
 const NO_PROGRAM = [126, 127]
 /** For a context that has to start, and for one that does not stop at once. */
 const GRACE_MS = 90_000
@@ -188,21 +190,39 @@ async function aboutContext(app: App, caller: Caller, id: string, asked: object)
 
 type AskOptions = Partial<RunOptions> & { receive?: (event: Told) => Promise<void>; timeoutMs?: number }
 
-/** Throws what the program refuses. */
+/** Throws what the interpreter refuses. */
 async function ask(
   app: App,
   caller: Caller,
   id: string,
   asked: object,
-  { receive, signal, written, timeoutMs = 0 }: AskOptions = {},
+  options: AskOptions = {},
 ): Promise<Ended> {
+  const ended = await askBy(CLIENT, app, caller, id, asked, options)
+  if (ended !== null) return ended
+  // A machine that dies or has no memory left may end any command so.
+  if (await isThere(app, caller, id)) throw providerError(FAILED)
+  const older = await askBy(OLDER_CLIENT, app, caller, id, asked, options)
+  if (older === null) throw hasNone()
+  return older
+}
+
+/** Returns null if the unit cannot run the program. */
+async function askBy(
+  program: typeof CLIENT | typeof OLDER_CLIENT,
+  app: App,
+  caller: Caller,
+  id: string,
+  asked: object,
+  { receive, signal, written, timeoutMs = 0 }: AskOptions,
+): Promise<Ended | null> {
   const lines = createLineSplitter(LINE_BYTES, () => {
     throw nonsense()
   })
   let refused: Refused | null = null
   let ended: Ended | null = null
   let isSilent = true
-  const request = { cmd: [ASK], stdin: `${JSON.stringify(asked)}\n`, timeoutMs: timeoutMs + GRACE_MS }
+  const request = { cmd: [program], stdin: `${JSON.stringify(asked)}\n`, timeoutMs: timeoutMs + GRACE_MS }
   const told = Promise.withResolvers<null>()
   const onOutput = async ({ stream, data }: { stream: 'stdout' | 'stderr'; data: Buffer }) => {
     if (stream === 'stderr') return
@@ -221,7 +241,7 @@ async function ask(
   const asking = execInUnit(app, caller, id, request, {
     onOutput,
     signal: ends,
-    writesWhole: true,
+    worker: program === CLIENT,
     ...(written && { written }),
   })
   // The answer is whole with its last line. How the command ends says nothing more, and takes a while.
@@ -231,10 +251,7 @@ async function ask(
   if (ended !== null) return ended
   if (exit === null) throw nonsense()
   const { exitCode, timedOut } = exit
-  if (NO_PROGRAM.includes(exitCode)) {
-    if (await isThere(app, caller, id)) throw providerError(FAILED)
-    throw hasNone()
-  }
+  if (NO_PROGRAM.includes(exitCode)) return null
   if (isSilent && !timedOut)
     throw unavailable('The code interpreter of the unit does not answer; try again in 5 s.', 5)
   throw providerError('The code interpreter of the unit ended while it answered; its contexts are lost.')
@@ -247,9 +264,8 @@ async function endSoon(app: App, asking: Promise<unknown>, late: AbortController
   await asking.catch(() => {})
 }
 
-/** A machine that dies or has no memory left may end any command so. */
 async function isThere(app: App, caller: Caller, id: string): Promise<boolean> {
-  const request = { cmd: ['test', '-e', ASK], timeoutMs: LOOK_MS }
+  const request = { cmd: ['test', '-e', CLIENT], timeoutMs: LOOK_MS }
   return (await execInUnit(app, caller, id, request, { onOutput: () => {} })).exitCode === 0
 }
 

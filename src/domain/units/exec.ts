@@ -28,8 +28,8 @@ export type ExecOptions = {
   signal?: AbortSignal
   /** Nothing happens before it resolves, but for a look at the unit. */
   written?: Promise<void>
-  /** The command is a program of ours that writes the rest itself where a write(2) is cut short. */
-  writesWhole?: boolean
+  /** The command is a program of ours that answers one request after another (engine/exec.ts). */
+  worker?: boolean
 }
 
 export async function execInUnit(
@@ -37,7 +37,7 @@ export async function execInUnit(
   caller: Caller,
   id: string,
   request: Exec,
-  { onOutput, signal, written, writesWhole }: ExecOptions = {},
+  { onOutput, signal, written, worker }: ExecOptions = {},
 ): Promise<ExecResult> {
   const collected = { stdout: new CutOutput(), stderr: new CutOutput() }
   const receive = onOutput ?? (({ stream, data }: ExecOutput) => collected[stream].add(data))
@@ -48,7 +48,7 @@ export async function execInUnit(
     stdin: request.stdin === undefined ? null : Buffer.from(request.stdin),
     timeoutMs: request.timeoutMs,
     ...(request.user !== undefined && { user: request.user }),
-    ...(writesWhole && { writesWhole }),
+    ...(worker && { worker }),
   }
   const soFar = () => ({
     stdout: collected.stdout.text(request.encoding),

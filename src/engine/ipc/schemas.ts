@@ -96,7 +96,7 @@ export const execRequest = z.strictObject({
   stdin: bytes(STDIN_BYTES).nullable(),
   timeoutMs: z.int().min(limits.execTimeoutMs.min).max(limits.execTimeoutMs.max),
   probe: z.boolean().optional(),
-  writesWhole: z.boolean().optional(),
+  worker: z.boolean().optional(),
   user: machineUser.optional(),
 })
 

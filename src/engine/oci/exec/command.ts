@@ -29,6 +29,10 @@ export function markerOf(name: string): string {
   return `BERTH_EXEC=${name}`
 }
 
+export function withMarker<T extends Pick<Process, 'env'>>(command: T, marker: string): T {
+  return { ...command, env: [...command.env, marker] }
+}
+
 export function filesOf(paths: RunPaths, name: string): ExecFiles {
   return { processFile: join(paths.execs, `${name}.json`), pidFile: join(paths.execs, `${name}.pid`) }
 }

@@ -8,7 +8,8 @@ import { EngineError } from '../../errors.ts'
 import type { RunPaths } from '../paths.ts'
 import { type Control, connectControl, executeOver, runsProbed, waitOver } from '../runtime/control.ts'
 import type { Driver } from '../runtime/driver.ts'
-import { type Attempt, attempt, type Launch, pumpsOf } from './launch.ts'
+import type { Attempt } from '../runtime/attempt.ts'
+import { attempt, type Launch, pumpsOf } from './launch.ts'
 import { drain, feed, openReader, type Stdin } from '../kernel/pipes.ts'
 
 export type Direct = Pick<Launch, 'stdin' | 'onOutput' | 'kill' | 'signalInside' | 'leave'> & {

@@ -5,18 +5,29 @@
 // hangs, is abandoned a moment after its deadline, and the call returns without it.
 
 import { writeFileSync } from 'node:fs'
-import type { MachineRef, MachineStatus } from '../../engine.ts'
+import type { MachineRef } from '../../engine.ts'
 import type { ExecExit, ExecRequest } from '../../exec.ts'
 import type { TerminalSignal, TerminalSize } from '../../terminal.ts'
-import { EngineError, isEngineError } from '../../errors.ts'
+import { isEngineError } from '../../errors.ts'
 import { commandIn } from '../machine-programs/start.ts'
 import { type Account, execProcess, type Process, withEnv } from '../runtime/bundle.ts'
 import { removeChild } from '../kernel/cgroup-children.ts'
 import { atExpenseOf } from '../kernel/team-groups.ts'
 import { controlOf, launchDirectly } from './direct.ts'
-import { commandGroup, filesOf, loadProcess, markerOf, newExecName, removeFiles } from './command.ts'
+import {
+  commandGroup,
+  filesOf,
+  loadProcess,
+  markerOf,
+  newExecName,
+  removeFiles,
+  withMarker,
+} from './command.ts'
 import { killExec, signalInside } from './kill-command.ts'
-import { type Attempt, type Launch, launchExec } from './launch.ts'
+import type { Attempt } from '../runtime/attempt.ts'
+import { type Launch, launchExec } from './launch.ts'
+import { untilEnd } from './until-end.ts'
+import { askWorker, takeWorker } from './workers.ts'
 import { launchStandby, prepareStandby, takeStandby } from './standby.ts'
 import { standbyScript } from './standby-script.ts'
 import { launchTerminal } from './launch-terminal.ts'
@@ -27,15 +38,8 @@ import { endStartup } from '../machine/startup.ts'
 import type { RunPaths } from '../paths.ts'
 import { throughRelay } from '../machine-programs/relay.ts'
 
-const TIMED_OUT_CODE = 124
-/** 128 + SIGKILL: the exit code of a command that ended with its machine. */
-const KILLED_CODE = 137
-const NOT_FOUND = 127
-const NOT_EXECUTABLE = 126
 /** How long a command waits for a machine that consecutive forks keep paused. */
 const HELD_TIMEOUT_MS = 10_000
-/** How long a killed command may take to end before the call returns without it. */
-const LET_GO_AFTER_MS = 3000
 
 /** The request of the engine's caller, with an input that arrives piece by piece. */
 type Command = Omit<ExecRequest, 'stdin' | 'user'> & { stdin: Stdin; account?: Account | null }
@@ -92,13 +96,16 @@ async function execNow(
   const machine = getRunning(host, ref)
   const driver = driverOf(host, machine)
   const paths = host.paths.run(ref.id, ref.generation)
-  const { cwd = null, argv, stdin, account = null, writesWhole = false } = request
+  const { cwd = null, argv, stdin, account = null, worker: isWorker = false } = request
   const described = await processOf(machine, paths, request, { asRoot, size })
+  const worker = isWorker && Buffer.isBuffer(stdin) ? await takeWorker(host, machine, described) : null
+  if (worker !== null && Buffer.isBuffer(stdin))
+    return await askWorker(host, machine, worker, { ref, request, stdin, onOutput, signal })
   const kind = asRoot ? 'root' : 'user'
   const asked = { argv, env: described.env, cwd: cwd ?? described.cwd, hasStdin: stdin !== null }
   const isPlain = size === null && account === null
   // The helper, which alone is root's, writes the rest of what was cut short. A terminal is no pipe.
-  const isRelayed = driver.cutsWrites && !asRoot && !writesWhole && size === null
+  const isRelayed = driver.cutsWrites && !asRoot && !isWorker && size === null
   const script = isPlain && driver.execDetaches ? standbyScript(asked) : null
   const standby = script === null ? null : await takeStandby(host, machine, kind, ref.generation)
   const name = standby?.name ?? newExecName()
@@ -155,7 +162,8 @@ async function begin(
   const { driver, paths, files } = launch
   // Of a command in a terminal, the machine itself says that it is not there: the runtime's words would be lost.
   const command = { ...rest, args: cwd === null && size === null ? args : commandIn(cwd ?? '', args) }
-  const described = driver.execDetaches ? command : withMarker(command, markerOf(name), isRelayed)
+  const mark = isRelayed ? throughRelay : withMarker
+  const described = driver.execDetaches ? command : mark(command, markerOf(name))
   const control = size === null ? await controlOf(driver, paths) : null
   const inTerminal = size && { terminal: true, consoleSize: { width: size.columns, height: size.rows } }
   // The file says to the next engine that this command was begun; only the runtime reads what is in it.
@@ -165,85 +173,4 @@ async function begin(
   if (size !== null) return launchTerminal({ ...launch, size })
   if (control === null) return launchExec(launch)
   return launchDirectly({ ...launch, control, container: paths.container, process: described })
-}
-
-function withMarker<T extends Pick<Process, 'args' | 'env'>>(
-  command: T,
-  marker: string,
-  isRelayed: boolean,
-): T {
-  return isRelayed ? throughRelay(command, marker) : { ...command, env: [...command.env, marker] }
-}
-
-type Call = {
-  ref: MachineRef
-  request: Command
-  onOutput: OnOutput
-  kill: () => Promise<void>
-  signal: AbortSignal | undefined
-}
-
-async function untilEnd(
-  host: EngineContext,
-  machine: Machine,
-  attempt: Attempt,
-  call: Call,
-): Promise<ExecExit> {
-  let timedOut = false
-  const timers: NodeJS.Timeout[] = []
-  const after = (ms: number, work: () => void) => void timers.push(setTimeout(work, ms))
-  const kill = () => {
-    call.kill().catch((error: unknown) => host.log.warn({ err: error }, 'command was not killed'))
-  }
-  const end = () => {
-    attempt.cancel()
-    kill()
-    after(LET_GO_AFTER_MS, () => {
-      // Whatever delayed it may have delayed its start.
-      kill()
-      attempt.letGo()
-    })
-  }
-  const onRunEnded = ({ id }: MachineStatus) => {
-    if (id === call.ref.id) after(LET_GO_AFTER_MS, attempt.letGo)
-  }
-  after(call.request.timeoutMs, () => {
-    timedOut = true
-    end()
-  })
-  // No one reads the output any more, so the command is ended.
-  attempt.readerFailed.catch(end)
-  call.signal?.addEventListener('abort', end, { once: true })
-  host.events.on('ended', onRunEnded)
-  try {
-    const outcome = await attempt.outcome
-    if (timedOut) return { exitCode: TIMED_OUT_CODE, timedOut }
-    const isRunEnding = machine.ending || machine.record.generation !== call.ref.generation
-    const hasEnded = isRunEnding || machine.record.state !== 'running'
-    if (outcome.kind === 'not-started') {
-      if (hasEnded) throw new EngineError('not_running', 'The machine is being ended.')
-      return await reportNotStarted(call, outcome.complaint)
-    }
-    const exitCode = outcome.kind === 'ended' ? (outcome.exitCode ?? KILLED_CODE) : KILLED_CODE
-    if (exitCode === KILLED_CODE && isRunEnding) {
-      throw new EngineError('run_ended', 'The machine was ended while the command ran.')
-    }
-    return { exitCode, timedOut }
-  } finally {
-    for (const timer of timers) clearTimeout(timer)
-    call.signal?.removeEventListener('abort', end)
-    host.events.off('ended', onRunEnded)
-  }
-}
-
-/** A command that cannot be executed ends as in a shell: 127 or 126, with the reason on stderr. */
-async function reportNotStarted({ request, onOutput }: Call, complaint: string): Promise<ExecExit> {
-  // It was frozen between our check and the runtime's.
-  if (/paused container/.test(complaint)) throw new EngineError('frozen', 'The machine is frozen.')
-  const command = request.argv[0] ?? ''
-  // gVisor takes an empty name for the directory.
-  const denied = command !== '' && /permission denied|exec format error|is a directory/i.test(complaint)
-  const why = denied ? 'cannot be executed' : 'command not found'
-  await onOutput({ stream: 'stderr', data: Buffer.from(`${command.slice(0, 200)}: ${why}\n`) })
-  return { exitCode: denied ? NOT_EXECUTABLE : NOT_FOUND, timedOut: false }
 }

@@ -19,7 +19,8 @@ import {
   signalForeground,
 } from '../kernel/terminals.ts'
 import { trackLaunch } from '../runtime/launching.ts'
-import { type Attempt, type Launch, type Outcome, readPid, signalGroup } from './launch.ts'
+import type { Attempt, Outcome } from '../runtime/attempt.ts'
+import { type Launch, readPid, signalGroup } from './launch.ts'
 import { drain, openReader, pump } from '../kernel/pipes.ts'
 import { errorCodeOf } from '../../../lib/error-code.ts'
 

@@ -11,7 +11,8 @@ import {
   startExec,
   type StartedExec,
 } from '../runtime/start-exec.ts'
-import type { TerminalSignal, TerminalSize } from '../../terminal.ts'
+import type { TerminalSignal } from '../../terminal.ts'
+import type { Attempt, Outcome } from '../runtime/attempt.ts'
 import { closeFd } from '../kernel/syscalls.ts'
 
 export type Launch = Start & {
@@ -22,26 +23,6 @@ export type Launch = Start & {
   leave: (fds: number[]) => void
   /** Signals the command where it runs, if the host has no process of its own for it. */
   signalInside: (signal: TerminalSignal) => Promise<void>
-}
-
-/** `exitCode` null: it ended with its machine, or its exit code is unknown. */
-export type Outcome =
-  | { kind: 'ended'; exitCode: number | null }
-  | { kind: 'not-started'; complaint: string }
-  | { kind: 'let-go' }
-
-export type Attempt = {
-  /** Rejects with the reader's own error if the reader fails to take output. */
-  outcome: Promise<Outcome>
-  /** Rejects as soon as the reader fails; never resolves. */
-  readerFailed: Promise<never>
-  /** The command was asked to end: if it starts only now, it is killed again. */
-  cancel: () => void
-  /** Abandons the command: kills the runtime's own process and closes the pipes. */
-  letGo: () => void
-  /** These two wait until the command has begun; after its end they do nothing. */
-  signal: (signal: TerminalSignal) => void
-  resize: (size: TerminalSize) => void
 }
 
 /** runsc's exit code if it cannot wait for the command; a command may also exit with it. */

@@ -9,7 +9,7 @@ import type { EngineContext } from '../machine/context.ts'
 import { asUser } from './as-user.ts'
 import { execInMachine } from './exec.ts'
 import { tellingPid } from './told-pid.ts'
-import type { Attempt } from './launch.ts'
+import type { Attempt } from '../runtime/attempt.ts'
 import type { OnOutput } from '../kernel/pipes.ts'
 
 /** How much may wait for a command that does not read. */

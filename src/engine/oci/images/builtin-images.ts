@@ -108,7 +108,7 @@ export const builtIns: BuiltIn[] = [
     files: {
       [`${interpreter}/base`]: 'base.sh',
       [`${interpreter}/keep`]: 'code/keep',
-      [`${interpreter}/ask`]: `code/ask-${process.arch}`,
+      [`${interpreter}/client`]: `code/client-${process.arch}`,
       [`${interpreter}/charts.py`]: 'code/charts.py',
       [`${interpreter}/modules.py`]: 'code/modules.py',
       [`${interpreter}/server.py`]: 'code/server.py',

@@ -9,6 +9,7 @@ import type { Capabilities, IsolationClass, MachineRef, MachineSpec, MachineStat
 import { EngineError } from '../../errors.ts'
 import type { Launching } from '../runtime/launching.ts'
 import type { Forkers, Standbys } from './standbys.ts'
+import type { Worker } from './workers.ts'
 import type { Process } from '../runtime/bundle.ts'
 import type { Cgroups } from '../kernel/cgroups.ts'
 import type { Effect } from '../failpoints.ts'
@@ -50,6 +51,8 @@ export type Machine = {
   standbys: Standbys
   /** What makes them. */
   forkers: Forkers
+  /** Those that wait for a request. */
+  workers: Set<Worker>
   launching: Launching
   /** The processes of the host that read what its commands have left behind (exec/left-behind.ts). */
   drains: Set<number>
@@ -129,6 +132,7 @@ export function newMachine(record: MachineRecord, attachment: Attachment | null)
     quiesced: null,
     standbys: new Map(),
     forkers: new Map(),
+    workers: new Set(),
     launching: new Set(),
     drains: new Set(),
     loopbacks: new Map(),

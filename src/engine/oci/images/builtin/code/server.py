@@ -1,5 +1,5 @@
 # Runs code for the API: contexts, which are kernels of Jupyter or small ones of ours, behind a socket that only root of this unit
-# may open. One connection asks for one thing, in one line of JSON, and is answered in lines of JSON.
+# may open. One connection asks for one thing, in one line of JSON, and is answered in lines of JSON and a zero byte.
 #
 # Nothing of it listens to the network, but for the kernel of R, which knows no sockets of this kind: to loopback, with a key.
 # Which contexts there were is kept on the disk: what a start finds there is lost, and says so.
@@ -688,11 +688,11 @@ class Told:
         if self.flushing is None:
             self.flushing = asyncio.get_running_loop().call_later(PIECE_S, self.flush)
 
-    def flush(self):
+    def flush(self, after=b''):
         if self.flushing is not None:
             self.flushing.cancel()
             self.flushing = None
-        lines, self.waiting = b''.join(self.waiting), []
+        lines, self.waiting = b''.join([*self.waiting, after]), []
         if lines:
             self.writer.write(lines)
 
@@ -714,7 +714,7 @@ async def serve(code, reader, writer):
             told(type='end', **work.result(), **({'cut': True} if told.truncated else {}))
         except Refused as refused:
             told(type='refused', code=refused.code, message=str(refused))
-        told.flush()
+        told.flush(b'\0')
         await writer.drain()
     except (ConnectionError, ValueError) as error:
         log('a connection ended', repr(error))
@@ -742,9 +742,9 @@ async def main():
     os.rename(f'{RUN}/socket.new', f'{RUN}/socket')
     # Warm before it is asked for, by the way that a call takes.
     for _ in range(WARM_RUNS if AHEAD else 1):
-        asking = await asyncio.create_subprocess_exec(f'{HERE}/ask', stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE)
+        asking = await asyncio.create_subprocess_exec(f'{HERE}/client', stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE)
         said, _ = await asking.communicate(b'{"op": "warm"}\n')
-        answer = json.loads(said or 'null')
+        answer = json.loads(said.rstrip(b'\0') or 'null')
         if answer is None or answer['type'] != 'end':
             log('the first kernel is not warm', answer)
             break
