@@ -88,6 +88,17 @@ describe('the page of the units of a team', () => {
     }
   })
 
+  it('is as it was built where the list takes too long to be read', async () => {
+    const dashboard = await builtDashboard()
+    const hasty = await startService({
+      dashboard: { ...dashboard, first: { ...dashboard.first, patienceMs: 0 } },
+    })
+    const session = await makeSession(hasty, await makeTeam(hasty))
+    const response = await fetch(`${hasty.baseUrl}/t`, { headers: { accept: 'text/html', cookie: session } })
+    expect(await response.text()).not.toContain('first-data')
+    await hasty.close()
+  })
+
   it('is as it was built without a session, and with one that has ended', async () => {
     for (const headers of [{}, { cookie: 'berth_session=berth_sess_nothing' }] as Record<string, string>[]) {
       const response = await pageAt(`/t/${slug}/units`, headers)

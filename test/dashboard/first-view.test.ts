@@ -55,7 +55,7 @@ const placesOf = async (page: Page) =>
     document.fonts.ready.then(() => [...document.querySelectorAll(${JSON.stringify(parts)})].map((part) => {
       const { x, y, width, height } = part.getBoundingClientRect()
       const words = part.querySelector('svg[role=img]') || part.closest('header') ? '' : part.textContent.trim()
-      const still = words.replace(/(< |less than |just below )?€[0-9.]+/g, '€').replace(/([0-9]+ \\w+ ago|now)$/, 'then')
+      const still = words.replace(/(< |less than |just below |−)?€[0-9.]+/g, '€').replace(/(in )?[0-9]+ (s|min|h|days)\\b( ago)?|\\bnow$/g, 'then')
       return [part.tagName, still.slice(0, 60), ...[x, y, width, height].map(Math.round)].join(' ')
     }))`)) as string[]
 

@@ -58,6 +58,9 @@ const headersWith = (inline: { scripts: string[]; styles: string[] }) => ({
 
 const policyDigest = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
 
+/** For what the first view reads: the page must not wait for what is slow. */
+const PATIENCE_MS = 500
+
 /** Returns null where none is built. */
 export function readDashboard(directory = builtDashboard): Dashboard | null {
   try {
@@ -69,7 +72,7 @@ export function readDashboard(directory = builtDashboard): Dashboard | null {
     return {
       build: readFileSync(`${directory}/stamp`, 'utf8'),
       page,
-      first: { page: text, parts },
+      first: { page: text, parts, patienceMs: PATIENCE_MS },
       pageHeaders: headersWith({ scripts, styles: [parts.sheet, parts.emptySheet] }),
       pageTag: `"${createHash('sha256').update(page.whole).digest('base64url').slice(0, 22)}"`,
       assets: new Map(names.map((name) => [`/assets/${name}`, readAsset(directory, `assets/${name}`)])),

@@ -16,13 +16,12 @@ import type { PageRequest } from './page.ts'
 
 /** More rows than a screen has, and few enough for a slow line. */
 const ROWS = 40
-/** The page without it is as good, and must not wait for what is slow. */
-const LONGEST_MS = 500
-
 export type FirstPage = {
   /** The page as it is built, around what is put into it. */
   page: string
   parts: FirstViewParts
+  /** How long it may be waited for: the page without it is as good. */
+  patienceMs: number
 }
 
 type Asked = { path: string; userAgent: string; sessionToken: string | null }
@@ -30,7 +29,7 @@ type Asked = { path: string; userAgent: string; sessionToken: string | null }
 /** Returns null where nobody is signed in, or what it needs cannot be read at once: the page then asks for itself. */
 export async function readFirstPage(
   app: App,
-  { page, parts }: FirstPage,
+  { page, parts, patienceMs }: FirstPage,
   { path, userAgent, sessionToken }: Asked,
   perform: PageRequest['perform'],
 ): Promise<string | null> {
@@ -41,7 +40,7 @@ export async function readFirstPage(
       app.log.warn({ err: error }, 'the first view of a page could not be made')
     return null
   })
-  const found = (await completesWithin(app.clock, LONGEST_MS, read)) ? await read : null
+  const found = (await completesWithin(app.clock, patienceMs, read)) ? await read : null
   if (found === null) return null
   const told = { ...found.data, quota: found.data?.quota, me: found.me, team: found.data?.team.id }
   const withData = page
