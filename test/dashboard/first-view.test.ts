@@ -47,7 +47,7 @@ async function holdFiles(context: BrowserContext): Promise<{ go: () => void }> {
 }
 
 const parts =
-  'nav a, nav button, nav p, h1, header a, header div:not(:has(a)), input[type=search], select, [role=group] button, [role=columnheader], [role=cell], [role=cell] > a, h2, h3, main svg, main li'
+  'nav a, nav button, nav p, h1, header a, header div:not(:has(a)), input[type=search], select, [role=group] button, [role=columnheader], [role=cell], [role=cell] > a, h2, h3, main svg:not([role=img]), main li'
 
 /** Words and places of what is on the page, in its order. What comes later, or changes by itself, is left out. */
 const placesOf = async (page: Page) =>
