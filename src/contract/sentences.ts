@@ -16,7 +16,8 @@ function allowedBy(issue: Refused): string | undefined {
     case 'invalid_type':
       return `must be ${kinds[issue.expected] ?? issue.expected}${notSent(issue.input)}`
     case 'invalid_value':
-      return `must be ${oneOf(issue.values)}${notSent(issue.input)}`
+      // A text that is none of these texts is not wrong by being one.
+      return `must be ${oneOf(issue.values)}${typeof issue.input === 'string' ? '' : notSent(issue.input)}`
     case 'too_small':
       return bound('at least', issue, issue.minimum)
     case 'too_big':

@@ -22,6 +22,7 @@ it('a client, a unit, a stack and a process are printed in one line each, withou
   const stack = (await berth.stacks.list())[0]
   expect(inspect(berth)).toBe(`Berth(${service.baseUrl})`)
   expect(inspect(unit)).toMatch(/^Unit\(web, running, \S*node:22, unit_\w+\)$/)
+  expect(`${unit}`).toBe(inspect(unit))
   expect(inspect(stack)).toMatch(/^Stack\(shop, 1 unit, stack_\w+\)$/)
   expect(inspect(process)).toMatch(/^Process\(sleep 60, running, \w+\)$/)
 })
@@ -40,7 +41,11 @@ it('an error names what the caller wrote, and a wrong key says where keys are ma
   const asked = { image: 'node:22', size: 'huge' as 'small' }
   await expect(berth.units.create(asked)).rejects.toMatchObject({
     code: 'validation',
-    message: expect.stringMatching(/^size: /) as string,
+    message: expect.stringMatching(/^size: must be one of "nano", .*"large"$/) as string,
+  })
+  await expect(berth.units.get('shop-web')).rejects.toMatchObject({
+    code: 'not_found',
+    message: 'There is no unit "shop-web". An id is asked for here; units.find("shop-web") takes a name.',
   })
   const stranger = new Berth({ url: service.baseUrl, apiKey: 'berth_live_wrong' })
   await expect(stranger.quota()).rejects.toMatchObject({

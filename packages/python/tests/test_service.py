@@ -328,6 +328,9 @@ def test_errors_and_timeouts_are_told_apart(berth: Berth) -> None:
     with pytest.raises(errors.ValidationError) as raised:
         berth.units.create("NOT AN IMAGE")
     assert raised.value.details[0]["path"] == "spec.image" and raised.value.request_id
+    with pytest.raises(NotFoundError, match=r'units\.find\("py-nobody"\) takes a name'):
+        berth.units.get("py-nobody")
+    assert repr(berth.units.list()) == "<Pages: iterate over it, or call all()>"
     with pytest.raises(errors.UnauthorizedError):
         Berth(URL, "berth_live_wrong").quota()
     with pytest.raises(ConnectionFailedError):

@@ -1,7 +1,7 @@
 // Commands in a unit: `execute` waits for the end and returns the output, `startCommand` streams the output.
 
 import type { Exec, ExecResult } from './contract.ts'
-import { BerthError, CommandError } from './errors.ts'
+import { BerthError, CommandError, endedTooSoon } from './errors.ts'
 import { argvOf } from './shell.ts'
 import { type Transport, withResolvers } from './transport.ts'
 import type { AbortSignal } from './platform.ts'
@@ -117,7 +117,7 @@ export class Command {
         if (event === 'exit') this.#exit.resolve(data as Exit)
         else yield new OutputPiece(event as OutputPiece['stream'], data as { data: string })
       }
-      this.#exit.reject(new BerthError('connection_failed', 'The connection ended before the command did.'))
+      this.#exit.reject(endedTooSoon())
     } catch (error) {
       this.#exit.reject(error)
       throw error

@@ -94,6 +94,8 @@ export function errorOfEnvelope(body: unknown, facts: Facts): BerthError | null 
 function forCallers(message: string): string {
   if (message.startsWith('Send a valid API key'))
     return 'The service does not know this API key. Make one under Agents in the dashboard, and set BERTH_API_KEY.'
+  const [, noun, name] = /^There is no (unit|stack) "(?!(?:unit|stack)_)(.+)"\.$/.exec(message) ?? []
+  if (name !== undefined) return `${message} An id is asked for here; ${noun}s.find("${name}") takes a name.`
   return message.replace(/^spec\.(?=\w)/, '')
 }
 
@@ -118,3 +120,9 @@ function parsed(text: string): unknown {
     return null
   }
 }
+
+export const endedTooSoon = (): BerthError =>
+  new BerthError('connection_failed', 'The connection ended before the command did.')
+
+export const noAnswer = (url: string, ms: number): BerthError =>
+  new BerthError('timed_out', `No answer from ${url} in ${ms} ms.`)

@@ -2,7 +2,7 @@
 // printed.
 
 import type { Exit } from './command.ts'
-import { BerthError, errorOfEnvelope } from './errors.ts'
+import { endedTooSoon, errorOfEnvelope } from './errors.ts'
 import { argvOf } from './shell.ts'
 import { type Transport, withResolvers } from './transport.ts'
 import type { AbortSignal, WebSocket } from './platform.ts'
@@ -50,7 +50,7 @@ export class Terminal {
     socket.addEventListener('message', ({ data }) => this.#hear(data as ArrayBuffer | string))
     socket.addEventListener('close', () => {
       signal?.removeEventListener('abort', abort)
-      this.#end(new BerthError('connection_failed', 'The connection ended before the command did.'))
+      this.#end(endedTooSoon())
     })
     const abort = () => {
       this.#end(signal?.reason)

@@ -2,7 +2,7 @@
 // anything twice: reads, PUT, DELETE, calls with an Idempotency-Key, and calls that a rate limit refused before they
 // began.
 
-import { BerthError, errorOf, errorOfEnvelope } from './errors.ts'
+import { BerthError, errorOf, errorOfEnvelope, noAnswer } from './errors.ts'
 import type { Settings } from './settings.ts'
 import { readEvents, type StreamEvent } from './sse.ts'
 import type { AbortSignal, ReadableStream, RequestInit, Response, WebSocket } from './platform.ts'
@@ -140,9 +140,9 @@ async function openWebSocket(settings: Settings, call: Call): Promise<WebSocket>
   socket.addEventListener('error', () => opened.resolve(false))
   const stop = () => opened.reject(call.signal?.reason)
   call.signal?.addEventListener('abort', stop, { once: true })
-  const late = () =>
-    opened.reject(new BerthError('timed_out', `No answer from ${settings.url} in ${settings.timeoutMs} ms.`))
-  const timer = setTimeout(late, call.timeoutMs ?? settings.timeoutMs)
+  const waitMs = call.timeoutMs ?? settings.timeoutMs
+  const late = () => opened.reject(noAnswer(settings.url, waitMs))
+  const timer = setTimeout(late, waitMs)
   try {
     if (await opened.promise) return socket
   } catch (error) {
@@ -206,8 +206,7 @@ async function sendOnce(settings: Settings, call: Call, accept: string): Promise
   call.signal?.throwIfAborted()
   const controller = new AbortController()
   const waitMs = (call.timeoutMs ?? settings.timeoutMs) + (call.extraMs ?? 0)
-  const late = () =>
-    controller.abort(new BerthError('timed_out', `No answer from ${settings.url} in ${waitMs} ms.`))
+  const late = () => controller.abort(noAnswer(settings.url, waitMs))
   const timer = setTimeout(late, waitMs)
   const stop = () => controller.abort(call.signal?.reason)
   call.signal?.addEventListener('abort', stop, { once: true })

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, Mapping, NamedTuple
 
 
@@ -174,4 +175,7 @@ def _for_callers(message: str) -> str:
     """A message for who writes calls by hand, in the words of who calls this library: it writes bodies and headers itself."""
     if message.startswith("Send a valid API key"):
         return "The service does not know this API key. Make one under Agents in the dashboard, and set BERTH_API_KEY."
+    named = re.fullmatch(r'There is no (unit|stack) "(?!(?:unit|stack)_)(.+)"\.', message)
+    if named:
+        return f'{message} An id is asked for here; {named[1]}s.find("{named[2]}") takes a name.'
     return message[len("spec.") :] if message.startswith("spec.") else message

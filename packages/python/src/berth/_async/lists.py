@@ -13,6 +13,9 @@ class AsyncPages(Generic[T]):
     def __init__(self, read: Callable[[str | None], Awaitable[Page[T]]]) -> None:
         self._read = read
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: iterate over it, or call all()>"
+
     def __await__(self) -> Generator[object, None, List[T]]:
         """A list of all items."""
         return self.all().__await__()

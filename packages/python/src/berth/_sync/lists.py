@@ -14,6 +14,9 @@ class Pages(Generic[T]):
     def __init__(self, read: Callable[[str | None], Page[T]]) -> None:
         self._read = read
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: iterate over it, or call all()>"
+
     def page(self, cursor: str | None = None) -> Page[T]:
         return self._read(cursor)
 
