@@ -58,7 +58,10 @@ async function viewsOf(
   unit: string,
 ): Promise<{ all: View[]; empty: View[]; failing: View[] }> {
   const pages = Object.entries(dashboardPages(team, unit))
-  const settled = async (page: Page) => await page.waitForTimeout(SETTLED_MS)
+  const settled = async (page: Page) => {
+    await page.waitForFunction(`!document.querySelector('main [data-waiting]')`)
+    await page.waitForTimeout(SETTLED_MS)
+  }
   return {
     all: pages.map(([path]) => ({ state: 'full', path, open: settled })),
     empty: pages

@@ -158,6 +158,7 @@ it('a page has its heading while it is read, and where it cannot be read', async
     await page.getByText('Loading').first().waitFor({ state: 'attached' })
     await page.getByRole('heading', { level: 1 }).waitFor()
     expect({ path, wrong: await accessibilityFaults(page) }).toEqual({ path, wrong: {} })
+    await page.getByText('Still loading: Berth is slow to answer.').first().waitFor()
     held.resolve()
     const alert = page.getByRole('alert')
     await alert.getByText('Berth cannot be reached').waitFor()

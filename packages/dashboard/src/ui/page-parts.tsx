@@ -42,21 +42,30 @@ export function Empty({
   )
 }
 
+const SLOW_MS = 3000
+
 /**
- * Placeholder rows of the height of real ones. They appear after a moment, so that fast pages do not flicker. `isPage`: it
- * is all that is on the page.
+ * Placeholder rows of the height of real ones. They appear after a moment, so that fast pages do not flicker, and say so
+ * when it takes long. `isPage`: it is all that is on the page.
  */
 export function Skeleton({ rows = 8, isPage = false }: { rows?: number; isPage?: boolean }) {
-  const [isShown, show] = useState(false)
+  const [phase, setPhase] = useState<'quick' | 'shown' | 'slow'>('quick')
   useEffect(() => {
-    const timer = setTimeout(() => show(true), 150)
-    return () => clearTimeout(timer)
+    const timers = [setTimeout(() => setPhase('shown'), 150), setTimeout(() => setPhase('slow'), SLOW_MS)]
+    return () => timers.forEach(clearTimeout)
   }, [])
   return (
     <div role="status" className={styles.skeleton} data-waiting="">
       {isPage && <h1 className="visually-hidden">Berth</h1>}
-      <span className="visually-hidden">Loading</span>
-      {isShown && Array.from({ length: rows }, (_, row) => <div key={row} className={styles.bar} />)}
+      {phase === 'slow' ? (
+        <p className={styles.slow}>Still loading: Berth is slow to answer.</p>
+      ) : (
+        <span className="visually-hidden">Loading</span>
+      )}
+      {phase !== 'quick' &&
+        Array.from({ length: phase === 'slow' ? rows - 1 : rows }, (_, row) => (
+          <div key={row} className={styles.bar} />
+        ))}
     </div>
   )
 }
