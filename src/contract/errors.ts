@@ -107,6 +107,13 @@ export function rateLimited(message: string, retryAfterS: number): AppError {
   return new AppError('quota_exceeded', 429, message, { retryAfterS })
 }
 
+export const tryAgainIn = (seconds: number): string => `Try again in ${seconds} s.`
+
+/** `limit`: such as "120 calls a minute". */
+export function limitReached(limit: string, retryAfterS: number): AppError {
+  return rateLimited(`The limit is ${limit}. ${tryAgainIn(retryAfterS)}`, retryAfterS)
+}
+
 /** `id` is empty if the value sent is a secret that must not be repeated. */
 export function notFound(noun: string, id: string): AppError {
   const which = id === '' ? `such ${noun}` : `${noun} "${id.slice(0, 100)}"`

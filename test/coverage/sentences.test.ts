@@ -34,11 +34,35 @@ it('no sentence of the dashboard, of a page or of the CLI names what Berth is ma
   expect(all.filter(({ place, text }) => places.test(place) && inside.test(text)).map(told)).toEqual([])
 })
 
-/** Of a page in Markdown: without code, tables and addresses. */
+/** Fewer are a label, which has its place in each form and table. */
+const SENTENCE_WORDS = 5
+
+/** What describes a field or a call of the API is read beside that one alone. */
+const ofReference = /^src\/(?:contract\/(?!errors)|api\/routes\/)/
+
+/** Of each only one is read: by who writes TypeScript, or Python. */
+const twins = ['docs/sdk.md', 'docs/python.md']
+
+it('no sentence that people see is written twice', () => {
+  const places = new Map<string, string[]>()
+  for (const { place, text } of all) {
+    const words = text.toLowerCase().match(/\p{L}[\p{L}\d'’.-]*/gu) ?? []
+    if (words.filter((word) => !/\d/.test(word)).length < SENTENCE_WORDS || ofReference.test(place)) continue
+    const sentence = words.join(' ').replace(/\.$/, '')
+    places.set(sentence, [...(places.get(sentence) ?? []), place])
+  }
+  const twice = [...places].filter(
+    ([, where]) => where.length > 1 && where.toSorted().join() !== twins.toSorted().join(),
+  )
+  expect(twice.map(([sentence, where]) => `${sentence}: ${where.join(', ')}`)).toEqual([])
+})
+
+/** Of a page in Markdown: without code, tables, addresses, headings and the titles of pages that it lists. */
 function proseOf(place: string): Sentence[] {
   const prose = readFileSync(new URL(`../../${place}`, import.meta.url), 'utf8')
     .replaceAll(/^```[^]*?^```$/gm, '\n')
     .replaceAll(/^\|.*$|<[^>]+>/gm, '\n')
+    .replaceAll(/^#.*$|^(?:- )?(?:\[[^\]]*\]\([^)]*\)[ ·,.]*)+$/gm, '\n')
     .replaceAll(/!?\[([^\]]*)\]\([^)]*\)/g, '$1')
     .replaceAll('**', '')
   return prose

@@ -36,13 +36,15 @@ export function connect(args: Args, userAgent = `berth-cli/${version}`): Berth {
   return new Berth({ url: profile.url, apiKey, userAgent })
 }
 
+export const noProfile = (name: string, hint = 'berth profiles'): Failure =>
+  new Failure(`There is no profile "${name}".`, { hint, code: 'not_found' })
+
 /** The one that is named, the one of the URL, or the current one. Null: none was ever made. */
 function profileOf(url: string | undefined, name: string | undefined): [string, Profile | null] {
   const { current, profiles } = readConfig()
   if (name !== undefined) {
     const profile = profiles[name]
-    if (!profile)
-      throw new Failure(`There is no profile "${name}".`, { hint: 'berth profiles', code: 'not_found' })
+    if (!profile) throw noProfile(name)
     return [name, profile]
   }
   if (url === undefined) return [current, profiles[current] ?? null]

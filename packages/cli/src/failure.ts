@@ -101,8 +101,8 @@ function toldOfService({ code, message, requestId, status }: BerthError, help: s
   // What is wrong with a URL or a key that is there, the library says.
   if (code === 'not_configured' && message.startsWith('Set ')) told.message = 'You are signed in nowhere.'
   // What the library says besides is for programs.
-  if (code === 'unauthorized' && said.startsWith('The service does not know this API key.'))
-    told.message = 'The service does not know this API key.'
+  const [whole, first] = /^(.* API key\.) Make one /.exec(said) ?? []
+  if (code === 'unauthorized' && whole !== undefined) told.message = first ?? said
   if (code === 'timed_out') told.exitCode = exitCodes.timedOut
   if (status === 429) told.hint = 'the same again in a minute'
   return told

@@ -19,7 +19,7 @@ import menu from './ui/menu.module.css'
 import page from './ui/page-parts.module.css'
 import { StateShape } from './ui/state.tsx'
 import state from './ui/state.module.css'
-import { sortLabels, sorts } from './units/search.ts'
+import { FILTER, sortLabels, sorts } from './units/search.ts'
 import table from './units/unit-table.module.css'
 import units from './units/units-page.module.css'
 
@@ -38,6 +38,7 @@ export const firstView = {
     unitStates.map((each) => [each, renderToStaticMarkup(<StateShape state={each} />)]),
   ),
   pages: nav.map(({ label, to, icon }) => ({ label, path: to, picture: picture(icon) })),
+  filter: FILTER,
   sorts: sorts.map((sort) => ({ label: sortLabels[sort], isFirst: sort === 'created' })),
   empty: renderToStaticMarkup(<FirstStill />),
 }

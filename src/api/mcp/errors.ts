@@ -1,6 +1,6 @@
 // Writes an error so that a model can act on it. What to do comes first, because clients cut long errors at the end.
 
-import type { AppError, Issue } from '../../contract/errors.ts'
+import { type AppError, type Issue, tryAgainIn } from '../../contract/errors.ts'
 import { adviceFor } from './advice.ts'
 import { cleanLine } from './clean.ts'
 import { type Cut, recut, shorten } from './cut.ts'
@@ -23,7 +23,7 @@ export function errorResult(
   const lines = [
     `${error.code}: ${toldMessage(error)}`,
     ...(advice === null ? [] : [advice]),
-    ...(error.retryAfterS === null ? [] : [`Try again in ${error.retryAfterS} s.`]),
+    ...(error.retryAfterS === null ? [] : [tryAgainIn(error.retryAfterS)]),
     `request ${requestId}`,
   ]
   const mark = newMark()

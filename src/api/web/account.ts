@@ -5,7 +5,7 @@ import { findLiveSession } from '../../domain/credentials/sessions.ts'
 import { listConnected } from '../../domain/oauth/list-connected.ts'
 import { revokeAgentRoute as revokeRoute } from '../routes/agents.ts'
 import { connectedMarkup, connectMarkup } from './connect-programs.ts'
-import { escapeHtml, htmlPage } from './html.ts'
+import { escapeHtml, htmlPage, NOT_SIGNED_IN } from './html.ts'
 import { type Page, type PageAnswer, refuseForeignPages } from './page.ts'
 
 const account: Page = {
@@ -42,5 +42,5 @@ export const accountPages: readonly Page[] = [account, revoke]
 function signedOut(): PageAnswer {
   const text =
     '<p><a href="/sign-in">Sign in</a>, or open a sign-in link, which the operator makes with <code>npm run sign-in</code>.</p>'
-  return { status: 401, html: htmlPage('You are not signed in', text) }
+  return { status: 401, html: htmlPage(NOT_SIGNED_IN, text) }
 }

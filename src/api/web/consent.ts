@@ -4,6 +4,7 @@
 
 import { AppError, type Issue, unauthorized } from '../../contract/errors.ts'
 import { connectedSchema } from '../../contract/oauth.ts'
+import { START_AGAIN } from '../../domain/oauth/connect.ts'
 import { askForConsent, isWaiting, type Question, refuseConsent } from '../../domain/oauth/consent.ts'
 import { OauthError } from '../../domain/oauth/errors.ts'
 import { readRedirect } from '../../domain/oauth/redirects.ts'
@@ -31,7 +32,7 @@ const authorize: Page = {
       return { status: 400, html: htmlPage('This did not work', markup) }
     } catch (error) {
       if (!(error instanceof OauthError)) throw error
-      const markup = `<p>${escapeHtml(error.message)}</p><p>Nothing was sent. Start again in the program.</p>`
+      const markup = `<p>${escapeHtml(error.message)}</p><p>Nothing was sent. ${START_AGAIN}</p>`
       return { status: 400, html: htmlPage('This request to connect does not work', markup) }
     }
   },
@@ -58,7 +59,7 @@ const decide: Page = {
   answer: async (app, request) => {
     refuseForeignPages(request)
     const { form, sessionToken } = request
-    if (sessionToken === null) throw unauthorized('You are no longer signed in. Start again in the program.')
+    if (sessionToken === null) throw unauthorized(`You are no longer signed in. ${START_AGAIN}`)
     const ticket = form.get('ticket') ?? ''
     const team = form.get('team') ?? ''
     const question = await askForConsent(app, { ticket, sessionToken, team })
@@ -130,7 +131,6 @@ function seeOther(location: string): PageAnswer {
 }
 
 function ended(): PageAnswer {
-  const markup =
-    '<p>It was answered, took too long, or was opened by another person. Start again in the program.</p>'
+  const markup = `<p>It was answered, took too long, or was opened by another person. ${START_AGAIN}</p>`
   return { status: 409, html: htmlPage('This request to connect has ended', markup) }
 }

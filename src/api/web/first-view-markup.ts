@@ -19,6 +19,8 @@ export type FirstViewParts = {
   pictures: Record<'search' | 'docs' | 'down' | 'more', string>
   states: Record<string, string>
   pages: { label: string; path: string; picture: string }[]
+  /** What the field above the list says. */
+  filter: string
   sorts: { label: string; isFirst: boolean }[]
   /** What a team without units sees. */
   empty: string
@@ -88,7 +90,7 @@ function bar({ parts, style }: Drawing, { units }: FirstViewData): string {
     const shown = `${parts.states[state] ?? ''}${state} ${count(number)}`
     return `<button type="button" disabled class="${style('units.state')}" aria-pressed="false">${shown}</button>`
   })
-  const filter = 'Filter by name, image or stack'
+  const { filter } = parts
   return `<div class="${style('units.bar')}"><input type="search" disabled class="${style('field.input')}" aria-label="${filter}" placeholder="${filter}"><select disabled class="${style('field.input', 'field.select')}" aria-label="Sort">${parts.sorts.map(({ label, isFirst }) => `<option${isFirst ? ' selected' : ''}>${label}</option>`).join('')}</select><div class="${style('units.states')}" role="group" aria-label="States">${states.join('')}</div></div>`
 }
 

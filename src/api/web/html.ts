@@ -53,3 +53,6 @@ ${markup}
 export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 }
+
+/** The title of a page for those who are. */
+export const NOT_SIGNED_IN = 'You are not signed in'

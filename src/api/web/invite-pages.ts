@@ -6,7 +6,7 @@ import { AppError } from '../../contract/errors.ts'
 import { lookUpInvite } from '../../domain/invites/look-up.ts'
 import { describeSession } from '../../domain/credentials/sessions.ts'
 import { isSameEmail } from '../../lib/email.ts'
-import { escapeHtml, htmlPage } from './html.ts'
+import { escapeHtml, htmlPage, NOT_SIGNED_IN } from './html.ts'
 import { acceptRoute } from '../routes/invites.ts'
 import type { Page, PageAnswer } from './page.ts'
 
@@ -33,7 +33,7 @@ const accept: Page = {
     if (!(refused instanceof AppError)) return { status: 303, html: '', headers: { location: '/account' } }
     const { status, message } = refused
     if (status >= 500) throw refused
-    if (status === 401) return { status, html: htmlPage('You are not signed in', signInFirst) }
+    if (status === 401) return { status, html: htmlPage(NOT_SIGNED_IN, signInFirst) }
     return { status, html: htmlPage('This did not work', `<p>${escapeHtml(message)}</p>`) }
   },
 }

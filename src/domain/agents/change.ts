@@ -2,7 +2,6 @@
 
 import type { App } from '../../app.ts'
 import type { AgentChange, AgentChanged } from '../../contract/agent.ts'
-import { invalidState } from '../../contract/errors.ts'
 import { grantsEverySecret } from '../../contract/secret.ts'
 import { changeCredential, type CredentialChange } from '../../store/credentials.ts'
 import { authorize } from '../authorization/authorize.ts'
@@ -12,7 +11,7 @@ import { type Narrowed, type NarrowerBounds, narrowUnits } from '../egress/narro
 import { checkEnforced } from '../policies/enforced.ts'
 import { checkRates } from '../credentials/rates.ts'
 import { laterExpiry } from '../policies/expiry.ts'
-import { type AgentNoun, getAgent } from './find.ts'
+import { type AgentNoun, getAgent, refuseRevoked } from './find.ts'
 import { tellChanged } from '../transactions/changes.ts'
 import { inTeamTransaction } from '../transactions/transactions.ts'
 import { toAgent } from './to-agent.ts'
@@ -35,7 +34,7 @@ export async function changeAgent(
     ? await changeBounds(app, set, { egress, allowedSecrets })
     : await changeAlone(app, set)
   const after = await getAgent(app, caller, noun, id)
-  if (after.revoked_at) throw invalidState('It was revoked, and cannot be changed any more.', null)
+  refuseRevoked(after)
   return { agent: toAgent(after), narrowed }
 }
 

@@ -3,7 +3,6 @@
 import type { Kysely } from 'kysely'
 import type { App } from '../../app.ts'
 import type { KeyCreate, KeyCreated } from '../../contract/agent.ts'
-import { quotaExceeded } from '../../contract/errors.ts'
 import type { Policy } from '../../contract/policy.ts'
 import { grantsEverySecret } from '../../contract/secret.ts'
 import { countLiveCredentials, findAgent } from '../../store/credentials.ts'
@@ -16,7 +15,7 @@ import { checkEnforced } from '../policies/enforced.ts'
 import { checkRates } from '../credentials/rates.ts'
 import { laterExpiry } from '../policies/expiry.ts'
 import { inLiveTeamTransaction } from '../transactions/transactions.ts'
-import { seatsOf } from './seats.ts'
+import { refuseBeyondSeats } from './seats.ts'
 import { toAgent } from './to-agent.ts'
 
 /** Throws `quota_exceeded` if the plan has no seat left. */
@@ -55,10 +54,6 @@ export async function insertKeyOfTeam(
   const now = app.clock.now()
   const policy = { ...asked, expiresAt: laterExpiry(asked.expiresAt, now) }
   const used = await countLiveCredentials(db, { teamId, now })
-  const max = seatsOf[plan]
-  if (used >= max) {
-    const text = `The team's plan has room for ${max} keys and agents, and has ${used}; revoke one first.`
-    throw quotaExceeded(text, { field: 'seats', used, max })
-  }
+  refuseBeyondSeats(plan, used)
   return await createKey(db, { teamId, name, policy, createdBy: userId, createdAt: now })
 }

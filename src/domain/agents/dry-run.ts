@@ -3,7 +3,6 @@
 
 import type { App } from '../../app.ts'
 import type { AgentDryRun, AgentDryRunAsked } from '../../contract/agent.ts'
-import { invalidState } from '../../contract/errors.ts'
 import { changeCredential } from '../../store/credentials.ts'
 import { listUnitsBeyondLimits } from '../../store/spending.ts'
 import { authorize } from '../authorization/authorize.ts'
@@ -12,7 +11,7 @@ import { RESERVED_MS } from '../billing/spending-limits.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { listWider } from '../egress/narrow.ts'
 import { inDiscardedTransaction } from '../transactions/transactions.ts'
-import { getAgent } from './find.ts'
+import { getAgent, refuseRevoked } from './find.ts'
 
 /** Returns the running units of the agent that the change would stop at once, oldest first. */
 export async function dryRunAgentChange(
@@ -23,7 +22,7 @@ export async function dryRunAgentChange(
   const { teamId } = caller
   const agent = await getAgent(app, caller, 'agent', id)
   authorize(caller, 'agent.change', { createdBy: agent.created_by })
-  if (agent.revoked_at) throw invalidState('It was revoked, and cannot be changed any more.', null)
+  refuseRevoked(agent)
   const { beyond, wider } = await inDiscardedTransaction(app, async (db) => {
     await changeCredential(db, { teamId, id, policy })
     const moment = { now: app.clock.now(), sizePrices: sizeNanoCentsPerHour, reservedMs: RESERVED_MS }

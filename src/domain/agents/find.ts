@@ -2,7 +2,7 @@
 // 404; rows of another team are never read.
 
 import type { App } from '../../app.ts'
-import { forbidden, notFound } from '../../contract/errors.ts'
+import { forbidden, invalidState, notFound } from '../../contract/errors.ts'
 import { isId } from '../../lib/ids.ts'
 import { type AgentRecord, credentialKind, findAgent } from '../../store/credentials.ts'
 import type { Caller } from '../credentials/caller.ts'
@@ -23,4 +23,8 @@ export async function getAgent(
   if (!record && isMeant(await credentialKind(app.db, id)))
     throw forbidden(`This ${noun} belongs to another team.`)
   throw notFound(noun, id)
+}
+
+export function refuseRevoked({ revoked_at: at }: Pick<AgentRecord, 'revoked_at'>): void {
+  if (at) throw invalidState('It was revoked, and cannot be changed any more.', null)
 }

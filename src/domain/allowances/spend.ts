@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto'
 import type { Kysely } from 'kysely'
 import type { App } from '../../app.ts'
-import { rateLimited } from '../../contract/errors.ts'
+import { limitReached } from '../../contract/errors.ts'
 import { HOUR, MINUTE, SECOND } from '../../lib/clock.ts'
 import { deleteAllowances, findFirstSpent, spendOnce } from '../../store/allowances.ts'
 import type { Database } from '../../store/db.ts'
@@ -54,7 +54,7 @@ export async function spendAllowance(
   // Read again, because this transaction may have waited for others.
   const waitMs = first.getTime() + withinMs - clock.now().getTime()
   const retryAfterS = Math.max(1, Math.ceil(waitMs / SECOND))
-  throw rateLimited(`The limit is ${times} ${what}. Try again in ${retryAfterS} s.`, retryAfterS)
+  throw limitReached(`${times} ${what}`, retryAfterS)
 }
 
 /** One run of the background job that deletes old counts. */

@@ -4,7 +4,7 @@
 
 import { hash } from 'node:crypto'
 import { isIPv6 } from 'node:net'
-import { type AppError, rateLimited } from '../../contract/errors.ts'
+import { type AppError, limitReached } from '../../contract/errors.ts'
 import { unmapped } from '../../lib/address-ranges.ts'
 import { logLimitReached } from '../../lib/limit-reached.ts'
 import { type Clock, MINUTE, SECOND } from '../../lib/clock.ts'
@@ -38,7 +38,7 @@ export function createFailedAttempts({ clock, log }: { clock: Clock; log: Log })
     logLimitReached({ clock, log }, { bound: 'failed credentials', by: peerKey(address) })
     const retryAfterS = Math.ceil(waitMs / SECOND)
     const limit = `${FAILURES_PER_MINUTE} failed attempts a minute from one address`
-    return rateLimited(`The limit is ${limit}. Try again in ${retryAfterS} s.`, retryAfterS)
+    return limitReached(limit, retryAfterS)
   }
   return {
     check: (address, presented) => {

@@ -5,7 +5,7 @@
 // the database again, at most once a second.
 
 import type { App } from '../../app.ts'
-import { rateLimited } from '../../contract/errors.ts'
+import { limitReached } from '../../contract/errors.ts'
 import { type Policy, type RateClass, rateClasses } from '../../contract/policy.ts'
 import { batched } from '../../lib/concurrency/batch.ts'
 import { MINUTE, SECOND } from '../../lib/clock.ts'
@@ -117,7 +117,7 @@ const momentOf = (clock: Needs['clock']): Moment => ({ at: clock.now(), ms: cloc
 function refuse(rates: Rates, { rateClass, waitMs: wait }: Refusal): never {
   const retryAfterS = Math.ceil(wait / SECOND)
   const limit = `${rates[rateClass]} ${rateClass} a minute`
-  throw rateLimited(`The limit is ${limit}. Try again in ${retryAfterS} s.`, retryAfterS)
+  throw limitReached(limit, retryAfterS)
 }
 
 /**

@@ -2,7 +2,7 @@
 
 import type { Kysely } from 'kysely'
 import type { App } from '../../app.ts'
-import { conflict, validation } from '../../contract/errors.ts'
+import { validation } from '../../contract/errors.ts'
 import { type Env, processEnvSchema } from '../../contract/env.ts'
 import type { ForkResult, UnitFork } from '../../contract/fork.ts'
 import type { Database } from '../../store/db.ts'
@@ -16,7 +16,7 @@ import { effectivePolicyOf } from '../units/admission/effective-policy.ts'
 import { peersOf } from '../units/model/env.ts'
 import { notPossibleNow } from '../units/lifecycle/failures.ts'
 import { getRecord } from '../units/get.ts'
-import { firstFreeName } from '../units/model/names.ts'
+import { firstFreeName, nameTaken } from '../units/model/names.ts'
 import { retryOnConflict } from '../units/lifecycle/retry-on-conflict.ts'
 import { waitUntilStable } from '../units/lifecycle/wait-until-stable.ts'
 import { resolveStack } from '../units/model/resolve-stack.ts'
@@ -59,9 +59,7 @@ async function decide(
   if (source?.revision !== found.revision) throw new SourceChanged()
 
   const isTaken = (wanted: string) => unitNameTaken(db, { stackId: stack.id, name: wanted })
-  if (name !== undefined && (await isTaken(name))) {
-    throw conflict(`The stack already has a unit named "${name}"; destroy it or choose another name.`)
-  }
+  if (name !== undefined && (await isTaken(name))) throw nameTaken(name)
   const isOwnStack = stack.id === source.stackId
   const copyName = name ?? (await firstFreeName(source.name, isTaken))
   const env = envOfCopy(source, body)

@@ -1,6 +1,6 @@
 // The errors that callers get for a unit whose host does not answer, or was given up.
 
-import { AppError, providerError } from '../../contract/errors.ts'
+import { AppError, providerError, tryAgainIn } from '../../contract/errors.ts'
 import { isEngineError } from '../../engine/errors.ts'
 
 /** It is asked every two seconds. */
@@ -33,7 +33,7 @@ export function reasonOfCertificate(error: unknown): string | null {
 /** For units of a host that is away: 503 with the time since when. */
 export function hostAway(since: Date, cause?: unknown): AppError {
   const at = since.toISOString()
-  const message = `The host of this unit has not answered since ${at}; units on other hosts can be used. Try again in ${BACK_S} s.`
+  const message = `The host of this unit has not answered since ${at}; units on other hosts can be used. ${tryAgainIn(BACK_S)}`
   const details = { reason: 'host_away', since: at }
   return new AppError('unavailable', 503, message, { details, retryAfterS: BACK_S, cause })
 }

@@ -3,7 +3,7 @@
 
 import type { Kysely } from 'kysely'
 import type { App } from '../../app.ts'
-import { invalidState, quotaExceeded } from '../../contract/errors.ts'
+import { invalidState } from '../../contract/errors.ts'
 import type { Connect, Connected } from '../../contract/oauth.ts'
 import { grantsEverySecret } from '../../contract/secret.ts'
 import { MINUTE } from '../../lib/clock.ts'
@@ -19,7 +19,7 @@ import type { Database } from '../../store/db.ts'
 import { findOauthClient } from '../../store/oauth-clients.ts'
 import { deleteOauthRequest, insertOauthCode } from '../../store/oauth-requests.ts'
 import type { Plan } from '../../store/teams.ts'
-import { seatsOf } from '../agents/seats.ts'
+import { refuseBeyondSeats } from '../agents/seats.ts'
 import { isLive } from '../credentials/authenticate.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { newToken } from '../credentials/token.ts'
@@ -35,14 +35,15 @@ import { withAnswer } from './redirects.ts'
 
 const CODE_LIVES_MS = MINUTE
 
+export const START_AGAIN = 'Start again in the program.'
+
 /**
  * Throws `invalid_state` if the request has ended or belongs to another session, `quota_exceeded` if the plan has no
  * seat left.
  */
 export async function connectAgent(app: App, caller: Caller, asked: Connect): Promise<Connected> {
   const { teamId, userId } = caller
-  const ended = () =>
-    invalidState('This request was answered, or took too long. Start again in the program.', null)
+  const ended = () => invalidState(`This request was answered, or took too long. ${START_AGAIN}`, null)
   await checkEnforced(app, asked.policy.egress, 'policy.egress')
   checkRates(app, asked.policy.rates)
   const { narrowed, ...connected } = await amongPeople(app, caller, null, async (db, { team, allowed }) => {
@@ -95,13 +96,7 @@ async function makeAgent(db: Kysely<Database>, plan: Plan, connection: Connectio
   const hasSeat = before !== null && isLive({ policy: before.policy, revokedAt: null }, at)
   if (!hasSeat) {
     const used = await countLiveCredentials(db, { teamId, now: at })
-    const max = seatsOf[plan]
-    if (used >= max) {
-      throw quotaExceeded(
-        `The team's plan has room for ${max} keys and agents, and has ${used}; revoke one first.`,
-        { field: 'seats', used, max },
-      )
-    }
+    refuseBeyondSeats(plan, used)
   }
   if (before) {
     await renewConnection(db, { ...connection, id: before.id })

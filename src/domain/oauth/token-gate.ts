@@ -1,7 +1,7 @@
 // Limits token requests. Guessing is limited per peer, as with keys, and one program at one address needs only a few
 // tokens a minute. The counts are in the memory of each process.
 
-import { rateLimited } from '../../contract/errors.ts'
+import { limitReached } from '../../contract/errors.ts'
 import { type Clock, HOUR, MINUTE, SECOND } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import { slidingWindow } from '../../lib/concurrency/sliding-window.ts'
@@ -29,7 +29,7 @@ export function createTokenGate({ clock, log }: { clock: Clock; log: Log }): Tok
       const waitS = Math.ceil(registrations.waitMs(peerKey(peer), nowMs) / SECOND)
       if (waitS > 0) {
         const limit = `${REGISTRATIONS_AN_HOUR} registrations of a client from one place in an hour`
-        throw rateLimited(`The limit is ${limit}. Try again in ${waitS} s.`, waitS)
+        throw limitReached(limit, waitS)
       }
       registrations.record(peerKey(peer), nowMs)
     },
@@ -38,9 +38,7 @@ export function createTokenGate({ clock, log }: { clock: Clock; log: Log }): Tok
       const who = `${peerKey(peer)} ${clientId}`
       const nowMs = clock.monotonicMs()
       const waitS = Math.ceil(calls.waitMs(who, nowMs) / SECOND)
-      if (waitS > 0) {
-        throw rateLimited(`The limit is ${TIMES_A_MINUTE} calls a minute. Try again in ${waitS} s.`, waitS)
-      }
+      if (waitS > 0) throw limitReached(`${TIMES_A_MINUTE} calls a minute`, waitS)
       calls.record(who, nowMs)
     },
   }

@@ -3,7 +3,7 @@
 import type { Configuration } from 'openid-client'
 import type { App } from '../../app.ts'
 import type { ProviderClient } from '../../lib/service-settings.ts'
-import { notFound, providerError } from '../../contract/errors.ts'
+import { type AppError, notFound, providerError } from '../../contract/errors.ts'
 import type { Provider } from '../../contract/me.ts'
 import { providerKinds } from './list.ts'
 
@@ -19,6 +19,10 @@ export async function connect(provider: Provider, client: ProviderClient): Promi
   try {
     return await providerKinds[provider].connect(client)
   } catch (cause) {
-    throw providerError('The provider does not answer; try again, or sign in by a link.', { cause })
+    throw doesNotAnswer(cause)
   }
+}
+
+export function doesNotAnswer(cause: unknown): AppError {
+  return providerError('The provider does not answer; try again, or sign in by a link.', { cause })
 }

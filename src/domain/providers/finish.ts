@@ -9,7 +9,7 @@ import {
   ResponseBodyError,
 } from 'openid-client'
 import type { App } from '../../app.ts'
-import { forbidden, providerError, unauthorized } from '../../contract/errors.ts'
+import { forbidden, unauthorized } from '../../contract/errors.ts'
 import { cleanLine } from '../../contract/fields.ts'
 import { limits } from '../../contract/limits.ts'
 import type { Provider } from '../../contract/me.ts'
@@ -20,7 +20,7 @@ import { findOrCreateAccount, nameFrom } from '../credentials/find-or-create-acc
 import { beginSession, type BegunSession } from '../credentials/begin-session.ts'
 import { inTransaction } from '../transactions/transactions.ts'
 import { type OAuthState, consumeOAuthState } from './oauth-state.ts'
-import { clientOf, connect } from './connect.ts'
+import { clientOf, connect, doesNotAnswer } from './connect.ts'
 import { callbackUrl, providerKinds } from './list.ts'
 import type { Person } from './provider.ts'
 
@@ -62,7 +62,7 @@ async function identify(
     return await kind.identify(tokens, configuration, client)
   } catch (error) {
     if (isRefusal(error)) throw unauthorized('The provider refused the sign-in; start again.')
-    throw providerError('The provider does not answer; try again, or sign in by a link.', { cause: error })
+    throw doesNotAnswer(error)
   }
 }
 

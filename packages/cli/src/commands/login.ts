@@ -3,7 +3,7 @@
 import { Berth } from '@berth/sdk'
 import { UsageError } from '../args.ts'
 import { changeConfig, type Profile, readConfig, writeConfig } from '../config.ts'
-import { type Context, version } from '../context.ts'
+import { type Context, noProfile, version } from '../context.ts'
 import { Failure } from '../failure.ts'
 import { readInput } from '../input.ts'
 import { note, print, printJson, printTable } from '../output.ts'
@@ -54,8 +54,7 @@ export async function logout(context: Context): Promise<void> {
   const config = readConfig()
   const name = context.args.text('profile') ?? config.current
   const profile = config.profiles[name]
-  if (!profile)
-    throw new Failure(`There is no profile "${name}".`, { hint: 'berth profiles', code: 'not_found' })
+  if (!profile) throw noProfile(name)
   if (profile.oauth) {
     const { revoke } = await import('../oauth.ts')
     // A service that is gone must not keep it here.
@@ -74,11 +73,7 @@ export async function profiles(context: Context): Promise<void> {
   const config = readConfig()
   const [name] = context.args.args
   if (name !== undefined) {
-    if (!config.profiles[name])
-      throw new Failure(`There is no profile "${name}".`, {
-        hint: `berth login --name ${name}`,
-        code: 'not_found',
-      })
+    if (!config.profiles[name]) throw noProfile(name, `berth login --name ${name}`)
     changeConfig((kept) => void (kept.current = name))
     return context.isJson ? await printJson({ current: name }) : await print(name)
   }

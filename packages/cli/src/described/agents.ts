@@ -1,8 +1,9 @@
 // The commands about hosted agents, as data.
 
 import type { Command } from '../args.ts'
-import { environment, flag, text } from './options.ts'
+import { environment as variable, flag, text } from './options.ts'
 
+const environment = text('ID', 'The self-hosted environment, such as env_01AbC')
 /** Of the units of sessions. */
 const anyUnitOptions = {
   sleep: text('WINDOW', 'Sleep after this time without use (default 1m)'),
@@ -44,7 +45,7 @@ export const agentCommands: Command[] = [
     usage: '--environment ID --key-file FILE [OPTIONS]',
     options: {
       vendor: text('NAME', 'Vendor of the agents: claude (default)'),
-      environment: text('ID', 'The self-hosted environment, such as env_01AbC'),
+      environment,
       'key-file': text('FILE', "File with the environment's key (default: ANTHROPIC_ENVIRONMENT_KEY)"),
       ...unitOptions,
       'at-once': text('NUMBER', 'Sessions at one time; others wait (default 8)'),
@@ -67,7 +68,7 @@ export const agentCommands: Command[] = [
       'token-file': text('FILE', "The claim's token; the worker reads it from $BERTH_SESSION_TOKEN_FILE"),
       'token-env': text('NAME', 'The worker has a placeholder in this variable instead, with --token-host'),
       'token-host': text('HOST', 'Send the token only to this host', { multiple: true }),
-      env: environment,
+      env: variable,
       rm: flag('Destroy the unit when the worker has ended; else it sleeps'),
       ...unitOptions,
     },
@@ -85,7 +86,7 @@ export const agentCommands: Command[] = [
     about: "Let an environment of OpenAI's Agents API work in a unit, until Ctrl-C",
     usage: '--environment ID --remote URL --key-file FILE [OPTIONS]',
     options: {
-      environment: text('ID', 'The self-hosted environment, such as env_01AbC'),
+      environment,
       remote: text('URL', 'Where it is registered, as the vendor answers when the session is made'),
       'key-file': text('FILE', "The environment's key, which stays here"),
       codex: text('PROGRAM', 'The Codex of this machine, which holds the relay (codex)'),

@@ -18,3 +18,7 @@ export const environment = text('NAME=VALUE', 'Set an environment variable; may 
   short: 'e',
   multiple: true,
 })
+
+export const intoStack = text('NAME', 'Put it into this stack, which is created if needed')
+export const sleepAfter = text('WINDOW', 'Sleep after this time without use: 30m, 2h, never')
+export const since = text('TIME', 'Since a time, such as 2026-05-04T09:00:00Z')

@@ -1,7 +1,7 @@
 // Commands about everything but units.
 
 import type { Command } from '../args.ts'
-import { flag, text } from './options.ts'
+import { flag, intoStack, since, sleepAfter, text } from './options.ts'
 
 export const otherCommands: Command[] = [
   {
@@ -99,9 +99,9 @@ export const otherCommands: Command[] = [
     options: {
       set: text('NAME=VALUE', 'Set a parameter, as text or JSON; may be repeated', { multiple: true }),
       name: text('NAME', 'Name of its unit'),
-      stack: text('NAME', 'Put it into this stack, which is created if needed'),
+      stack: intoStack,
       expose: text('MODE', 'Publish its default port: public or private'),
-      sleep: text('WINDOW', 'Sleep after this time without use: 30m, 2h, never'),
+      sleep: sleepAfter,
     },
     args: [1, 1],
     completes: 'recipes',
@@ -180,7 +180,7 @@ export const otherCommands: Command[] = [
       key: text('ID', 'Only of this key'),
       action: text('ACTION', 'Only this action, such as unit.create'),
       target: text('ID', 'Only about this unit, stack or key'),
-      since: text('TIME', 'Since a time, such as 2026-05-04T09:00:00Z'),
+      since,
       until: text('TIME', 'Before a time'),
       failed: flag('Only calls that failed'),
     },

@@ -1,8 +1,12 @@
 // Commands about units.
 
 import type { Command } from '../args.ts'
-import { environment, flag, text } from './options.ts'
+import { environment, flag, intoStack, since, sleepAfter, text } from './options.ts'
 
+const forEverybody = flag('Publish for everybody, not only for those who have the URL')
+const interactive = flag('Send standard input, up to 1 MB', { short: 'i' })
+const lines = text('NUMBER', 'Number of lines to begin with (default 100)', { short: 'n' })
+const READS_FILE = 'Reads a file on this computer'
 const user = text('USER', 'Run as this user: a name or a number', { short: 'u' })
 const timeout = text('TIME', 'Kill the command after this time: 90s, 2m, 1h (default 2m)')
 /** `mode`: what the option is called that says which public hosts. */
@@ -30,10 +34,10 @@ export const unitCommands: Command[] = [
     options: {
       rm: flag('Destroy the unit when the command has ended'),
       detach: flag('Start the command in the background and print the name of the unit', { short: 'd' }),
-      interactive: flag('Send standard input, up to 1 MB', { short: 'i' }),
+      interactive,
       tty: flag('Attach this terminal to the command, or to a shell', { short: 't' }),
       name: text('NAME', 'Name of the unit (default: made from the image)'),
-      stack: text('NAME', 'Put it into this stack, which is created if needed'),
+      stack: intoStack,
       size: text('SIZE', 'nano, small, medium or large (default small)'),
       port: text('PORT', 'A port it listens on; may be repeated', { short: 'p', multiple: true }),
       expose: text('MODE', 'Publish its port: public, or private for those who have the URL'),
@@ -42,7 +46,7 @@ export const unitCommands: Command[] = [
         multiple: true,
       }),
       volume: text('PATH:GB', 'A disk of its own at this path, such as /data:10'),
-      sleep: text('WINDOW', 'Sleep after this time without use: 30m, 2h, never'),
+      sleep: sleepAfter,
       nested: flag('Allow docker or buildah in the unit'),
       'time-to-live': text('TIME', 'End the unit after this time, used or not: 90s, 2h'),
       'at-end': text('WHAT', 'What to do at that time: destroy, sleep or stop (default destroy)'),
@@ -125,8 +129,8 @@ export const unitCommands: Command[] = [
     options: {
       follow: flag('Follow the log', { short: 'f' }),
       refused: flag('Only refused connections'),
-      lines: text('NUMBER', 'Number of lines to begin with (default 100)', { short: 'n' }),
-      since: text('TIME', 'Since a time, such as 2026-05-04T09:00:00Z'),
+      lines,
+      since,
     },
     args: [1, 1],
     completes: 'units',
@@ -163,7 +167,7 @@ export const unitCommands: Command[] = [
     about: 'Run a command in a unit, and exit with its code',
     usage: 'UNIT [--] CMD…',
     options: {
-      interactive: flag('Send standard input, up to 1 MB', { short: 'i' }),
+      interactive,
       tty: flag('Attach this terminal: for editors, top and the like', { short: 't' }),
       workdir: text('DIR', 'Working directory', { short: 'w' }),
       user,
@@ -176,7 +180,7 @@ export const unitCommands: Command[] = [
     examples: [
       ['exec web -- ls -la /app', 'Everything after -- is the command'],
       ['exec web --json -- ls', 'Options before -- belong to berth'],
-      ['exec -i db -- psql -U app < dump.sql', 'Reads a file on this computer'],
+      ['exec -i db -- psql -U app < dump.sql', READS_FILE],
       ['exec -it web -- top', 'Quit with q'],
     ],
   },
@@ -226,7 +230,7 @@ export const unitCommands: Command[] = [
     options: {
       process: text('ID', 'Of a background process, such as run -d starts'),
       follow: flag('Follow the log', { short: 'f' }),
-      lines: text('NUMBER', 'Number of lines to begin with (default 100)', { short: 'n' }),
+      lines,
       tail: text('NUMBER', 'The same as --lines; "all" for every line'),
       since: text('TIME', 'Since a time: 5m, 2h, or 2026-05-04T09:00:00Z'),
       timestamps: flag('Show the time of each line', { short: 't' }),
@@ -261,7 +265,7 @@ export const unitCommands: Command[] = [
     about: 'Print the URL of a unit, and publish its port if needed',
     usage: 'UNIT [PORT]',
     options: {
-      public: flag('Publish for everybody, not only for those who have the URL'),
+      public: forEverybody,
       rotate: flag('Replace the address; the old one stops working'),
     },
     args: [1, 2],
@@ -275,7 +279,7 @@ export const unitCommands: Command[] = [
     name: 'open',
     about: 'Open the URL of a unit in a browser',
     usage: 'UNIT [PORT]',
-    options: { public: flag('Publish for everybody, not only for those who have the URL') },
+    options: { public: forEverybody },
     args: [1, 2],
     completes: 'units',
     examples: [['open web', 'Wakes it, as every visit does']],
@@ -284,13 +288,13 @@ export const unitCommands: Command[] = [
     name: 'db',
     about: 'Run psql, mariadb, redis-cli or mongosh in the unit of a database',
     usage: 'CLIENT UNIT [--] [ARG…]',
-    options: { interactive: flag('Send standard input, up to 1 MB', { short: 'i' }), timeout },
+    options: { interactive, timeout },
     args: [2, 2],
     restAfter: 2,
     passesOptions: true,
     examples: [
       ['db psql shop -c "select count(*) from orders"', 'With the user and database of its recipe'],
-      ['db -i psql shop < schema.sql', 'Reads a file on this computer'],
+      ['db -i psql shop < schema.sql', READS_FILE],
       ['db redis-cli cache get greeting', 'With the password of its recipe'],
     ],
   },

@@ -12,6 +12,7 @@ import { Button } from '../ui/button.tsx'
 import { Field, inputClass } from '../ui/field.tsx'
 import { Card, PageHead } from '../ui/page-parts.tsx'
 import { tell, tellError } from '../ui/toast.tsx'
+import { NOTHING_TO_SAVE } from '../ui/sentences.ts'
 import { Teams } from './teams.tsx'
 import styles from './account.module.css'
 
@@ -81,12 +82,7 @@ function NameForm() {
         )}
       </Field>
       <div>
-        <Button
-          type="submit"
-          kind="main"
-          busy={isBusy}
-          why={name === me.user.name ? 'There is nothing to save.' : null}
-        >
+        <Button type="submit" kind="main" busy={isBusy} why={name === me.user.name ? NOTHING_TO_SAVE : null}>
           Save
         </Button>
       </div>

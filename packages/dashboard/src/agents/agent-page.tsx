@@ -17,6 +17,7 @@ import { euros } from '../../../../src/lib/money.ts'
 import { Money, Time } from '../ui/format.tsx'
 import { Card, Empty, Failure, KeyValue, PageHead, Skeleton } from '../ui/page-parts.tsx'
 import { tell, tellError } from '../ui/toast.tsx'
+import { CALLS_END } from '../ui/sentences.ts'
 import { usedBy } from './agent-use.ts'
 import { PolicyEditor } from './policy-editor.tsx'
 import { type Policy, sentence } from './policy-text.ts'
@@ -149,10 +150,7 @@ function Revoke({
         onClose={() => setOpen(false)}
         onConfirm={revoke}
       >
-        <p>
-          Its calls are refused from now on, and its open connections end. Its units stay with the team. This
-          cannot be undone.
-        </p>
+        <p>{CALLS_END} Its units stay with the team. This cannot be undone.</p>
       </Confirm>
     </>
   )

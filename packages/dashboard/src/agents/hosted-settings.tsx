@@ -11,6 +11,7 @@ import { Button } from '../ui/button.tsx'
 import { Field, SecretInput } from '../ui/field.tsx'
 import { Failure } from '../ui/page-parts.tsx'
 import { tell } from '../ui/toast.tsx'
+import { NOTHING_TO_SAVE } from '../ui/sentences.ts'
 import { AtOnceField, HostedFields } from './hosted-fields.tsx'
 import { type Hosted, lackOf, planOf, textsOfHosted } from './hosted-text.ts'
 import styles from './agents.module.css'
@@ -38,7 +39,7 @@ export function HostedSettings({ hosted, onDone }: { hosted: Hosted; onDone: () 
   })
   const refused = save.error && explain(save.error)
   const faultOf = (path: string) => faultAt(refused?.fields, path)
-  const why = isChanged ? lackOf(texts) : 'There is nothing to save.'
+  const why = isChanged ? lackOf(texts) : NOTHING_TO_SAVE
   return (
     <form
       className={styles.editor}

@@ -13,6 +13,7 @@ import { Button, buttonClass } from '../ui/button.tsx'
 import { Code } from '../ui/copy.tsx'
 import { Field, inputClass } from '../ui/field.tsx'
 import { Card, Failure, PageHead } from '../ui/page-parts.tsx'
+import { NOT_VALID } from '../ui/sentences.ts'
 import { faultsOf } from './policy-editor.tsx'
 import { PolicyForm } from './policy-form.tsx'
 import { policyOf, sentence, smallPolicy, textsOf } from './policy-text.ts'
@@ -31,8 +32,7 @@ export function NewKeyPage() {
   if (make.data) return <KeyMade slug={team.slug} made={make.data} />
   const refused = make.error && explain(make.error)
   const nameFault = refused?.fields.find(({ path }) => path === 'name')?.message
-  const why =
-    Object.keys(faults).length > 0 ? 'A field is not valid.' : name.trim() === '' ? 'Enter a name.' : null
+  const why = Object.keys(faults).length > 0 ? NOT_VALID : name.trim() === '' ? 'Enter a name.' : null
   return (
     <>
       <PageHead title="New key" />

@@ -8,6 +8,7 @@ import { cache, keys } from '../api/cache.ts'
 import { agentsQuery } from '../api/team-queries.ts'
 import { Button } from '../ui/button.tsx'
 import { tell, tellError } from '../ui/toast.tsx'
+import { NOT_VALID, NOTHING_TO_SAVE } from '../ui/sentences.ts'
 import type { Use } from './agent-use.ts'
 import { effectsOf, narrowsText, stopsText } from './policy-effects.ts'
 import { PolicyForm } from './policy-form.tsx'
@@ -85,9 +86,9 @@ export function PolicyEditor({ team, agent, use }: { team: string; agent: Contra
 type Edit = ReturnType<typeof usePolicyEdit>
 
 function whyNotSaved({ faults, conflicts, changed }: Edit): string | null {
-  if (Object.keys(faults).length > 0) return 'A field is not valid.'
+  if (Object.keys(faults).length > 0) return NOT_VALID
   if (conflicts.length > 0) return 'Choose first what becomes of the other change.'
-  return changed.length === 0 ? 'There is nothing to save.' : null
+  return changed.length === 0 ? NOTHING_TO_SAVE : null
 }
 
 /** Returns the saved policy; null if another person has changed the same field, which is then on the page. */

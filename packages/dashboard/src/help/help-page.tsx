@@ -98,10 +98,12 @@ function Whom({ email, isOperator }: { email: string | null; isOperator: boolean
     <p>This Berth sends no mail. Ask the person who gave you access.</p>
   ) : (
     <p className={styles.whom}>
-      Write to <a href={`mailto:${email}`}>{email}</a>. Never send keys or passwords.
+      Write to <a href={`mailto:${email}`}>{email}</a>. {NO_SECRETS}
     </p>
   )
 }
+
+const NO_SECRETS = 'Never send keys or passwords.'
 
 function Message() {
   const { team } = useHere()
@@ -133,7 +135,7 @@ function Message() {
       <Field label="Topic">
         {(props) => <Select id={props.id} value={topic} options={topics} onChange={setTopic} />}
       </Field>
-      <Field label="Message" note="The answer comes by mail. Never send keys or passwords.">
+      <Field label="Message" note={`The answer comes by mail. ${NO_SECRETS}`}>
         {(props) => (
           <textarea
             {...props}

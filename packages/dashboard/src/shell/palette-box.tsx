@@ -16,6 +16,7 @@ import styles from './palette.module.css'
 type Choice = { id: string; label: string; note: string; mark?: ReactNode; run: () => void }
 
 const SHOWN = 12
+const SEARCHED = 'Search units, pages and actions'
 
 export function PaletteBox() {
   const [text, setText] = useState('')
@@ -51,11 +52,11 @@ export function PaletteBox() {
           <input
             className={styles.input}
             role="combobox"
-            aria-label="Search units, pages and actions"
+            aria-label={SEARCHED}
             aria-expanded="true"
             aria-controls={id}
             aria-activedescendant={chosen ? `${id}-${chosen.id}` : undefined}
-            placeholder="Search units, pages and actions"
+            placeholder={SEARCHED}
             autoComplete="off"
             spellCheck={false}
             value={text}

@@ -11,6 +11,7 @@ import { Confirm } from '../ui/dialog.tsx'
 import { Select } from '../ui/field.tsx'
 import { Time } from '../ui/format.tsx'
 import { tell, tellError } from '../ui/toast.tsx'
+import { CALLS_END } from '../ui/sentences.ts'
 import { callTeam } from './calls.ts'
 import styles from './team.module.css'
 
@@ -133,7 +134,7 @@ function Review({ keys, onDone }: { keys: Keys; onDone: (id: string) => void }) 
           if (asked) await revoke(asked)
         }}
       >
-        <p>Its calls are refused from now on, and its open connections end. This cannot be undone.</p>
+        <p>{CALLS_END} This cannot be undone.</p>
       </Confirm>
     </div>
   )

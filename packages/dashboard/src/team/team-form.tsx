@@ -5,6 +5,7 @@ import { useState } from 'react'
 import { useHere } from '../shell/team-context.ts'
 import { Button } from '../ui/button.tsx'
 import { Field, inputClass, Select } from '../ui/field.tsx'
+import { NOTHING_TO_SAVE } from '../ui/sentences.ts'
 import { callTeam } from './calls.ts'
 import styles from './team.module.css'
 
@@ -33,7 +34,7 @@ export function TeamForm({ regions }: { regions: readonly Contract.Region[] }) {
     team.role === 'member'
       ? 'Owners and admins change this.'
       : Object.keys(change).length === 0
-        ? 'There is nothing to save.'
+        ? NOTHING_TO_SAVE
         : null
   return (
     <form

@@ -11,6 +11,7 @@ import { entryFault, type Egress, egressOf, egressText, egressTextsOf } from '..
 import { useHere } from '../shell/team-context.ts'
 import { Button } from '../ui/button.tsx'
 import { tell } from '../ui/toast.tsx'
+import { NOTHING_TO_SAVE } from '../ui/sentences.ts'
 import { Refused } from './refused.tsx'
 import styles from './unit.module.css'
 
@@ -39,7 +40,7 @@ export function EgressForm({ unit }: { unit: Contract.Unit }) {
   const faultOf = (list: 'allow' | 'deny') =>
     error && sent ? entryFault(explain(error).fields, list, sent) : undefined
   const before = JSON.stringify(egressOf(egressTextsOf(unit.egress)))
-  const why = JSON.stringify(egressOf(texts)) === before ? 'There is nothing to save.' : null
+  const why = JSON.stringify(egressOf(texts)) === before ? NOTHING_TO_SAVE : null
   return (
     <form
       className={styles.fields}

@@ -9,6 +9,7 @@ import { useHere } from '../shell/team-context.ts'
 import { Button } from '../ui/button.tsx'
 import { Field, TextInput } from '../ui/field.tsx'
 import { tell } from '../ui/toast.tsx'
+import { NOTHING_TO_SAVE } from '../ui/sentences.ts'
 import { Refused } from './refused.tsx'
 import styles from './unit.module.css'
 
@@ -35,7 +36,7 @@ export function SleepForm({ unit }: { unit: Contract.Unit }) {
   const why = !isRight
     ? 'Enter a valid time.'
     : text.trim() === unit.sleep && !isOfStack
-      ? 'There is nothing to save.'
+      ? NOTHING_TO_SAVE
       : null
   return (
     <form

@@ -13,6 +13,8 @@ export const sortLabels = {
   used: 'Last used first',
 } as const satisfies Record<Sort, string>
 
+export const FILTER = 'Filter by name, image or stack'
+
 export type UnitsSearch = { q?: string; state?: UnitState; stack?: string; sort?: Sort }
 
 export function readUnitsSearch(search: Record<string, unknown>): UnitsSearch {

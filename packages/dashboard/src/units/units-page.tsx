@@ -18,7 +18,7 @@ import { BulkBar } from './bulk-bar.tsx'
 import { countStates } from '../../../../src/contract/states.ts'
 import { centsAnHour } from '../../../../src/lib/money.ts'
 import { selectUnits } from './select.ts'
-import { sortLabels, sorts, type UnitsSearch } from './search.ts'
+import { FILTER, sortLabels, sorts, type UnitsSearch } from './search.ts'
 import { UnitTable } from './unit-table.tsx'
 import styles from './units-page.module.css'
 
@@ -84,8 +84,8 @@ export function UnitsPage() {
             ref={filter}
             type="search"
             className={inputClass}
-            aria-label="Filter by name, image or stack"
-            placeholder="Filter by name, image or stack"
+            aria-label={FILTER}
+            placeholder={FILTER}
             value={search.q ?? ''}
             onChange={(event) => change({ q: event.target.value || undefined })}
           />

@@ -2,6 +2,7 @@ import { defineRecipe } from '../define.ts'
 import { brokered, secret, string } from '../params.ts'
 import { CODEX_VERSION } from './codex.ts'
 import { workParams, workUnit } from './coding-agent.ts'
+import { HAS_PLACEHOLDER } from './words.ts'
 
 const taken = ['CODEX_REMOTE', 'CODEX_ENVIRONMENT', 'CODEX_ENVIRONMENT_KEY']
 
@@ -23,7 +24,7 @@ export const codexEnvironment = defineRecipe({
       format: 'an id such as env_01AbC',
       example: 'env_01AbC',
     }),
-    key: secret('The key of the environment. The unit has a placeholder instead.', {
+    key: secret(`The key of the environment. ${HAS_PLACEHOLDER}`, {
       teamSecret: 'CODEX_ENVIRONMENT_KEY',
     }),
     ...workParams({ version: CODEX_VERSION, taken }),

@@ -6,6 +6,7 @@ import { validation } from '../../../contract/errors.ts'
 import type { Size } from '../../../contract/policy.ts'
 import { defineRecipe, type Recipe, type RecipeUnit } from '../define.ts'
 import { brokered, env, type GivenSecret, type Requests, secret, size, string } from '../params.ts'
+import { HAS_PLACEHOLDER } from './words.ts'
 
 type Agent = {
   /** Also as the image's script calls it. */
@@ -29,7 +30,7 @@ export function codingAgent({ name, title, description, version, key, requests, 
     description,
     tags: ['agent', 'shell'],
     params: {
-      key: secret('The key of its model. The unit has a placeholder instead.', { teamSecret: key }),
+      key: secret(`The key of its model. ${HAS_PLACEHOLDER}`, { teamSecret: key }),
       ...workParams({ version, taken: [key] }),
     },
     secrets: [],
@@ -52,7 +53,7 @@ export function workParams({ version, taken }: { version: string; taken: string[
       format: 'empty, or an address such as https://github.com/owner/name.git',
       fallback: '',
     }),
-    repositoryToken: secret('The token for a private repository. The unit has a placeholder instead.', null),
+    repositoryToken: secret(`The token for a private repository. ${HAS_PLACEHOLDER}`, null),
     version: string('Its version in npm.', {
       pattern: /^[0-9a-z][0-9a-z.-]{0,39}$/,
       format: 'a version such as 1.2.3, or a tag such as latest',

@@ -1,5 +1,6 @@
 import { defineRecipe } from '../define.ts'
 import { size, volumeGb } from '../params.ts'
+import { ADDRESS_FOR_UNITS } from './words.ts'
 
 export const etcd = defineRecipe({
   name: 'etcd',
@@ -21,7 +22,7 @@ export const etcd = defineRecipe({
   frontDoor: null,
   outputs: {
     ETCD_URL: {
-      description: 'The address for units of the team.',
+      description: ADDRESS_FOR_UNITS,
       value: ({ host }) => `http://${host.main}:2379`,
     },
   },

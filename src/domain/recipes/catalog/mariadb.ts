@@ -1,5 +1,6 @@
 import { defineRecipe } from '../define.ts'
 import { identifier, size, volumeGb } from '../params.ts'
+import { ADDRESS_FOR_UNITS, PASSWORD_OF_USER } from './words.ts'
 
 export const mariadb = defineRecipe({
   name: 'mariadb',
@@ -33,10 +34,10 @@ export const mariadb = defineRecipe({
   frontDoor: null,
   outputs: {
     DATABASE_URL: {
-      description: 'The address for units of the team.',
+      description: ADDRESS_FOR_UNITS,
       value: ({ params, secret, host }) =>
         `mysql://${params.user}:${secret.password}@${host.main}:3306/${params.database}`,
     },
-    MARIADB_PASSWORD: { description: 'The password of the user.', value: ({ secret }) => secret.password },
+    MARIADB_PASSWORD: { description: PASSWORD_OF_USER, value: ({ secret }) => secret.password },
   },
 })

@@ -1,14 +1,15 @@
 import { defineRecipe } from '../define.ts'
 import { identifier, size, volumeGb } from '../params.ts'
 import { listensAt } from './listens-at.ts'
+import { ADDRESS_FOR_UNITS, FROM_DOCKER_HUB, PASSWORD_OF_USER, USER_WITH_ALL_RIGHTS } from './words.ts'
 
 export const mongodb = defineRecipe({
   name: 'mongodb',
   title: 'MongoDB 7',
-  description: 'A MongoDB with its own user and volume. Its image comes from Docker Hub: Debian has none.',
+  description: `A MongoDB with its own user and volume. ${FROM_DOCKER_HUB}`,
   tags: ['database', 'documents'],
   params: {
-    user: identifier('The user with all rights.', 'app'),
+    user: identifier(USER_WITH_ALL_RIGHTS, 'app'),
     size: size('medium'),
     volumeGb: volumeGb(2),
   },
@@ -31,10 +32,10 @@ export const mongodb = defineRecipe({
   frontDoor: null,
   outputs: {
     MONGODB_URL: {
-      description: 'The address for units of the team.',
+      description: ADDRESS_FOR_UNITS,
       value: ({ params, secret, host }) =>
         `mongodb://${params.user}:${secret.password}@${host.main}:27017/?authSource=admin`,
     },
-    MONGODB_PASSWORD: { description: 'The password of the user.', value: ({ secret }) => secret.password },
+    MONGODB_PASSWORD: { description: PASSWORD_OF_USER, value: ({ secret }) => secret.password },
   },
 })

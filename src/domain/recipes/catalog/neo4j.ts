@@ -1,12 +1,12 @@
 import { defineRecipe } from '../define.ts'
 import { size, volumeGb } from '../params.ts'
 import { listensAt } from './listens-at.ts'
+import { FROM_DOCKER_HUB } from './words.ts'
 
 export const neo4j = defineRecipe({
   name: 'neo4j',
   title: 'Neo4j 5',
-  description:
-    'A Neo4j graph database (Bolt) with its own volume. Its image comes from Docker Hub: Debian has none.',
+  description: `A Neo4j graph database (Bolt) with its own volume. ${FROM_DOCKER_HUB}`,
   tags: ['database', 'graph'],
   params: { size: size('medium'), volumeGb: volumeGb(2) },
   secrets: ['password'],

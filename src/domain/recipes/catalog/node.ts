@@ -1,14 +1,15 @@
 import { defineRecipe } from '../define.ts'
 import { APP_PORT, appEnv, appParams, appUnit } from './app.ts'
+import { FILES_OF_NODE, LISTENS_IN_PORT } from './words.ts'
 
 export const node = defineRecipe({
   name: 'node',
   title: 'Node.js 18',
   description:
     'A web application in Node.js. It installs the dependencies in package.json, by its lock file if there is one. It runs ' +
-    'the script "start", else "main" of package.json, server.js, index.js or app.js. It must listen on the port in PORT.',
+    `the script "start", else "main" of package.json, server.js, index.js or app.js. ${LISTENS_IN_PORT}`,
   tags: ['runtime', 'web', 'javascript'],
-  params: appParams('The files of the application, with package.json if it has one.', {
+  params: appParams(FILES_OF_NODE, {
     'server.js':
       "require('http').createServer((_, answer) => answer.end('hello')).listen(require('process').env.PORT)",
   }),

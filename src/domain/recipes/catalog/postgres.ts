@@ -1,6 +1,7 @@
 import { defineRecipe } from '../define.ts'
 import { identifier, size, volumeGb } from '../params.ts'
 import { postgresUnit } from './postgres-unit.ts'
+import { ADDRESS_FOR_UNITS, PASSWORD_OF_USER } from './words.ts'
 
 export const postgres = defineRecipe({
   name: 'postgres',
@@ -20,10 +21,10 @@ export const postgres = defineRecipe({
   frontDoor: null,
   outputs: {
     DATABASE_URL: {
-      description: 'The address for units of the team.',
+      description: ADDRESS_FOR_UNITS,
       value: ({ params, secret, host }) =>
         `postgres://${params.user}:${secret.password}@${host.main}:5432/${params.database}`,
     },
-    POSTGRES_PASSWORD: { description: 'The password of the user.', value: ({ secret }) => secret.password },
+    POSTGRES_PASSWORD: { description: PASSWORD_OF_USER, value: ({ secret }) => secret.password },
   },
 })

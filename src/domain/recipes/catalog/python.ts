@@ -1,12 +1,13 @@
 import { defineRecipe } from '../define.ts'
 import { APP_PORT, appEnv, appParams, appUnit } from './app.ts'
+import { LISTENS_IN_PORT } from './words.ts'
 
 export const python = defineRecipe({
   name: 'python',
   title: 'Python 3.11',
   description:
     'A web application in Python. It installs the dependencies in requirements.txt or pyproject.toml and runs main.py, app.py ' +
-    'or server.py. It must listen on the port in PORT.',
+    `or server.py. ${LISTENS_IN_PORT}`,
   tags: ['runtime', 'web'],
   params: appParams('The files of the application, with requirements.txt if it has one.', {
     'main.py': "import http.server, os\nhttp.server.test(port=int(os.environ['PORT']))",

@@ -1,6 +1,7 @@
 import { defineRecipe } from '../define.ts'
 import { identifier, size, volumeGb } from '../params.ts'
 import { listensAt } from './listens-at.ts'
+import { ADDRESS_FOR_UNITS, PASSWORD_OF_USER, USER_WITH_ALL_RIGHTS } from './words.ts'
 
 export const rabbitmq = defineRecipe({
   name: 'rabbitmq',
@@ -9,7 +10,7 @@ export const rabbitmq = defineRecipe({
   tags: ['queue', 'broker'],
   params: {
     // RabbitMQ accepts this user only from inside the unit.
-    user: identifier('The user with all rights.', 'app', { taken: ['guest'] }),
+    user: identifier(USER_WITH_ALL_RIGHTS, 'app', { taken: ['guest'] }),
     size: size('medium'),
     volumeGb: volumeGb(2),
   },
@@ -31,9 +32,9 @@ export const rabbitmq = defineRecipe({
   frontDoor: null,
   outputs: {
     AMQP_URL: {
-      description: 'The address for units of the team.',
+      description: ADDRESS_FOR_UNITS,
       value: ({ params, secret, host }) => `amqp://${params.user}:${secret.password}@${host.main}:5672`,
     },
-    RABBITMQ_PASSWORD: { description: 'The password of the user.', value: ({ secret }) => secret.password },
+    RABBITMQ_PASSWORD: { description: PASSWORD_OF_USER, value: ({ secret }) => secret.password },
   },
 })

@@ -1,5 +1,6 @@
 import { defineRecipe } from '../define.ts'
 import { size, volumeGb } from '../params.ts'
+import { ADDRESS_FOR_UNITS } from './words.ts'
 
 export const redis = defineRecipe({
   name: 'redis',
@@ -27,7 +28,7 @@ export const redis = defineRecipe({
   frontDoor: null,
   outputs: {
     REDIS_URL: {
-      description: 'The address for units of the team.',
+      description: ADDRESS_FOR_UNITS,
       value: ({ secret, host }) => `redis://default:${secret.password}@${host.main}:6379/0`,
     },
     REDIS_PASSWORD: { description: 'The password of the server.', value: ({ secret }) => secret.password },

@@ -2,6 +2,7 @@ import { defineRecipe } from '../define.ts'
 import { size, volumeGb } from '../params.ts'
 import { APP_PORT, appEnv, appParams, appUnit } from './app.ts'
 import { postgresUnit } from './postgres-unit.ts'
+import { FILES_OF_NODE } from './words.ts'
 
 export const webWithPostgres = defineRecipe({
   name: 'web-with-postgres',
@@ -11,7 +12,7 @@ export const webWithPostgres = defineRecipe({
     'DATABASE_URL. They share a stack, so they can sleep and be forked together.',
   tags: ['web', 'database', 'javascript', 'stack'],
   params: {
-    ...appParams('The files of the application, with package.json if it has one.', {
+    ...appParams(FILES_OF_NODE, {
       'server.js': `require('http').createServer((_, answer) => answer.end(new URL(require('process').env.DATABASE_URL).hostname)).listen(require('process').env.PORT)`,
     }),
     databaseSize: size('small', 'The size of the database: its CPU and memory.'),

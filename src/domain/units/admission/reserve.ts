@@ -4,7 +4,7 @@
 import type { Kysely } from 'kysely'
 import { z } from 'zod'
 import type { App } from '../../../app.ts'
-import { conflict, unavailable, validation } from '../../../contract/errors.ts'
+import { unavailable, validation } from '../../../contract/errors.ts'
 import type { IsolationClass } from '../../../engine/engine.ts'
 import type { FleetHost } from '../../../engine/fleet.ts'
 import { newId } from '../../../lib/ids.ts'
@@ -32,7 +32,7 @@ import { checkDisk } from './disk-limits.ts'
 import { declaredEnv, keepSecrets } from '../model/env.ts'
 import { retryOnConflict } from '../lifecycle/retry-on-conflict.ts'
 import { machineSizes } from '../model/machine.ts'
-import { firstFreeName } from '../model/names.ts'
+import { firstFreeName, nameTaken } from '../model/names.ts'
 import { newUnitRow } from '../model/new-row.ts'
 import { timeToLiveOf } from '../model/time-to-live.ts'
 import type { CreatePlan, PlannedUnit, PlannedUnits } from '../model/plan.ts'
@@ -158,7 +158,7 @@ async function nameAll(
   const made = plan.make({ name, stackName })
   const taken = plan.isNamed ? await firstTaken(made) : null
   if (taken === null) return made
-  throw conflict(`The stack already has a unit named "${taken}"; destroy it or choose another name.`)
+  throw nameTaken(taken)
 }
 
 type Insertion = {

@@ -23,11 +23,10 @@ export function failureText(error: unknown, unit: UnitRecord): string {
     case 'image_invalid':
       return `Image "${unit.image}": ${publicMessage}`
     case 'start_refused':
-      return `The unit could not be started. ${publicMessage}`
-    case 'start_failed':
-      return [`The unit could not be started. ${publicMessage}`, error instanceof NotReady ? error.said : '']
-        .join(' ')
-        .trim()
+    case 'start_failed': {
+      const said = kind === 'start_failed' && error instanceof NotReady ? error.said : ''
+      return `The unit could not be started. ${publicMessage} ${said}`.trim()
+    }
     case 'host_full':
     case 'timeout':
     case 'engine_away':

@@ -3,6 +3,7 @@
 
 import { randomBytes } from 'node:crypto'
 import { limits } from '../../../contract/limits.ts'
+import { type AppError, conflict } from '../../../contract/errors.ts'
 
 export function searchDomain(stackName: string): string {
   return `${stackName}.internal`
@@ -28,4 +29,8 @@ export async function firstFreeName(
 /** Shortened if it would be too long, and without two dashes in a row. */
 export function withSuffix(name: string, suffix: string): string {
   return `${name.slice(0, limits.nameLength - suffix.length - 1).replace(/-$/, '')}-${suffix}`
+}
+
+export function nameTaken(name: string): AppError {
+  return conflict(`The stack already has a unit named "${name}"; destroy it or choose another name.`)
 }
