@@ -122,7 +122,8 @@ function row({ parts, style, base, now }: Drawing, unit: Unit, at: number): stri
   const time = (when: string) => `<time datetime="${when}">${fromNow(when, now)}</time>`
   const cell = (column: string, content: string) =>
     `<span role="cell" class="${style(`table.${column}`)}">${content}</span>`
-  const second = `${unit.size} · ${image}${unit.sleepsAt === null ? '' : ` · sleeps ${time(unit.sleepsAt)}`}`
+  const what = unit.state === 'error' ? escapeHtml(unit.error ?? '') : `${unit.size} · ${image}`
+  const second = `${what}${unit.sleepsAt === null ? '' : ` · sleeps ${time(unit.sleepsAt)}`}`
   const wrong =
     unit.state === 'error'
       ? `<span class="${style('table.wrong')}">${escapeHtml(unit.error ?? '')}</span>`

@@ -80,7 +80,7 @@ export const UnitRow = memo(function UnitRow({
         </a>
         {unit.state === 'error' && <span className={styles.wrong}>{unit.error}</span>}
         <span className={styles.second}>
-          {unit.size} · {unit.image}
+          {unit.state === 'error' ? unit.error : `${unit.size} · ${unit.image}`}
           {unit.sleepsAt !== null && (
             <>
               {' '}
