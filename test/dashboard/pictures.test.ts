@@ -59,7 +59,7 @@ async function viewsOf(
 ): Promise<{ all: View[]; empty: View[]; failing: View[] }> {
   const pages = Object.entries(dashboardPages(team, unit))
   const settled = async (page: Page) => {
-    await page.waitForFunction(`!document.querySelector('main [data-waiting]')`)
+    await expect.poll(() => page.locator('main [data-waiting]').count(), { timeout: 60_000 }).toBe(0)
     await page.waitForTimeout(SETTLED_MS)
   }
   return {
