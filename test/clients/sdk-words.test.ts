@@ -22,7 +22,6 @@ it('a client, a unit, a stack and a process are printed in one line each, withou
   const stack = (await berth.stacks.list())[0]
   expect(inspect(berth)).toBe(`Berth(${service.baseUrl})`)
   expect(inspect(unit)).toMatch(/^Unit\(web, running, \S*node:22, unit_\w+\)$/)
-  expect(`${unit}`).toBe(inspect(unit))
   expect(inspect(stack)).toMatch(/^Stack\(shop, 1 unit, stack_\w+\)$/)
   expect(inspect(process)).toMatch(/^Process\(sleep 60, running, \w+\)$/)
 })
