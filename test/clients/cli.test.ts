@@ -39,7 +39,9 @@ describe('the CLI', () => {
       '-e',
       'A=b c',
     ])
-    expect(made).toEqual({ code: 0, stdout: 'first\n', stderr: '' })
+    // A create that takes long tells its stages.
+    const stages = expect.stringMatching(/^(?:\d+s creating first: .*\n)*$/) as string
+    expect(made).toEqual({ code: 0, stdout: 'first\n', stderr: stages })
     expect((await berth(['ls'])).stdout).toMatch(
       /^NAME\tSTACK\tSTATE.*\nfirst\tshop\trunning\tsmall\t.*node:22\t/,
     )

@@ -82,18 +82,23 @@ function waitForDashboard(page: Page): void {
   }
 }
 
-/** The largest jump of a layout that nobody minds. */
+/** The largest jump of a layout that nobody minds, of moves that follow each other within a second, as browsers count them. */
 const JUMP = 0.02
 
 /** Runs in the page, before its own scripts. */
 const watching = `
   addEventListener('securitypolicyviolation', (event) =>
     berthFault('policy: ' + event.effectiveDirective + ' refuses ' + event.blockedURI + ' at ' + event.sourceFile))
-  let jumped = 0
+  let [jumped, began, last] = [0, 0, 0]
   const what = []
   new PerformanceObserver((list) => {
     for (const entry of list.getEntries()) {
       if (entry.hadRecentInput) continue
+      if (entry.startTime - last > 1000 || entry.startTime - began > 5000) {
+        began = entry.startTime
+        jumped = what.length = 0
+      }
+      last = entry.startTime
       jumped += entry.value
       for (const { node, previousRect, currentRect } of entry.sources)
         what.push((node?.className ?? 'text') + ' from ' + previousRect.y + ' to ' + currentRect.y)
