@@ -27,18 +27,8 @@ const jsonOf = async (args: string[]) => JSON.parse((await berth([...args, '--js
 
 describe('the CLI', () => {
   it('creates, lists, executes in, forks, stops and removes units', async () => {
-    const made = await berth([
-      'run',
-      'node:22',
-      '--name',
-      'first',
-      '--stack',
-      'shop',
-      '-p',
-      '8080',
-      '-e',
-      'A=b c',
-    ])
+    const spec = ['--name', 'first', '--stack', 'shop', '-p', '8080', '-e', 'A=b c']
+    const made = await berth(['run', 'node:22', ...spec])
     // A create that takes long tells its stages.
     const stages = expect.stringMatching(/^(?:\d+s creating first: .*\n)*$/) as string
     expect(made).toEqual({ code: 0, stdout: 'first\n', stderr: stages })
