@@ -1,24 +1,27 @@
 // Hosted agents in the server, with the whole product: sessions of a control plane of ours work in real units, which sleep and wake
 // while the server is killed. Prints what it measures (docs/performance.md).
 
-import { readdir, readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { HostedAnswer, HostedChanged, HostedSession } from '../../src/contract/hosted-agents.ts'
 import type { Process } from '../../src/contract/process.ts'
-import type { Unit } from '../../src/contract/unit.ts'
 import { createUnit, exec, listUnits } from '../support/berth-units.ts'
+import {
+  addEnvironment,
+  AGENT_IMAGE as IMAGE,
+  type HostedTeam,
+  processorTimeOf,
+  signInToHosted,
+} from '../support/hosted-team.ts'
 import { restartRole } from '../support/kill.ts'
 import { type ManagedAgents, startManagedAgents } from '../support/managed-agents.ts'
 import { useBerth } from '../support/use-berth.ts'
 
-const IMAGE = 'berth.local/agent:1'
 const SESSIONS = 50
 /** Each takes a minute: so long does the vendor's library wait for more before it ends a turn. */
 const ROUNDS = 3
 
 const berth = useBerth(null)
 let agents: ManagedAgents
-let cookie: string
+let team: HostedTeam
 
 type Session = ReturnType<ManagedAgents['begin']>
 const bash = (command: string) => ({ name: 'bash', input: { command } })
@@ -31,66 +34,6 @@ afterAll(async () => {
   await agents.close()
   expect(agents.faults).toEqual([])
 })
-
-async function signIn(): Promise<void> {
-  const { baseUrl, signInUrl } = berth.credentials
-  const token = new URL(signInUrl).searchParams.get('token') ?? ''
-  const response = await fetch(`${baseUrl}/sign-in`, {
-    method: 'POST',
-    redirect: 'manual',
-    headers: { origin: baseUrl, 'content-type': 'application/x-www-form-urlencoded' },
-    body: new URLSearchParams({ token }),
-  })
-  const cookies = response.headers.getSetCookie().map((each) => each.split(';')[0])
-  cookie = cookies.join('; ')
-}
-
-async function ask<T>(method: string, path: string, body?: unknown): Promise<T> {
-  const { baseUrl } = berth.credentials
-  const response = await fetch(baseUrl + path, {
-    method,
-    headers: {
-      cookie,
-      origin: baseUrl,
-      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-    },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  })
-  const text = await response.text()
-  expect(response.status, text).toBeLessThan(300)
-  return JSON.parse(text) as T
-}
-
-async function addEnvironment(): Promise<string> {
-  const { environment } = await ask<HostedChanged>('POST', '/v1/hosted-agents', {
-    environment: agents.environment,
-    environmentKey: agents.key,
-    image: IMAGE,
-    size: 'nano',
-    atOnce: SESSIONS,
-    policy: { maxConcurrentUnits: 2 * SESSIONS, dailySpendCapCents: 10_000 },
-  })
-  return environment.id
-}
-
-const sessionsOf = async (id: string): Promise<HostedSession[]> =>
-  (await ask<HostedAnswer>('GET', `/v1/hosted-agents/${id}`)).sessions
-const unitOf = async (id: string) => (await berth.call<Unit>('GET', `/v1/units/${id}`)).body
-const stateOf = async (id: string) => (await unitOf(id)).state
-
-/** Of all processes of a unit on this host, in ticks of the kernel's clock. */
-async function processorTimeOf(unitId: string): Promise<number> {
-  let ticks = 0
-  for (const pid of await readdir('/proc')) {
-    if (!/^\d+$/.test(pid)) continue
-    const groups = await readFile(`/proc/${pid}/cgroup`, 'utf8').catch(() => '')
-    if (!groups.includes(unitId)) continue
-    const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
-    const [user = 0, kernel = 0] = stat.slice(stat.lastIndexOf(')')).split(' ').slice(12, 14).map(Number)
-    ticks += user + kernel
-  }
-  return ticks
-}
 
 const tell = (figures: object) => void process.stdout.write(`hosted agents ${JSON.stringify(figures)}\n`)
 
@@ -123,11 +66,11 @@ describe.each(['runc', 'gvisor'])('with %s', (isolation) => {
       BERTH_RATE_CREATIONS: '1000000',
       BERTH_RATE_EXECS: '1000000',
     })
-    await signIn()
-    id = await addEnvironment()
+    team = await signInToHosted(berth)
+    id = await addEnvironment(team, agents, SESSIONS)
   })
   afterAll(async () => {
-    await ask('DELETE', `/v1/hosted-agents/${id}`)
+    await team.ask('DELETE', `/v1/hosted-agents/${id}`)
     expect(await listUnits(berth)).toEqual([])
     expect(await berth.pressCtrlC()).toBe(0)
   })
@@ -149,7 +92,7 @@ describe.each(['runc', 'gvisor'])('with %s', (isolation) => {
       await endTurn(session)
       const [made] = await listUnits(berth)
       await berth.call('POST', `/v1/units/${made?.id}/sleep`, { sleep: '1m', now: true })
-      await expect.poll(async () => await stateOf(made?.id ?? '')).toBe('sleeping')
+      await expect.poll(async () => await team.stateOf(made?.id ?? '')).toBe('sleeping')
       agents.queue(session)
       turns.push(await sinceClaim(session, 'echo x'))
       agents.terminate(session)
@@ -187,7 +130,9 @@ describe.each(['runc', 'gvisor'])('with %s', (isolation) => {
     tell({ isolation, sessions: SESSIONS, ms: performance.now() - began })
     const units = await listUnits(berth)
     expect(units).toHaveLength(SESSIONS)
-    expect(new Set((await sessionsOf(id)).map(({ unit }) => unit?.id)).size).toBeGreaterThanOrEqual(SESSIONS)
+    expect(new Set((await team.sessionsOf(id)).map(({ unit }) => unit?.id)).size).toBeGreaterThanOrEqual(
+      SESSIONS,
+    )
     for (const session of sessions) agents.terminate(session)
     await expect.poll(async () => await listUnits(berth), { timeout: 300_000 }).toEqual([])
   }, 1_500_000)
@@ -195,20 +140,22 @@ describe.each(['runc', 'gvisor'])('with %s', (isolation) => {
   it('a command keeps its unit awake, and a held confirmation costs neither processor time nor money', async () => {
     const [busy, held] = [agents.begin(), agents.begin()]
     await say(held, 'echo begun >/var/tmp/kept')
-    const heldId = (await sessionsOf(id)).find((each) => each.id === held.id)?.unit?.id ?? ''
+    const heldId = (await team.sessionsOf(id)).find((each) => each.id === held.id)?.unit?.id ?? ''
     const confirmed = agents.call(held, { ...bash('cat /var/tmp/kept'), ask: true })
     const answered = say(busy, 'sleep 105; echo done')
-    await expect.poll(async () => await stateOf(heldId), { timeout: 150_000, interval: 500 }).toBe('sleeping')
-    const spent = async () => [(await unitOf(heldId)).costCentsSoFar, await processorTimeOf(heldId)]
+    await expect
+      .poll(async () => await team.stateOf(heldId), { timeout: 150_000, interval: 500 })
+      .toBe('sleeping')
+    const spent = async () => [(await team.unitOf(heldId)).costCentsSoFar, await processorTimeOf(heldId)]
     const before = await spent()
     expect(before[0]).toBeGreaterThan(0)
     expect((await answered).text).toBe('done')
-    expect([await spent(), await stateOf(heldId)]).toEqual([before, 'sleeping'])
+    expect([await spent(), await team.stateOf(heldId)]).toEqual([before, 'sleeping'])
     agents.confirm(held)
     expect((await confirmed).text).toBe('begun')
     for (const session of [busy, held]) agents.terminate(session)
     await expect.poll(async () => await listUnits(berth), { timeout: 60_000 }).toEqual([])
-    const costs = (await sessionsOf(id)).map(({ costCents }) => costCents)
+    const costs = (await team.sessionsOf(id)).map(({ costCents }) => costCents)
     expect(Math.min(...costs.slice(0, 2))).toBeGreaterThan(0)
   })
 
@@ -221,9 +168,9 @@ describe.each(['runc', 'gvisor'])('with %s', (isolation) => {
       await berth.call('POST', `/v1/units/${unit.id}/processes/${body.id}/keep-awake`, { forMs: 30_000 })
       await new Promise((resolve) => setTimeout(resolve, 10_000))
     }
-    expect(await stateOf(unit.id)).toBe('running')
+    expect(await team.stateOf(unit.id)).toBe('running')
     await expect
-      .poll(async () => await stateOf(unit.id), { timeout: 180_000, interval: 1000 })
+      .poll(async () => await team.stateOf(unit.id), { timeout: 180_000, interval: 1000 })
       .toBe('sleeping')
     await berth.call('DELETE', `/v1/units/${unit.id}`)
   })

@@ -137,6 +137,11 @@ export async function startManagedAgents(): Promise<ManagedAgents> {
       const id = `sevt_${randomUUID()}`
       waiting.set(id, told.resolve)
       emit(session, { id, type: 'agent.tool_use', name, input, evaluated_permission: ask ? 'ask' : 'allow' })
+      if (ask)
+        emit(session, {
+          type: 'session.status_idle',
+          stop_reason: { type: 'requires_action', event_ids: [id] },
+        })
       return await told.promise
     },
 
