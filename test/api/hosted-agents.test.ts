@@ -250,6 +250,39 @@ describe('an environment', () => {
       .toMatchObject({ state: 'refused', note: expect.stringMatching(/^There is no unit /) })
   })
 
+  it('is not set to copies that its key does not allow, nor to those of a unit that is gone', async () => {
+    const policy = { allowedSizes: ['nano'], egress: { mode: 'none', allow: [], siblings: 'none' } }
+    const spec = { image: 'node:22', size: 'nano', egress: { mode: 'none', siblings: 'none' } }
+    const made = async (name: string, more: object) => {
+      const { body } = await ask<{ units: Unit[] }>('POST', '/v1/units', { spec: { ...spec, name, ...more } })
+      return body.units[0]?.id ?? ''
+    }
+    const large = await made('large', { size: 'medium' })
+    const wide = await made('wide', { egress: { mode: 'open', siblings: 'none' } })
+    const gone = await made('gone', {})
+    await ask('DELETE', `/v1/units/${gone}`)
+    const refusals = [
+      [large, 400, /^copyOf: must be a unit that the key may copy: .*size medium/],
+      [wide, 400, /^copyOf: must be a unit that the key may copy: The unit would reach every public host/],
+      [gone, 400, /^copyOf: must be a unit that the key may copy: it was destroyed/],
+      [`unit_${'0'.repeat(32)}`, 404, /unit/],
+    ] as const
+    const refused = async (method: string, path: string, body: object) => {
+      for (const [copyOf, status, sentence] of refusals) {
+        const answer = await ask<{ error: { message: string } }>(method, path, { ...body, copyOf })
+        expect([answer.status, answer.body.error.message]).toEqual([status, expect.stringMatching(sentence)])
+      }
+    }
+    const body = { environment: agents.environment, environmentKey: agents.key, size: 'nano', policy }
+    await refused('POST', '/v1/hosted-agents', body)
+    expect(await shown()).toBeUndefined()
+    const { id } = await add({ size: 'nano', policy })
+    await refused('PATCH', `/v1/hosted-agents/${id}`, {})
+    expect((await shown())?.copyOf).toBeNull()
+    const copyOf = await made('right', {})
+    expect((await ask('PATCH', `/v1/hosted-agents/${id}`, { copyOf })).status).toBe(200)
+  })
+
   it('says which work it leaves for others', async () => {
     await add()
     agents.begin({}, { kind: 'riddle' })

@@ -86,16 +86,9 @@ function startController({
   return { done, stop }
 }
 
+type Shown = { id: string; name: string; egress: object; env: object }
 const unitsNow = async () =>
-  (
-    await service.call<{ units: { id: string; name: string; egress: object; env: object }[] }>(
-      'GET',
-      '/v1/units',
-      {
-        key: team.key,
-      },
-    )
-  ).body.units
+  (await service.call<{ units: Shown[] }>('GET', '/v1/units', { key: team.key })).body.units
 const write = (content: string) => ({ name: 'write', input: { file_path: 'a.txt', content } })
 const read = { name: 'read', input: { file_path: 'a.txt' } }
 
@@ -276,7 +269,11 @@ describe('a session', () => {
   })
 
   it('of which the prepared unit is gone is ended with a sentence', async () => {
+    const berth = new Berth({ url: service.baseUrl, apiKey: team.key })
+    const source = await berth.units.create({ name: 'gone', image: 'node:22' })
     startController({ copyOf: 'gone' })
+    await expect.poll(() => agents.polls).toBeGreaterThan(0)
+    await source.destroy()
     agents.begin()
     await expect.poll(() => agents.items[0]?.state).toBe('stopped')
     expect(said.join('\n')).toContain('There is no unit "gone", of which those of sessions are copies.')

@@ -2,6 +2,7 @@
 
 import { randomUUID } from 'node:crypto'
 import type { Berth } from '../../sdk/src/index.ts'
+import { checkPrepared } from './prepared.ts'
 import type { OpenQueue, QueueOptions, Tell } from './queue.ts'
 import { refusalOf, type ServeOptions, serveQueue } from './serve.ts'
 import { sessionUnits, type UnitPlan } from './session-units.ts'
@@ -48,6 +49,7 @@ export async function serveEnvironment(options: EnvironmentOptions): Promise<voi
     .catch((error: unknown) => {
       throw refusalOf(error) ?? error
     })
+  await checkPrepared(berthFor(null), plan, signal)
   const units = sessionUnits({ berthFor, vendor, environment: environmentId, plan, tell, signal })
   tell({ kind: 'said', session: null, sentence: `waiting for sessions of ${environmentId}` })
   await serveQueue({ queue, units, atOnce, tell, signal, pauses })

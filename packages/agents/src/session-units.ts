@@ -2,6 +2,7 @@
 
 import { createHash } from 'node:crypto'
 import { type Berth, BerthError, type Contract, type Unit } from '../../sdk/src/index.ts'
+import { findPrepared } from './prepared.ts'
 import type { Tell } from './queue.ts'
 
 export type UnitPlan = {
@@ -86,7 +87,7 @@ export function sessionUnits({
         ...asked,
       }
       try {
-        const source = isCopy(metadata, env) ? await prepared(berth, plan) : null
+        const source = isCopy(metadata, env) ? await findPrepared(berth, plan) : null
         const unit = await (source
           ? source.fork(every)
           : berth.units.create({ ...every, image, size, env, egress: reaching(egress, hosts) }))
@@ -138,13 +139,6 @@ function planOf(plan: UnitPlan, metadata: Record<string, string>) {
 function isCopy(metadata: Record<string, string>, env: Contract.UnitSpec['env'] = {}): boolean {
   const asked = ['berth.image', 'berth.size', 'berth.egress'].some((name) => metadata[name] !== undefined)
   return !asked && Object.keys(env).length === 0
-}
-
-async function prepared(berth: Berth, { copyOf }: UnitPlan): Promise<Unit | null> {
-  if (copyOf === null) return null
-  const found = copyOf.startsWith('unit_') ? await berth.units.get(copyOf) : await berth.units.find(copyOf)
-  if (found && found.state !== 'destroyed') return found
-  throw new BerthError('not_found', `There is no unit "${copyOf}", of which those of sessions are copies.`)
 }
 
 function reaching(egress: Contract.EgressAsked, hosts: string[]): Contract.EgressAsked {

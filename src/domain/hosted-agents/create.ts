@@ -12,6 +12,7 @@ import { authorize } from '../authorization/authorize.ts'
 import type { Caller } from '../credentials/caller.ts'
 import type { Once } from '../idempotency/once.ts'
 import { inLiveTeamTransaction } from '../transactions/transactions.ts'
+import { checkSource } from './check-source.ts'
 import { getHosted } from './find.ts'
 import { sealCredential } from './sealed.ts'
 import { toHosted } from './to-hosted.ts'
@@ -27,6 +28,7 @@ export async function createHosted(
   const { teamId, userId } = caller
   const id = newId('hostedEnvironment')
   await checkPolicy(app, caller, policy)
+  await checkSource(app, caller, plan, policy)
   return await inLiveTeamTransaction(app, { teamId, once }, async (db) => {
     const all = await listHostedEnvironments(db, teamId)
     if (all.some((each) => each.vendor === vendor && each.environment === environment))
