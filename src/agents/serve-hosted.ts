@@ -26,7 +26,15 @@ export type HostedOptions = {
   timing?: Pick<EnvironmentOptions, 'idleMs' | 'reclaimMs' | 'strandedMs' | 'pauses'>
 }
 
-type Running = { version: number; gone: AbortController; done: Promise<void> }
+/** `leaving`: it was changed, and another one follows, which knows what of it is under way. */
+type Running = {
+  id: string
+  version: number
+  gone: AbortController
+  leaving: AbortController
+  underWay: Set<string>
+  done: Promise<void>
+}
 
 const LOOK_MS = 2 * SECOND
 /** For one look. */
@@ -40,21 +48,30 @@ const MAX_NOTE = 400
 export function serveHostedAgents(app: App, options: HostedOptions): { stop: () => Promise<void> } {
   const { clock, log } = app
   const stopped = new AbortController()
-  const running = new Map<string, Running>()
+  const running = new Set<Running>()
 
   const begin = (served: Served) => {
-    const gone = new AbortController()
     const { id, version: of } = served
-    const done = serveUntil(app, options, served, gone.signal)
+    const before = [...running].find((one) => one.id === id)
+    const [gone, leaving] = [new AbortController(), new AbortController()]
+    const underWay = before?.underWay ?? new Set()
+    const turn = { signal: gone.signal, leaving: leaving.signal, underWay }
+    const done = serveUntil(app, options, { served, turn, follows: before !== undefined })
       .catch((error: unknown) => log.error({ err: error, environment: id }, 'a controller has failed'))
-      .finally(() => running.delete(id))
-    running.set(id, { version: of, gone, done })
+      .finally(() => running.delete(one))
+    const one: Running = { id, version: of, gone, leaving, underWay, done }
+    running.add(one)
   }
   const look = async () => {
     const on = new Map((await listOn(app)).map((row) => [row.id, row]))
-    for (const [id, one] of running) if (on.get(id)?.version !== one.version) one.gone.abort()
-    // One that was changed begins once it has ended as it was.
-    for (const [id, row] of on) if (!running.has(id)) begin(openServed(app, row))
+    for (const { id, version: of, gone, leaving } of running) {
+      if (!on.has(id)) gone.abort()
+      else if (on.get(id)?.version !== of) leaving.abort()
+    }
+    const isServed = ({ id, version: of }: { id: string; version: number }) =>
+      // One that is on again begins once it has ended as it was.
+      [...running].some((one) => one.id === id && (one.version === of || one.gone.signal.aborted))
+    for (const row of on.values()) if (!isServed(row)) begin(openServed(app, row))
   }
   const loop = { name: 'serve hosted agents', everyMs: LOOK_MS, timeoutMs: TIMEOUT_MS, run: look }
   const looking = runLoop(loop, { clock, log, signal: stopped.signal })
@@ -62,31 +79,33 @@ export function serveHostedAgents(app: App, options: HostedOptions): { stop: () 
     stop: async () => {
       stopped.abort()
       await looking
-      for (const { gone } of running.values()) gone.abort()
-      await Promise.all([...running.values()].map(({ done }) => done))
+      for (const { gone } of running) gone.abort()
+      await Promise.all([...running].map(({ done }) => done))
     },
   }
 }
 
-/** Serves an environment until the signal aborts, also again after it was refused. */
+type Turn = { signal: AbortSignal; leaving: AbortSignal; underWay: Set<string> }
+
+/** Serves an environment until its turn is over, also again after it was refused. */
 async function serveUntil(
   app: App,
   options: HostedOptions,
-  served: Served,
-  signal: AbortSignal,
+  { served, turn, follows }: { served: Served; turn: Turn; follows: boolean },
 ): Promise<void> {
-  await beginHosted(app, served)
+  const over = AbortSignal.any([turn.signal, turn.leaving])
+  if (!follows) await beginHosted(app, served)
   const { tell, written } = createTelling(app, served)
-  while (!signal.aborted) {
+  while (!over.aborted) {
     try {
-      await serveEnvironment(environmentOptions(options, served, tell, signal))
+      await serveEnvironment(environmentOptions(options, served, tell, turn))
     } catch (error) {
-      if (signal.aborted) break
+      if (over.aborted) break
       const { state, sentence, againMs } = endOf(error)
       if (state === 'failing') app.log.error({ err: error, environment: served.id }, 'a controller has ended')
       await written()
       await tellHostedState(app, served, { state, note: cleaned(sentence, served) })
-      await app.clock.sleep(againMs, signal).catch(() => {})
+      await app.clock.sleep(againMs, over).catch(() => {})
     }
   }
   await written()
@@ -96,7 +115,7 @@ function environmentOptions(
   { url, vendorUrls, workDir, timing }: HostedOptions,
   { vendor, environment, environmentKey, token, plan: { atOnce, ...plan } }: Served,
   tell: (news: News) => void,
-  signal: AbortSignal,
+  turn: Turn,
 ): EnvironmentOptions {
   const vendorUrl = vendorUrls[vendor]
   return {
@@ -111,7 +130,7 @@ function environmentOptions(
     plan: { ...plan, stack: 'agents' },
     atOnce,
     tell,
-    signal,
+    ...turn,
     ...timing,
   }
 }

@@ -193,6 +193,34 @@ describe('an environment', () => {
     await expect.poll(async () => await sessionsOf(id)).toMatchObject([{ state: 'working', turns: 2 }])
   })
 
+  it('that is changed makes new units by it, and what is under way goes on as it began', async () => {
+    const { id } = await add()
+    const session = agents.begin()
+    await agents.call(session, write('kept'))
+    await ask('PATCH', `/v1/hosted-agents/${id}`, { size: 'medium' })
+    // By the controller that begins with this.
+    await expect.poll(stateNow).toBe('waiting')
+    expect(await sessionsOf(id)).toMatchObject([{ state: 'working', turns: 1 }])
+    const other = agents.begin()
+    await agents.call(other, write('other'))
+    expect((await agents.call(session, read)).text).toBe('kept')
+    expect(agents.items.map(({ state, givenTo }) => [state, givenTo.length])).toEqual([
+      ['active', 1],
+      ['active', 1],
+    ])
+    expect((await ask<{ units: Unit[] }>('GET', '/v1/units')).body.units.map(({ size }) => size)).toEqual([
+      'medium',
+      'small',
+    ])
+    // Its next turn is the new one's.
+    agents.endTurn(session)
+    await expect.poll(() => agents.items[0]?.state).toBe('stopped')
+    agents.queue(session)
+    expect((await agents.call(session, read)).text).toBe('kept')
+    expect(new Set(agents.items.map(({ givenTo }) => givenTo[0])).size).toBe(2)
+    expect(agents.items[2]?.givenTo).toEqual(agents.items[1]?.givenTo)
+  })
+
   it('keeps work queued while its key has no room, and says so', async () => {
     await add({ policy: { maxConcurrentUnits: 1 } })
     const first = agents.begin()

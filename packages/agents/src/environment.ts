@@ -18,9 +18,7 @@ export type EnvironmentOptions = Omit<QueueOptions, 'workerId'> & {
   plan: UnitPlan
   atOnce: number
   tell: Tell
-  signal: AbortSignal
-  pauses?: ServeOptions['pauses']
-}
+} & Pick<ServeOptions, 'signal' | 'leaving' | 'underWay' | 'pauses'>
 
 export const atOnceLimits = { default: 8, most: 200 }
 export const defaultPlan: UnitPlan = {
@@ -38,7 +36,7 @@ const KEPT = 1000
 
 /** Throws `QueueRefused` for what no repetition changes. */
 export async function serveEnvironment(options: EnvironmentOptions): Promise<void> {
-  const { open, environmentId, plan, atOnce, tell, signal, pauses } = options
+  const { open, environmentId, plan, atOnce, tell, signal, leaving, underWay, pauses } = options
   const { workerId = `berth-${randomUUID()}` } = options
   const queue = await open({ ...options, workerId })
   const { vendor } = queue
@@ -52,7 +50,7 @@ export async function serveEnvironment(options: EnvironmentOptions): Promise<voi
   await checkPrepared(berthFor(null), plan, signal)
   const units = sessionUnits({ berthFor, vendor, environment: environmentId, plan, tell, signal })
   tell({ kind: 'said', session: null, sentence: `waiting for sessions of ${environmentId}` })
-  await serveQueue({ queue, units, atOnce, tell, signal, pauses })
+  await serveQueue({ queue, units, atOnce, tell, signal, leaving, underWay, pauses })
 }
 
 /** A client for each session, whose calls have it in their User-Agent, and so in the audit log. */

@@ -16,6 +16,10 @@ export type ServeOptions = {
   atOnce: number
   tell: Tell
   signal: AbortSignal
+  /** Aborts where another controller follows: no more work is asked for, and what is under way goes on to its end. */
+  leaving?: AbortSignal | undefined
+  /** What is under way, by session: shared with the controllers of the same queue that this one follows. */
+  underWay?: Set<string> | undefined
   /** Pauses between empty polls, after failures, between sweeps and while the team is full, in ms. */
   pauses?: Partial<Pauses> | undefined
 }
@@ -33,7 +37,7 @@ const MAX_SAID = 250
 const KEPT = 10_000
 
 /**
- * Resolves when the signal has aborted and everything under way has stopped. Throws `QueueRefused`, also if this service refuses
+ * Resolves when the signal has aborted and everything under way has stopped, or `leaving` and all of it has ended. Throws `QueueRefused`, also if this service refuses
  * the key.
  */
 export async function serveQueue({ pauses, ...given }: ServeOptions): Promise<void> {
@@ -46,23 +50,25 @@ export async function serveQueue({ pauses, ...given }: ServeOptions): Promise<vo
 type Refuse = (why: QueueRefused) => void
 
 async function serveUntil(options: ServeOptions, pause: Pauses, refuse: Refuse): Promise<void> {
-  const { queue, signal, tell, atOnce } = options
+  const { queue, signal, tell, atOnce, leaving = new AbortController().signal } = options
+  const asking = AbortSignal.any([signal, leaving])
   const controller = createController(options, refuse)
   const over = new AbortController()
   const sweeping = sweepOften(controller, pause.sweep, {
     ...options,
-    signal: AbortSignal.any([signal, over.signal]),
+    signal: AbortSignal.any([asking, over.signal]),
   })
   try {
     // The first answer is told too.
-    for (let failures = -1; !signal.aborted; ) {
+    for (let failures = -1; !asking.aborted; ) {
       if (controller.running() >= atOnce) {
-        await controller.anyDone()
+        await Promise.race([controller.anyDone(), wait(pause.empty, asking)])
         continue
       }
-      if (controller.isFull()) await wait(pause.full, signal)
+      if (controller.isFull()) await wait(pause.full, asking)
       let item: WorkItem | null
       try {
+        // Who leaves takes what was given to it meanwhile.
         item = await queue.poll(signal)
         if (failures !== 0) tell({ kind: 'asked', session: null, sentence: 'the queue answers' })
         failures = 0
@@ -73,13 +79,14 @@ async function serveUntil(options: ServeOptions, pause: Pauses, refuse: Refuse):
         const ms = Math.min(pause.mostFailed, pause.failed * 2 ** (failures - 1)) * (0.75 + Math.random() / 2)
         const sentence = `the queue could not be asked, again in ${Math.ceil(ms / 1000)} s: ${sentenceOf(error)}`
         tell({ kind: 'failing', session: null, sentence })
-        await wait(ms, signal)
+        await wait(ms, asking)
         continue
       }
       // A queue that gives the same again at once, such as by a cache before it, is asked no faster than an empty one.
       const isNew = item !== null && controller.take(item, { isAccepted: false })
-      if (!isNew) await wait(pause.empty * (1 + Math.random()), signal)
+      if (!isNew) await wait(pause.empty * (1 + Math.random()), asking)
     }
+    if (!signal.aborted) await controller.allDone()
   } finally {
     over.abort()
     controller.stop()
@@ -87,7 +94,10 @@ async function serveUntil(options: ServeOptions, pause: Pauses, refuse: Refuse):
   }
 }
 
-function createController({ queue, units, tell, signal: given }: ServeOptions, refuse: Refuse) {
+function createController(
+  { queue, units, tell, signal: given, underWay = new Set() }: ServeOptions,
+  refuse: Refuse,
+) {
   const gone = new AbortController()
   const signal = AbortSignal.any([given, gone.signal])
   const working = new Map<string, Promise<void>>()
@@ -230,22 +240,25 @@ function createController({ queue, units, tell, signal: given }: ServeOptions, r
   const keep = (key: string, task: Promise<void>) => {
     const done = task
       .catch((error: unknown) => say(key, `its work failed: ${sentenceOf(error)}`))
-      .finally(() => working.delete(key))
+      .finally(() => {
+        working.delete(key)
+        underWay.delete(key)
+      })
     working.set(key, done)
+    underWay.add(key)
   }
 
   return {
-    running: () => working.size,
+    running: () => underWay.size,
     isFull: () => full,
     anyDone: async () => await Promise.race(working.values()),
     allDone: async () => await Promise.all(working.values()),
     stop: () => gone.abort(),
-    isWorking: (session: string) => working.has(session),
 
     /** One item of a session at a time: what comes meanwhile is given again later. Returns whether it came for the first time. */
     take(item: WorkItem, { isAccepted }: { isAccepted: boolean }): boolean {
       const key = item.sessionId ?? item.id
-      if (working.has(key)) return false
+      if (underWay.has(key)) return false
       const isNew = !failures.has(item.id)
       keep(key, work(item, isAccepted))
       return isNew
@@ -259,14 +272,14 @@ function createController({ queue, units, tell, signal: given }: ServeOptions, r
         throw error
       })
       for (const { session, unit } of unitsNow) {
-        if (working.has(session) || signal.aborted) continue
+        if (underWay.has(session) || signal.aborted) continue
         const worker = isFirst && unit.state === 'running' ? await runningWorker(unit) : null
-        if (worker && !working.has(session)) keep(session, resume(session, unit, worker))
-        if (working.has(session) || !(await queue.session(session, null, signal)).hasEnded) continue
+        if (worker && !underWay.has(session)) keep(session, resume(session, unit, worker))
+        if (underWay.has(session) || !(await queue.session(session, null, signal)).hasEnded) continue
         await destroyed(session, unit)
       }
       for (const item of await queue.stranded(signal)) {
-        if (signal.aborted || working.has(item.sessionId ?? item.id)) continue
+        if (signal.aborted || underWay.has(item.sessionId ?? item.id)) continue
         say(item.sessionId, `work ${item.id} was accepted and never begun: it begins now`)
         this.take(item, { isAccepted: true })
       }

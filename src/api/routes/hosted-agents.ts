@@ -83,7 +83,8 @@ const change = defineRoute({
   method: 'PATCH',
   summary: 'Switch an environment on or off, or change how it works',
   description:
-    'Also with another credential. Work that is under way goes back to the queue, and is begun again in the same units. Needs a session.',
+    'Also with another credential. Work that is under way goes on as it began; what is claimed later has the new settings. ' +
+    'Switched off, its work goes back to the queue, and is begun again later in the same units. Needs a session.',
   action: 'hosted.change',
   kind: 'change',
   body: jsonBody(hostedChangeSchema),

@@ -1,4 +1,4 @@
-// PATCH /v1/hosted-agents/{id}: on or off, another credential, or how its units are made. Its controller begins again.
+// PATCH /v1/hosted-agents/{id}: on or off, another credential, or how its units are made. Another controller follows with that.
 
 import type { App } from '../../app.ts'
 import type { HostedChange, HostedChanged } from '../../contract/hosted-agents.ts'
