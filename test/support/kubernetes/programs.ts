@@ -2,7 +2,7 @@
 // users have. The first build takes ten minutes of processor time.
 
 import { createHash } from 'node:crypto'
-import { access, mkdir, readFile, rename } from 'node:fs/promises'
+import { access, mkdir, readFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { loadBuildSettings } from '../../../src/config.ts'
@@ -29,15 +29,21 @@ const programs = {
   ],
 } as const
 
+const unlessThere =
+  'test -e "$1" && exit; file=$1 built=$2; shift 2; nice -n 19 go "$@" && mv "$built" "$file"'
+
 /** Returns the path of a program. Throws with the output of the build if it fails. */
 export async function kubernetesProgram(name: keyof typeof programs): Promise<string> {
   const directory = await cacheDirectory()
   const file = join(directory, name)
   if (await exists(file)) return file
-  const building = join(directory, `building-${process.pid}`)
+  const building = join(directory, 'building')
   await mkdir(building, { recursive: true })
-  const args = programs[name].map((each) => (each === '{}' ? join(building, name) : each))
-  await runOrThrow('nice', ['-n', '19', 'go', ...args], {
+  const built = join(building, name)
+  const args = programs[name].map((each) => (each === '{}' ? built : each))
+  // Test files that want it at the same time wait for one build.
+  const locked = ['--close', join(directory, 'lock'), 'sh', '-c', unlessThere, 'sh', file, built, ...args]
+  await runOrThrow('flock', locked, {
     cwd: source,
     env: {
       PATH: `${SAFE_PATH}:/usr/local/go/bin`,
@@ -47,7 +53,6 @@ export async function kubernetesProgram(name: keyof typeof programs): Promise<st
     },
     timeoutMs: HOUR,
   })
-  await rename(join(building, name), file)
   return file
 }
 
