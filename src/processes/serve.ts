@@ -146,7 +146,8 @@ async function prepareDatabase({ config }: ProcessContext, db: Kysely<Database>)
   await ensureFirstAccount({ db, clock: systemClock, freeCreditsCents: config.freeCreditsCents })
 }
 
-const LEAVES_MS = 500
+/** As long as a caller may take between two calls. */
+const LEAVES_MS = 1500
 
 /** With its next answer each client is told that its connection ends, and sends its next call to the other server. */
 async function leaveCallers({ server }: ReturnType<typeof createServer>): Promise<void> {
@@ -156,16 +157,27 @@ async function leaveCallers({ server }: ReturnType<typeof createServer>): Promis
   await delay(LEAVES_MS)
 }
 
-/** Calls that came to another server, until this one stops. */
+/** Calls that came to another server, until this one stops. One of a server that stops ends with its next answer. */
 function takesCalls(server: ReturnType<typeof createServer>) {
   let isStopping = false
+  const handed = new Set<Socket>()
+  const ending = new WeakSet<Socket>()
+  server.server.prependListener('request', ({ socket }, response: ServerResponse) => {
+    if (ending.has(socket)) response.shouldKeepAlive = false
+  })
   const begin = (caller: Socket) => {
     server.server.emit('connection', caller)
     caller.resume()
   }
   return {
     begin,
-    take: (link: TLSSocket) => (isStopping ? void link.destroy() : void takeCalls(link, begin)),
+    take: (link: TLSSocket) => {
+      if (isStopping) return void link.destroy()
+      handed.add(link)
+      link.once('close', () => handed.delete(link))
+      // From which server each came is not known. The callers of the others connect anew, which costs them a millisecond.
+      void takeCalls(link, begin, () => handed.forEach((each) => ending.add(each)))
+    },
     stop: () => {
       isStopping = true
     },

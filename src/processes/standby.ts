@@ -7,7 +7,7 @@ import { createServer, type Socket } from 'node:net'
 import type { Config } from '../config.ts'
 import { type Clock, SECOND } from '../lib/clock.ts'
 import type { FleetIdentity } from '../lib/fleet-identity.ts'
-import { handToLeader } from '../lib/ipc/forwarding.ts'
+import { handToLeader, tellStopping } from '../lib/ipc/forwarding.ts'
 import type { Log } from '../lib/log.ts'
 import { type Address, addressText } from '../lib/setting-values.ts'
 import { serveMetrics } from '../metrics/serve.ts'
@@ -17,8 +17,11 @@ const HELD_MS = 15 * SECOND
 const AGAIN_MS = SECOND / 5
 const MAX_CONNECTIONS = 2500
 
-/** When it stops: a call in progress has this time, and a connection that is quiet after an answer has none. */
+/** When it stops: a call in progress has this time, … */
 const ENDS_WITHIN_MS = 8 * SECOND
+/** … and a connection that is quiet after an answer a little longer than fetch of Node.js keeps one; … */
+const UNUSED_MS = 4.5 * SECOND
+/** … or, where no leader tells its caller to send the next call elsewhere, none. */
 const QUIET_MS = SECOND / 5
 
 /** `isAsked`: what was said last on it came from the caller. */
@@ -76,7 +79,8 @@ export async function startStandby({ config, identity, clock, log }: Around): Pr
       [link, caller],
     ] as const) {
       one.pipe(other)
-      one.once('close', () => other.destroy())
+      // An answer that has ended is still on its way.
+      one.once('close', () => (other.writableEnded ? other.destroySoon() : other.destroy()))
     }
   }
 
@@ -101,11 +105,11 @@ export async function startStandby({ config, identity, clock, log }: Around): Pr
     for (const [link, { to }] of links) if (to !== but) link.destroy()
   }
   /** Of calls that are handed over, those in progress are answered first. */
-  const endUnused = async () => {
+  const endUnused = async (quietMs: number) => {
     const giveUpMs = clock.monotonicMs() + ENDS_WITHIN_MS
     while (links.size > 0 && clock.monotonicMs() < giveUpMs) {
       for (const [link, { isAsked, heardMs }] of links)
-        if (!isAsked && clock.monotonicMs() - heardMs > QUIET_MS) link.destroy()
+        if (!isAsked && clock.monotonicMs() - heardMs > quietMs) link.destroy()
       await clock.sleep(QUIET_MS / 4)
     }
   }
@@ -127,7 +131,8 @@ export async function startStandby({ config, identity, clock, log }: Around): Pr
       if (server.listening) {
         await shown.close()
         server.close()
-        await endUnused()
+        const isTold = leader !== null && (await tellStopping({ leader, identity: identity() }))
+        await endUnused(isTold ? UNUSED_MS : QUIET_MS)
       }
       endLinks(null)
       for (const caller of waiting) caller.destroy()

@@ -1,8 +1,11 @@
 // Two servers, one of which leads: calls reach it by either, and the other takes over when it dies, hangs, is cut off from the
 // database or is stopped in order. They are real processes on a real Postgres; their host's engine is in memory.
 
+import { once } from 'node:events'
 import { chmod } from 'node:fs/promises'
+import { Agent, get, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { Berth as Client } from '../../packages/sdk/src/index.ts'
@@ -173,6 +176,32 @@ it('the second of two servers stands by, and calls, streams and sockets reach th
 it('nothing but a server of the fleet hands calls over', async () => {
   const leader = await pair.leader()
   await expect(fetch(`https://${leader.settings['BERTH_HOSTS_ADDRESS']}/v1/me`)).rejects.toThrow()
+})
+
+it('a server that stands by and stops tells each caller so with an answer, and ends no connection before', async () => {
+  const leader = await pair.leader()
+  const other = otherThan(leader)
+  await stands(other)
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  const headers = { authorization: `Bearer ${pair.key()}` }
+  const read = async () => {
+    const asked = get(`${other.url}/v1/units`, { agent, headers })
+    const [answer] = (await once(asked, 'response')) as [IncomingMessage]
+    await text(answer)
+    return { status: answer.statusCode, connection: answer.headers.connection, isSame: asked.reusedSocket }
+  }
+  expect(await read()).toMatchObject({ status: 200, connection: 'keep-alive' })
+  const stopped = other.berth.pressCtrlC()
+  let last
+  do {
+    // Longer than a connection is quiet between the calls of a busy client.
+    await delay(300)
+    last = await read()
+    expect(last).toMatchObject({ status: 200, isSame: true })
+  } while (last.connection !== 'close')
+  expect(await stopped).toBe(0)
+  agent.destroy()
+  await other.berth.start(other.settings)
 })
 
 describe('the other server takes over within five seconds', () => {

@@ -14,7 +14,7 @@ import { issueIdentity } from '../../certificates/fleet-ca.ts'
 import { type FleetIdentity, type FleetRole, parseIdentity } from '../fleet-identity.ts'
 import { silentLog } from '../log.ts'
 import { anyServer, type FleetListener, fleetTls, listenForFleet } from './fleet-tls.ts'
-import { CALLS_PROTOCOL, handToLeader, takeCalls } from './forwarding.ts'
+import { CALLS_PROTOCOL, handToLeader, takeCalls, tellStopping } from './forwarding.ts'
 
 const HOST = '127.0.0.1'
 let directory: string
@@ -22,6 +22,7 @@ let identity: FleetIdentity
 let leader: FleetListener
 let api: Server
 const links = new Set<Socket>()
+let stopped = 0
 
 const identityOf = async (role: FleetRole) =>
   parseIdentity(await issueIdentity(directory, { role, host: 'main' }, new Date()))
@@ -36,7 +37,11 @@ beforeAll(async () => {
   await once(api, 'listening')
   const onMember = (socket: Parameters<typeof takeCalls>[0]) => {
     links.add(socket)
-    void takeCalls(socket, (caller) => api.emit('connection', caller))
+    void takeCalls(
+      socket,
+      (caller) => api.emit('connection', caller),
+      () => (stopped += 1),
+    )
   }
   const mayCall = { server: true, engine: false, gateway: false }
   const inside = { mayCall, protocols: [CALLS_PROTOCOL], onMember, log: silentLog }
@@ -90,6 +95,11 @@ it.each(['{"address":"nobody"}\n', 'GET / HTTP/1.1\r\n\r\n', `${'x'.repeat(200)}
   },
 )
 
+it('a server that leads hears that another one stops', async () => {
+  expect(await tellStopping({ leader: { host: HOST, port: leader.port }, identity })).toBe(true)
+  expect(stopped).toBe(1)
+})
+
 it('nothing is handed to what is not a server of the fleet', async () => {
   const engine = await identityOf('engine')
   const other = await listenForFleet(
@@ -97,7 +107,12 @@ it('nothing is handed to what is not a server of the fleet', async () => {
     {
       mayCall: { server: true, engine: true, gateway: true },
       protocols: [CALLS_PROTOCOL],
-      onMember: (socket) => void takeCalls(socket, () => {}),
+      onMember: (socket) =>
+        void takeCalls(
+          socket,
+          () => {},
+          () => {},
+        ),
       log: silentLog,
     },
   )
