@@ -175,7 +175,7 @@ function takesCalls(server: ReturnType<typeof createServer>) {
       if (isStopping) return void link.destroy()
       handed.add(link)
       link.once('close', () => handed.delete(link))
-      // From which server each came is not known. The callers of the others connect anew, which costs them a millisecond.
+      // From which server each came is not known. The callers of the others connect again, which takes a millisecond.
       void takeCalls(link, begin, () => handed.forEach((each) => ending.add(each)))
     },
     stop: () => {
