@@ -98,9 +98,10 @@ async function execNow(
   const paths = host.paths.run(ref.id, ref.generation)
   const { cwd = null, argv, stdin, account = null, worker: isWorker = false } = request
   const described = await processOf(machine, paths, request, { asRoot, size })
-  const worker = isWorker && Buffer.isBuffer(stdin) ? await takeWorker(host, machine, described) : null
-  if (worker !== null && Buffer.isBuffer(stdin))
-    return await askWorker(host, machine, worker, { ref, request, stdin, onOutput, signal })
+  if (isWorker && Buffer.isBuffer(stdin)) {
+    const worker = await takeWorker(host, machine, described)
+    if (worker) return await askWorker(host, machine, worker, { ref, request, stdin, onOutput, signal })
+  }
   const kind = asRoot ? 'root' : 'user'
   const asked = { argv, env: described.env, cwd: cwd ?? described.cwd, hasStdin: stdin !== null }
   const isPlain = size === null && account === null

@@ -62,12 +62,13 @@ export async function askWorker(
   { stdin, onOutput, ...call }: Call,
 ): Promise<ExecExit> {
   const { attempt, input, kill } = worker
-  const answered = Promise.withResolvers<Outcome>()
-  worker.asked = { onOutput, onAnswered: () => answered.resolve(ANSWERED) }
+  const outcome = Promise.withResolvers<Outcome>()
+  const readerFailed = Promise.withResolvers<never>()
+  worker.asked = { onOutput, settle: outcome.resolve, failReader: readerFailed.reject }
   input.write(stdin)
-  const outcome = Promise.race([answered.promise, attempt.outcome])
+  const asked = { ...attempt, outcome: outcome.promise, readerFailed: readerFailed.promise }
   try {
-    return await untilEnd(host, machine, { ...attempt, outcome }, { ...call, onOutput, kill })
+    return await untilEnd(host, machine, asked, { ...call, onOutput, kill })
   } finally {
     if (worker.asked === null) keepWorker(host, machine, worker)
   }
@@ -109,6 +110,7 @@ async function beginWorker(
     machine.workers.delete(worker)
     clearTimeout(worker.expiry)
     removeFiles(files)
+    worker.asked?.settle(attempt.outcome)
   }
   void attempt.outcome.then(onEnd, onEnd)
   return worker
@@ -121,10 +123,15 @@ async function takeOutput(worker: Worker, { stream, data }: ExecOutput): Promise
   const isAsked = asked !== null && (end < 0 || end === data.length - 1)
   if (!isAsked) return await worker.kill()
   const said = end < 0 ? data : data.subarray(0, end)
-  if (said.length > 0) await asked.onOutput({ stream, data: said })
+  try {
+    if (said.length > 0) await asked.onOutput({ stream, data: said })
+  } catch (error) {
+    asked.failReader(error)
+    throw error
+  }
   if (end < 0) return
   worker.asked = null
-  asked.onAnswered()
+  asked.settle(ANSWERED)
 }
 
 function keepWorker(host: EngineContext, machine: Machine, worker: Worker): void {
