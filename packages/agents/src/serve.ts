@@ -37,8 +37,8 @@ const MAX_SAID = 250
 const KEPT = 10_000
 
 /**
- * Resolves when the signal has aborted and everything under way has stopped, or `leaving` and all of it has ended. Throws `QueueRefused`, also if this service refuses
- * the key.
+ * Resolves when the signal has aborted and everything under way has stopped, or `leaving` and all of it has ended. Throws
+ * `QueueRefused`, also if this service refuses the key.
  */
 export async function serveQueue({ pauses, ...given }: ServeOptions): Promise<void> {
   const refused = new AbortController()

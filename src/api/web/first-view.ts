@@ -16,6 +16,7 @@ import type { PageRequest } from './page.ts'
 
 /** More rows than a screen has, and few enough for a slow line. */
 const ROWS = 40
+
 export type FirstPage = {
   /** The page as it is built, around what is put into it. */
   page: string
