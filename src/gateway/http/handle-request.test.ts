@@ -284,6 +284,18 @@ describe('a running unit', () => {
     expect(got.body).toContain(String(port))
   })
 
+  it('that fell asleep after its route was read is woken, although connecting took all of the patience', async () => {
+    const host = gateway.expose(await freePort('127.0.0.1'))
+    const [name = ''] = host.split('.')
+    gateway.isAwake = (route) => {
+      gateway.expose(origin.port, { ...asleep, name })
+      gateway.clock.advance(sessionLimits.refusingMs.running)
+      return route.state === 'running'
+    }
+    gateway.onWake = async (route) => ({ kind: 'running', route: { ...route, state: 'running' } })
+    expect((await session(host)).body).toBe('here')
+  })
+
   it('that does not respond in time gives 504', async () => {
     const answered = session(gateway.expose(origin.port), '/held')
     await expect.poll(() => origin.seen).toEqual(['GET /held'])

@@ -95,11 +95,15 @@ export async function connectWithRetry<T extends Outcome | Closed>(
   let patienceMs = refusingMs.running
   let route: Route | null = found
   let isStale = false
+  let mayBeOld = true
   for (let pauseMs = 20; ; pauseMs = Math.min(pauseMs * 2, 250)) {
     const slept: boolean = route.state !== 'running'
     const woken = await wake(context, session, route)
     if (woken.kind !== 'running') return woken
-    if (slept) patienceMs = refusingMs.woken
+    if (slept) {
+      patienceMs = refusingMs.woken
+      mayBeOld = false
+    }
     const outcome = await attempt(woken.route)
     if (session.isGone) return { kind: 'closed' }
     if (outcome.kind === 'stale') {
@@ -109,11 +113,19 @@ export async function connectWithRetry<T extends Outcome | Closed>(
     }
     if (outcome.kind !== 'refused-connection') return outcome
     context.waker.invalidateLease(route.unitId)
-    if (clock.monotonicMs() - begunMs >= patienceMs) return { kind: 'not-listening', port: route.port }
-    await clock.sleep(pauseMs)
+    const isOver = clock.monotonicMs() - begunMs >= patienceMs
+    if (!isOver) await clock.sleep(pauseMs)
     route = await findAuthorizedRoute(context, label, isMeant)
     if (!route) return { kind: 'unknown' }
+    if (!isOver) continue
+    // A route of before a sleep leads to a frozen unit, where one connection takes all of the patience: what is known now is tried.
+    if (!mayBeOld || isSameRun(route, woken.route)) return { kind: 'not-listening', port: route.port }
+    mayBeOld = false
   }
+}
+
+function isSameRun(route: Route, tried: Route): boolean {
+  return route.state === 'running' && route.generation === tried.generation
 }
 
 /** The visit uses the unit until the returned function is called; calling it again is harmless. */
