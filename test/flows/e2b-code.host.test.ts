@@ -2,6 +2,7 @@
 
 import { Sandbox } from '@e2b/code-interpreter'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { eventually } from '../support/berth.ts'
 import { connectionTo } from '../support/e2b.ts'
 import { useBerth } from '../support/use-berth.ts'
 
@@ -11,7 +12,9 @@ const LONG = { requestTimeoutMs: 120_000, timeoutMs: 120_000 }
 describe('the code interpreter of a sandbox', () => {
   let sandbox: Sandbox
   beforeAll(async () => {
-    sandbox = await Sandbox.create({ ...connectionTo(berth), requestTimeoutMs: 600_000 })
+    // The first one on a host waits longer for its image than a client's call may take.
+    const create = () => Sandbox.create({ ...connectionTo(berth), requestTimeoutMs: 600_000 })
+    sandbox = await eventually(create, 600_000)
     await sandbox.runCode('1', LONG)
   }, 700_000)
 

@@ -24,7 +24,7 @@ sys.modules[EMBED].embed = lambda *args, **named: importlib.import_module(EMBED)
 
 import ipykernel.kernelapp
 from ipykernel.displayhook import ZMQShellDisplayHook
-from ipykernel.iostream import OutStream
+from ipykernel.iostream import IOPubThread, OutStream
 from ipykernel.ipkernel import IPythonKernel
 from ipykernel.zmqshell import ZMQDisplayPublisher, ZMQInteractiveShell
 from IPython.core.formatters import JSONFormatter
@@ -62,9 +62,56 @@ def bounded(data):
     return kept
 
 
+class Published(IOPubThread):
+    """What a run tells while it runs. A value that it ends with goes with its reply if nothing else was told: each message here is
+    handed over between four threads, which a sandbox takes a millisecond or two for."""
+
+    def __init__(self, *args, **named):
+        super().__init__(*args, **named)
+        self.begin()
+
+    def begin(self):
+        self.told = False
+        # At most one message, with what sends it.
+        self.held = []
+
+    def send_multipart(self, *args, **named):
+        self.told = True
+        self.release()
+        super().send_multipart(*args, **named)
+
+    def hold(self, message, send):
+        self.release()
+        if self.told:
+            send(message)
+        else:
+            self.held.append((message, send))
+
+    def release(self):
+        if (held := self.take()) is not None:
+            message, send = held
+            send(message)
+
+    def take(self):
+        try:
+            return self.held.pop()
+        except IndexError:
+            return None
+
+
 class Hook(ZMQShellDisplayHook):
     def write_format_data(self, format_dict, md_dict=None):
         super().write_format_data(bounded(format_dict), md_dict)
+
+    def finish_displayhook(self):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        message, self.msg = self.msg, None
+        if message['content']['data']:
+            self.pub_socket.io_thread.hold(message, self.send)
+
+    def send(self, message):
+        self.session.send(self.pub_socket, message, ident=self.topic)
 
 
 class Publisher(ZMQDisplayPublisher):
@@ -156,15 +203,35 @@ class Kernel(IPythonKernel):
     # Whoever asks waits for the messages as well as for the reply.
     _execute_sleep = 0
 
+    is_quiet = False
+
     async def _flush_control_queue(self):
         # It only puts that channel first, which nobody uses, by a handover to another thread and back.
         pass
+
+    def _publish_execute_input(self, *args, **named):
+        # Whoever asks knows the code.
+        pass
+
+    def _publish_status(self, status, *args, **named):
+        # "idle" ends what a run tells.
+        if status == 'idle' and not self.is_quiet:
+            super()._publish_status(status, *args, **named)
+        self.is_quiet = False
+
+    def finish_metadata(self, parent, metadata, reply_content):
+        told, held = self.iopub_thread.told, self.iopub_thread.take()
+        self.is_quiet = not told
+        value = held and held[0]['content']['data']
+        metadata['berth'] = {'told': told, 'value': value, 'truncated': Stream.left < 0}
+        return super().finish_metadata(parent, metadata, reply_content)
 
     async def do_execute(self, code, silent, store_history=True, user_expressions=None, *args, **kwargs):
         kernel, before = os.getpid(), None
         expressions = dict(user_expressions or {})
         env = expressions.pop('berth_env', None)
         adopts = expressions.pop('berth_adopts', None)
+        self.iopub_thread.begin()
         if not silent:
             Stream.left = PRINTED_CHARACTERS
         if adopts is not None:
@@ -183,8 +250,6 @@ class Kernel(IPythonKernel):
         if os.getpid() != kernel:
             # A child that the code forked, and that came to the end of the code: it has no kernel of its own.
             os._exit(0)
-        if Stream.left < 0:
-            reply['user_expressions'] = {**(reply.get('user_expressions') or {}), 'berth_truncated': True}
         return reply
 
 
@@ -192,6 +257,9 @@ class Kernel(IPythonKernel):
         super().start()
         # Its own threads run: those of the code are of the usual size.
         stack_size(STACK_BYTES)
+
+
+ipykernel.kernelapp.IOPubThread = Published
 
 
 class App(ipykernel.kernelapp.IPKernelApp):

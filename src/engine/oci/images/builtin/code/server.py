@@ -32,7 +32,7 @@ INTERRUPT_S = 5
 # What is told within it goes in one piece: each costs a few handovers on its way out of the sandbox.
 PIECE_S = 0.02
 # The first runs in a sandbox take three times as long as those that follow. Before the machine is a unit's, nobody waits for them.
-WARM_RUNS = 6
+WARM_RUNS = 30
 LANGUAGES = {'python': 'python', 'javascript': 'node', 'typescript': 'node', 'bash': 'bash', 'r': 'r'}
 
 
@@ -57,12 +57,35 @@ def log(*what):
 # ---- Kernels of Jupyter. `execute` yields events, and returns with the number of the execution.
 
 
+class Run:
+    """What is heard of one execution, by the name of its request."""
+
+    def __init__(self, asked, tell):
+        self.asked = asked
+        self.tell = tell
+        self.told_error = False
+        self.idle = asyncio.get_running_loop().create_future()
+
+    def hear(self, kind, content):
+        if kind == 'stream':
+            self.tell(type=content['name'], text=content['text'])
+        elif kind in ('display_data', 'execute_result', 'update_display_data'):
+            self.tell(type='result', data=content['data'], main=kind == 'execute_result')
+        elif kind == 'error':
+            self.told_error = True
+            self.tell(type='error', name=content['ename'], value=content['evalue'], traceback=content['traceback'])
+        elif kind == 'status' and content['execution_state'] == 'idle' and not self.idle.done():
+            self.idle.set_result(None)
+
+
 class Jupyter:
     def __init__(self, context, transport):
         self.context = context
         self.file = f'{RUN}/{context.id}.json'
         self.transport = transport
         self.client = None
+        self.listening = None
+        self.run = None
         # The environment that it is to have from its next run on; null: the one that it began with.
         self.adopts = None
 
@@ -80,6 +103,13 @@ class Jupyter:
                 break
             if not self.is_alive() or time.monotonic() > deadline:
                 raise Died()
+        self.listening = asyncio.ensure_future(self.listen())
+
+    async def listen(self):
+        while True:
+            message = await self.client.iopub_channel.get_msg(timeout=None)
+            if self.run is not None and message['parent_header'].get('msg_id') == self.run.asked:
+                self.run.hear(message['msg_type'], message['content'])
 
     async def heard(self, channel, asked, seconds):
         deadline = time.monotonic() + seconds
@@ -105,45 +135,46 @@ class Jupyter:
 
     async def follow(self, code, expressions, tell, **how):
         asked = self.client.execute(code, allow_stdin=False, stop_on_error=False, user_expressions=expressions, **how)
-        reply = None
-        told_error = False
-        while True:
-            message = await self.next(self.client.iopub_channel)
-            if message['parent_header'].get('msg_id') != asked:
-                continue
-            kind, content = message['msg_type'], message['content']
-            if kind == 'stream':
-                tell(type=content['name'], text=content['text'])
-            elif kind in ('display_data', 'execute_result', 'update_display_data'):
-                tell(type='result', data=content['data'], main=kind == 'execute_result')
-            elif kind == 'error':
-                told_error = True
-                tell(type='error', name=content['ename'], value=content['evalue'], traceback=content['traceback'])
-            elif kind == 'status' and content['execution_state'] == 'idle':
-                break
-        while reply is None:
-            message = await self.next(self.client.shell_channel)
-            if message['parent_header'].get('msg_id') == asked:
-                reply = message['content']
-        if reply['status'] == 'error' and not told_error:
+        run = self.run = Run(asked, tell)
+        try:
+            reply = await self.while_alive(self.answer(run))
+        finally:
+            self.run = None
+        if reply['status'] == 'error' and not run.told_error:
             tell(type='error', name=reply.get('ename', ''), value=reply.get('evalue', ''), traceback=reply.get('traceback', []))
-        if (reply.get('user_expressions') or {}).get('berth_truncated'):
-            tell(truncated=True)
         return reply.get('execution_count')
 
-    async def next(self, channel):
-        reading = asyncio.ensure_future(channel.get_msg(timeout=None))
-        ended = asyncio.ensure_future(self.ended.wait())
+    async def answer(self, run):
+        while True:
+            message = await self.client.shell_channel.get_msg(timeout=None)
+            if message['parent_header'].get('msg_id') == run.asked:
+                break
+        # Kernels of python_kernels.py say whether more than the reply comes, and may give the value with it.
+        ours = message['metadata'].get('berth', {'told': True})
+        if ours['told']:
+            await run.idle
+        elif ours['value'] is not None:
+            run.tell(type='result', data=ours['value'], main=True)
+        if ours.get('truncated'):
+            run.tell(truncated=True)
+        return message['content']
+
+    async def while_alive(self, work):
+        working, ended = asyncio.ensure_future(work), asyncio.ensure_future(self.ended.wait())
         try:
-            await asyncio.wait((reading, ended), return_when=asyncio.FIRST_COMPLETED)
-            if not reading.done():
-                raise Died()
-            return reading.result()
+            await asyncio.wait((working, ended, self.listening), return_when=asyncio.FIRST_COMPLETED)
+            if working.done():
+                return working.result()
+            if self.listening.done():
+                self.listening.result()
+            raise Died()
         finally:
             ended.cancel()
-            reading.cancel()
+            working.cancel()
 
     def close(self):
+        if self.listening is not None:
+            self.listening.cancel()
         if self.client is not None:
             self.client.stop_channels()
         for name in os.listdir(RUN):
