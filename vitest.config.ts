@@ -1,23 +1,13 @@
-// Five tiers: `fast` needs no root and runs in parallel; `simulation` draws schedules at random; `host` drives real
-// runtimes as root, a few files at a time; `matrices` are the files of the fast tier that a whole run leaves to the time
-// that the host tier waits, as it does the simulation (test/support/beside.ts); `deep` runs every matrix whole that the
-// others run in part (test/support/part-of.ts), and what takes an hour. It is not part of `npm test`.
+// Three tiers: `fast` needs no root and runs in parallel; `host` drives real runtimes as root, a few files at a time; `deep` runs
+// every matrix whole that the others run in part (test/support/part-of.ts), and what takes an hour. It is not part of `npm test`.
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
-import { filesBeside, filesLeftToBeside } from './test/support/beside.ts'
 import { LongestFirst } from './test/support/longest-first.ts'
 
 /** A machine that does other things besides must not fail what is right: what is waited for comes much sooner. */
 const expect = { poll: { timeout: 10_000 } }
 
 const setupFiles = ['test/support/draw-large.ts']
-
-const inProcess = {
-  pool: 'threads' as const,
-  isolate: false,
-  setupFiles,
-  globalSetup: ['test/support/postgres.ts'],
-}
 
 const onHost = {
   // Units start, wake and sleep within seconds, and within a minute where everything is ten times as slow.
@@ -35,7 +25,7 @@ const inPart = [
   'test/api/{fuzz,large-teams,rates-together}.test.ts',
   'test/clients/hosted-agents.test.ts',
   'test/coverage/strangers.test.ts',
-  'test/dashboard/{docs-accessible,keyboard,pictures}.test.ts',
+  'test/dashboard/keyboard.test.ts',
 ]
 
 /** The examples import it as their users do. */
@@ -59,41 +49,19 @@ export default defineConfig({
             'src/**/*.test.ts',
             'test/{api,clients,coverage,dashboard,soak}/**/*.test.ts',
             'test/*.test.ts',
+            'test/simulation/{reference,simulation}.test.ts',
             'test/engine/{fake,socket,tls}.test.ts',
           ],
-          exclude: ['**/*.{host,deep}.test.ts', ...filesLeftToBeside(), 'node_modules/**'],
-          ...inProcess,
-          // They wait more than they compute; by itself vitest would run one file at a time on two cores. Where those that
-          // compute most run beside the host tier, five of them use as much as four do of all.
-          maxWorkers: filesLeftToBeside().length > 0 ? 5 : 4,
+          exclude: ['**/*.{host,deep}.test.ts', 'node_modules/**'],
+          pool: 'threads',
+          isolate: false,
+          setupFiles,
+          globalSetup: ['test/support/postgres.ts'],
+          // They wait more than they compute; by itself vitest would run one file at a time on two cores.
+          maxWorkers: 5,
           expect,
           testTimeout: 30_000,
           hookTimeout: 30_000,
-        },
-      },
-      {
-        resolve: { alias },
-        test: {
-          name: 'matrices',
-          include: filesBeside,
-          ...inProcess,
-          maxWorkers: 2,
-          // They get what the host tier leaves.
-          expect: { poll: { timeout: 60_000 } },
-          testTimeout: 600_000,
-          hookTimeout: 600_000,
-        },
-      },
-      {
-        test: {
-          name: 'simulation',
-          maxWorkers: 2,
-          expect: { poll: { timeout: 60_000 } },
-          testTimeout: 300_000,
-          hookTimeout: 300_000,
-          setupFiles,
-          include: ['test/simulation/*.test.ts'],
-          globalSetup: ['test/support/postgres.ts'],
         },
       },
       {

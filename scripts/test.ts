@@ -2,21 +2,13 @@
 // Failures come last, because logs are often read from the end or truncated.
 // A file with a failed test runs once more, alone, after everything else. A test that fails both times
 // has failed. A test that passes the second time is reported as flaky: it depends on what ran at the same time.
-// Usage: node scripts/test.ts [fast|simulation|matrices|beside|host|deep] [vitest's name filters…]
+// Usage: node scripts/test.ts [fast|host|deep] [vitest's name filters…]
 //        node scripts/test.ts deep --minutes N    as many files as fit, one at a time (test/support/time-budget.ts)
 
 import { performance } from 'node:perf_hooks'
 import { parseArgs } from 'node:util'
 import type { Reporter, TestCase, TestModule, Vitest } from 'vitest/node'
 import { createVitest, startVitest } from 'vitest/node'
-import {
-  BESIDE_VARIABLE,
-  endWithParent,
-  report,
-  type RunBeside,
-  runBeside,
-  tiersBeside,
-} from '../test/support/beside.ts'
 import { inSeededOrder, nextThatFits } from '../test/support/time-budget.ts'
 
 const SLOWEST_SHOWN = 25
@@ -28,9 +20,9 @@ const FILES_RUN_AGAIN = 12
 /** A test that is under way when the time is over may end by itself for as long, so that it takes its units along. */
 const GRACE_MS = 180_000
 
-/** What `npm test` runs, with `beside` beside the host tier. `deep` takes some hours: long matrices, herds and bombs. */
+/** What `npm test` runs. `deep` takes some hours: long matrices, herds and bombs. */
 const usualTiers = ['fast', 'host']
-const allTiers = [...usualTiers, ...tiersBeside, 'beside', 'deep']
+const allTiers = [...usualTiers, 'deep']
 
 /** By full name: messages. A suite, a file or an uncaught error that breaks outside a test has an entry too. */
 type Failures = Map<string, string[]>
@@ -72,14 +64,8 @@ const failures: Failures = new Map()
 const flaky: Failures = new Map()
 const notFinished: string[] = []
 
-process.env[BESIDE_VARIABLE] = tier === undefined ? 'yes' : 'no'
-/** Somebody waits for what it finds, and runs again what fails. */
-const isBeside = tier === 'beside' && process.send !== undefined
-if (isBeside) endWithParent()
-
 if (minutes !== null) await runWithin(minutes * 60_000, filters)
 const outcomes = minutes !== null ? [] : await runTiers()
-if (isBeside) await report(outcomes)
 for (const { first } of outcomes) {
   count.passed += first.passed.size
   count.skipped += first.skipped
@@ -120,20 +106,9 @@ function finish(): never {
 
 async function runTiers(): Promise<TierOutcome[]> {
   const done: TierOutcome[] = []
-  const names = tier === undefined ? usualTiers : tier === 'beside' ? tiersBeside : [tier]
-  for (const name of names) {
-    const beside =
-      tier === undefined && name === 'host' ? runBeside<TierOutcome[]>(import.meta.filename) : null
+  for (const name of tier === undefined ? usualTiers : [tier])
     done.push({ tier: name, first: await runTier(name, filters) })
-    if (beside) done.push(...readBeside(await beside))
-  }
   return done
-}
-
-function readBeside({ reported, output, end }: RunBeside<TierOutcome[]>): TierOutcome[] {
-  process.stdout.write(output)
-  if (reported === null) failures.set('what runs beside the host tier', [end])
-  return reported ?? []
 }
 
 /**

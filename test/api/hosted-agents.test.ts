@@ -204,7 +204,8 @@ describe('an environment', () => {
     const other = agents.begin()
     await agents.call(other, write('other'))
     expect((await agents.call(session, read)).text).toBe('kept')
-    expect(agents.items.map(({ state, givenTo }) => [state, givenTo.length])).toEqual([
+    // Each by one controller, to which a queue may give it again until its unit stands.
+    expect(agents.items.map(({ state, givenTo }) => [state, new Set(givenTo).size])).toEqual([
       ['active', 1],
       ['active', 1],
     ])

@@ -12,7 +12,7 @@ import { openDatabase } from '../../src/store/db.ts'
 import { type ApiProcess, startApiProcess } from '../support/api-process.ts'
 import { createTestDatabase } from '../support/postgres.ts'
 
-const KILLS = 4
+const KILLS = 2
 const CALLERS = 8
 
 const calls: [method: string, path: string, body?: object][] = [

@@ -136,13 +136,13 @@ describe('POST /oauth/register', () => {
     // The registrations of earlier tests count no more.
     service.clock.advance(HOUR)
     let [made, refused] = [0, 0]
-    for (let round = 0; round < 50; round++) {
+    for (let round = 0; round < 3; round++) {
       const metadata = { client_name: 'x', redirect_uris: [LOOPBACK] }
       const answers = await Promise.all(Array.from({ length: 100 }, () => register(metadata)))
       made += answers.filter(({ status }) => status === 201).length
       refused += answers.filter(({ status }) => status === 429).length
     }
-    expect([made, refused]).toEqual([100, 4900])
+    expect([made, refused]).toEqual([100, 200])
     service.clock.advance(HOUR)
     expect((await register({ redirect_uris: [LOOPBACK] })).status).toBe(201)
   })

@@ -2,7 +2,7 @@
 // end of their test, and commands whose output is collected.
 
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, onTestFinished } from 'vitest'
+import { afterAll, beforeAll, onTestFinished, test } from 'vitest'
 import type {
   Engine,
   Exit,
@@ -13,6 +13,7 @@ import type {
 } from '../../src/engine/engine.ts'
 import type { MachineSpec, MachineStatus, RunSpec } from '../../src/engine/engine.ts'
 import type { ExecRequest } from '../../src/engine/exec.ts'
+import { isDeep } from '../support/part-of.ts'
 
 export type OpenedEngine = {
   engine: Engine
@@ -113,6 +114,8 @@ export function createSuite(open: OpenEngine, options: SuiteOptions) {
 
   const suite = {
     options,
+    /** A test that takes long on real machines, where the deep tier alone runs it. */
+    long: test.skipIf(!isDeep && !options.small),
     engine,
     imageDigest: () => imageDigest,
     configuredImage: () => opened?.configuredImage ?? '',

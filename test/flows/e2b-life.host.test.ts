@@ -4,6 +4,7 @@ import { ALL_TRAFFIC, NotFoundError, Sandbox, SandboxNotFoundError, Secret, Secr
 import { expect, it } from 'vitest'
 import { connectionTo, createSandbox } from '../support/e2b.ts'
 import { useBerth } from '../support/use-berth.ts'
+import { isDeep } from '../support/part-of.ts'
 
 const berth = useBerth({ BERTH_ISOLATION: 'gvisor' })
 
@@ -155,7 +156,7 @@ it('what is not here yet is refused with a sentence', async () => {
   await expect(Sandbox.create('no such template!', connectionTo(berth))).rejects.toThrow(/no template/)
 })
 
-it('a hundred commands at once in ten sandboxes each answer their own output', async () => {
+it.skipIf(!isDeep)('a hundred commands at once in ten sandboxes each answer their own output', async () => {
   const made = await Promise.all(Array.from({ length: 10 }, async () => await createSandbox(berth)))
   const told = await Promise.all(
     made.flatMap((sandbox, at) =>

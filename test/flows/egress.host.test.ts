@@ -14,7 +14,7 @@ import { engineSocketOf } from '../../src/processes/channel.ts'
 import { loadInstance, runDirOf } from '../../src/supervisor/instance.ts'
 import { createUnit, exec } from '../support/berth-units.ts'
 import { processesHolding } from '../support/unit-memory.ts'
-import { usualClasses } from '../support/part-of.ts'
+import { isDeep, usualClasses } from '../support/part-of.ts'
 import { useBerth } from '../support/use-berth.ts'
 
 const berth = useBerth({ BERTH_READY_MACHINES: '1' })
@@ -119,56 +119,64 @@ describe.each(usualClasses)('the log of a restricted unit in %s', (isolation) =>
       .toEqual(expect.arrayContaining([expect.objectContaining({ host: 'b.example.com', entry: null })]))
   }, 240_000)
 
-  it('holds in the copies of a stack, whose units then have rules and placeholders of their own', async () => {
-    const value = 'sk-live-0123456789abcdef'
-    // It asks for a name that is not listed all the time, and so in a copy with its memory from the first packet on.
-    const program = `use IO::Socket::INET; $SIG{TERM} = sub { exit }; $SIG{CHLD} = 'IGNORE';
+  it.skipIf(!isDeep)(
+    'holds in the copies of a stack, whose units then have rules and placeholders of their own',
+    async () => {
+      const value = 'sk-live-0123456789abcdef'
+      // It asks for a name that is not listed all the time, and so in a copy with its memory from the first packet on.
+      const program = `use IO::Socket::INET; $SIG{TERM} = sub { exit }; $SIG{CHLD} = 'IGNORE';
       if (!fork) { while (1) { if (my $s = IO::Socket::INET->new(PeerAddr => '203.0.113.10', PeerPort => 80, Timeout => 3)) {
         print $s "GET / HTTP/1.1\\r\\nHost: b.example.com\\r\\n\\r\\n"; my $line = <$s>;
         open my $f, '>>', '/tmp/said'; print $f $line if defined $line } select undef, undef, undef, 0.05 } }
       my $l = IO::Socket::INET->new(Listen => 9, LocalPort => 7000, ReuseAddr => 1) or die;
       while (1) { my $c = $l->accept or next; print $c "here\\n" }`
-    const make = async (name: string, siblings: string) =>
-      await createUnit(
-        berth,
-        {
-          name,
-          image: 'berth.local/debian:12',
-          size: 'nano',
-          entrypoint: ['perl', '-e', program],
-          env: { KEY: { secret: 'KEY', value, hosts: ['a.example.com'] } },
-          egress: { mode: 'listed', allow: ['a.example.com'], siblings },
-        },
-        `pair-${isolation}`,
-      )
-    const [front, back] = [await make('front', 'stack'), await make('back', 'none')]
-    const forked = await berth.call<ForkResult>('POST', `/v1/stacks/${front.stackId}/fork`, {})
-    expect(forked.status, JSON.stringify(forked.body)).toBe(201)
-    const copyOf = ({ name }: Unit): Unit => {
-      const copy = forked.body.units.find((unit) => unit.name === name)
-      if (!copy) throw new Error(`no copy of ${name}`)
-      return copy
-    }
-    const said = async (unit: Unit, script: string) =>
-      (await exec(berth, unit, ['bash', '-c', script])).stdout
-    const reach = (host: string) => `exec 3<>/dev/tcp/${host}/7000 && head -1 <&3`
-    await expect
-      .poll(async () => await said(copyOf(front), reach('back')), { timeout: 20_000 })
-      .toBe('here\n')
-    expect(await said(copyOf(back), reach('front'))).toBe('')
-    expect(await said(copyOf(front), reach(back.internalHost))).toBe('')
-
-    expect((await berth.call('PUT', `/v1/units/${front.id}/egress`, { mode: 'open' })).status).toBe(200)
-    for (const unit of [copyOf(front), copyOf(back)]) {
-      const { body } = await berth.call<EgressInForce>('GET', `/v1/units/${unit.id}/egress`)
-      expect(body).toMatchObject({ mode: 'listed', allow: ['a.example.com'], appliedAt: expect.any(String) })
+      const make = async (name: string, siblings: string) =>
+        await createUnit(
+          berth,
+          {
+            name,
+            image: 'berth.local/debian:12',
+            size: 'nano',
+            entrypoint: ['perl', '-e', program],
+            env: { KEY: { secret: 'KEY', value, hosts: ['a.example.com'] } },
+            egress: { mode: 'listed', allow: ['a.example.com'], siblings },
+          },
+          `pair-${isolation}`,
+        )
+      const [front, back] = [await make('front', 'stack'), await make('back', 'none')]
+      const forked = await berth.call<ForkResult>('POST', `/v1/stacks/${front.stackId}/fork`, {})
+      expect(forked.status, JSON.stringify(forked.body)).toBe(201)
+      const copyOf = ({ name }: Unit): Unit => {
+        const copy = forked.body.units.find((unit) => unit.name === name)
+        if (!copy) throw new Error(`no copy of ${name}`)
+        return copy
+      }
+      const said = async (unit: Unit, script: string) =>
+        (await exec(berth, unit, ['bash', '-c', script])).stdout
+      const reach = (host: string) => `exec 3<>/dev/tcp/${host}/7000 && head -1 <&3`
       await expect
-        .poll(async () => await said(unit, 'sort -u /tmp/said'), { timeout: 20_000 })
-        .toBe('HTTP/1.1 403 Forbidden\r\n')
-      const key = await said(unit, 'printf %s "$KEY"')
-      expect(key).toMatch(/^berth_secret_/)
-      expect(await processesHolding(unit.id, key)).not.toEqual([])
-      expect(await processesHolding(unit.id, value)).toEqual([])
-    }
-  }, 240_000)
+        .poll(async () => await said(copyOf(front), reach('back')), { timeout: 20_000 })
+        .toBe('here\n')
+      expect(await said(copyOf(back), reach('front'))).toBe('')
+      expect(await said(copyOf(front), reach(back.internalHost))).toBe('')
+
+      expect((await berth.call('PUT', `/v1/units/${front.id}/egress`, { mode: 'open' })).status).toBe(200)
+      for (const unit of [copyOf(front), copyOf(back)]) {
+        const { body } = await berth.call<EgressInForce>('GET', `/v1/units/${unit.id}/egress`)
+        expect(body).toMatchObject({
+          mode: 'listed',
+          allow: ['a.example.com'],
+          appliedAt: expect.any(String),
+        })
+        await expect
+          .poll(async () => await said(unit, 'sort -u /tmp/said'), { timeout: 20_000 })
+          .toBe('HTTP/1.1 403 Forbidden\r\n')
+        const key = await said(unit, 'printf %s "$KEY"')
+        expect(key).toMatch(/^berth_secret_/)
+        expect(await processesHolding(unit.id, key)).not.toEqual([])
+        expect(await processesHolding(unit.id, value)).toEqual([])
+      }
+    },
+    240_000,
+  )
 })

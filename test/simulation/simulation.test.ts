@@ -9,9 +9,9 @@ import { isDeep, testSeed } from '../support/part-of.ts'
 import { drawSchedule, explore } from './explore.ts'
 import { simulate } from './simulate.ts'
 
-const SCHEDULES = isDeep ? 3000 : 16
-const SCHEDULES_WITH_JUMPS = isDeep ? 600 : 6
-const SCHEDULES_WITH_HOSTS = isDeep ? 1000 : 4
+const SCHEDULES = isDeep ? 3000 : 8
+const SCHEDULES_WITH_JUMPS = isDeep ? 600 : 3
+const SCHEDULES_WITH_HOSTS = isDeep ? 1000 : 2
 /** A failure names the seed of its schedule, so seeds need not begin at one. */
 // The same every day, but where a seed is asked for.
 const FIRST_SEED = (testSeed === 0 ? 20_785 : testSeed) % 1_000_000

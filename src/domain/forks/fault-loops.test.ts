@@ -1,4 +1,4 @@
-// A fault at every step of a fork (reliability F1, F2, F3, F23), as units/fault-loops.test.ts does for a unit: all
+// A fault at every step of a fork (reliability F1, F2, F3, F23), as units/fault-loops.deep.test.ts does for a unit: all
 // copies arrive or none does, and the sources stay as they were.
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'

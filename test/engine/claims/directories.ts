@@ -178,7 +178,7 @@ export function hostileDirectoryClaims(suite: Suite): void {
     )
   })
 
-  test('the listing of a very large directory is truncated and says so', async () => {
+  suite.long('the listing of a very large directory is truncated and says so', async () => {
     await sh(`mkdir /tmp/many; cd /tmp/many; seq -f file-%g 1 ${limits.directoryEntries + 100} | xargs touch`)
     const { entries, truncated } = await list('/tmp/many')
     expect([entries.length, truncated]).toEqual([limits.directoryEntries, true])
@@ -271,37 +271,40 @@ t.close()`
     expect(seen.length).toBeGreaterThan(20)
   })
 
-  test('an archive that fills the disk fails with disk_full, and an aborted one leaves no process', async () => {
-    const full = await suite.running()
-    const block = Buffer.alloc(MB, 7)
-    const header = Buffer.alloc(512)
-    const endless = async function* () {
-      header.write('./endless', 0)
-      header.write(
-        '0000644\u00000000000\u00000000000\u000017777777777\u000000000000000\u0000        0',
-        100,
-        'latin1',
+  suite.long(
+    'an archive that fills the disk fails with disk_full, and an aborted one leaves no process',
+    async () => {
+      const full = await suite.running()
+      const block = Buffer.alloc(MB, 7)
+      const header = Buffer.alloc(512)
+      const endless = async function* () {
+        header.write('./endless', 0)
+        header.write(
+          '0000644\u00000000000\u00000000000\u000017777777777\u000000000000000\u0000        0',
+          100,
+          'latin1',
+        )
+        header.write('ustar\u000000', 257, 'latin1')
+        const sum = header.reduce((total, byte) => total + byte, 0)
+        header.write(`${sum.toString(8).padStart(6, '0')}\u0000 `, 148, 'latin1')
+        yield header
+        for (let sent = 0; sent < 1900; sent += 1) yield block
+      }
+      expect(await kindOf(suite.engine().writeArchive(full, '/srv', endless(), never))).toBe('disk_full')
+      const left = new AbortController()
+      const stuck = async function* () {
+        yield header
+        await new Promise<never>(() => {})
+      }
+      const leaving = suite.engine().writeArchive(machine(), '/srv/left', stuck(), left.signal)
+      await eventually(async () =>
+        (await sh('cat /proc/[0-9]*/cmdline')).stdout.includes('tar\0-x') ? true : null,
       )
-      header.write('ustar\u000000', 257, 'latin1')
-      const sum = header.reduce((total, byte) => total + byte, 0)
-      header.write(`${sum.toString(8).padStart(6, '0')}\u0000 `, 148, 'latin1')
-      yield header
-      for (let sent = 0; sent < 1900; sent += 1) yield block
-    }
-    expect(await kindOf(suite.engine().writeArchive(full, '/srv', endless(), never))).toBe('disk_full')
-    const left = new AbortController()
-    const stuck = async function* () {
-      yield header
-      await new Promise<never>(() => {})
-    }
-    const leaving = suite.engine().writeArchive(machine(), '/srv/left', stuck(), left.signal)
-    await eventually(async () =>
-      (await sh('cat /proc/[0-9]*/cmdline')).stdout.includes('tar\0-x') ? true : null,
-    )
-    left.abort(new Error('the caller left'))
-    await expect(leaving).rejects.toThrow('the caller left')
-    await eventually(async () =>
-      (await sh('cat /proc/[0-9]*/cmdline')).stdout.includes('tar\0-x') ? null : true,
-    )
-  })
+      left.abort(new Error('the caller left'))
+      await expect(leaving).rejects.toThrow('the caller left')
+      await eventually(async () =>
+        (await sh('cat /proc/[0-9]*/cmdline')).stdout.includes('tar\0-x') ? null : true,
+      )
+    },
+  )
 }

@@ -36,17 +36,20 @@ export function diskForkClaims(suite: Suite): void {
     return results.map(({ stdout }) => stdout)
   }
 
-  test('a fork has every byte, name, mode, owner, link, attribute and time of the disk and volume', async () => {
-    const source = await suite.running({}, withVolume)
-    await onPlaces(source, plant)
-    const before = await onPlaces(source, survey)
-    const copy = await running(source)
-    expect(await onPlaces(copy, survey)).toEqual(before)
-    await onPlaces(source, 'rm -rf "$0"')
-    expect(await onPlaces(copy, survey)).toEqual(before)
-    const grandchild = await running(copy)
-    expect(await onPlaces(grandchild, survey)).toEqual(before)
-  })
+  suite.long(
+    'a fork has every byte, name, mode, owner, link, attribute and time of the disk and volume',
+    async () => {
+      const source = await suite.running({}, withVolume)
+      await onPlaces(source, plant)
+      const before = await onPlaces(source, survey)
+      const copy = await running(source)
+      expect(await onPlaces(copy, survey)).toEqual(before)
+      await onPlaces(source, 'rm -rf "$0"')
+      expect(await onPlaces(copy, survey)).toEqual(before)
+      const grandchild = await running(copy)
+      expect(await onPlaces(grandchild, survey)).toEqual(before)
+    },
+  )
 
   test('files of the image that the source removed or changed are removed or changed in the fork', async () => {
     const source = await suite.running()
@@ -146,7 +149,7 @@ export function diskForkClaims(suite: Suite): void {
     expect(await readdir(canary)).toEqual([])
   })
 
-  test('a fork has its own disk limits, and those of its source are unchanged', async () => {
+  suite.long('a fork has its own disk limits, and those of its source are unchanged', async () => {
     const size = { cpus: 1, memoryMb: 256, pids: 64, diskGb: 1 }
     const source = await suite.running({}, { size, ...withVolume })
     await suite.sh(source, 'for d in /root /data; do fallocate -l 300M $d/held; done')

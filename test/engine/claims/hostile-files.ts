@@ -5,9 +5,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { kindOf, type Suite } from '../suite.ts'
+import { isDeep } from '../../support/part-of.ts'
 
 /** Each of them a read and a write while the path is swapped under them. */
-const RACES = 16
+const RACES = isDeep ? 16 : 4
 
 export function hostileFileClaims(suite: Suite): void {
   const machine = suite.shared()

@@ -148,7 +148,7 @@ export function memoryClaims(suite: Suite): void {
     expect([again.resumed, await said(again.ref, 'cat /root/kept')]).toEqual([false, 'kept\n'])
   })
 
-  test('six suspensions keep every byte of the disk and volume and the memory', async () => {
+  suite.long('six suspensions keep every byte of the disk and volume and the memory', async () => {
     const files = [{ path: '/srv/boot', content: Buffer.from('boot') }]
     let ref = await serving({ files }, { volume: { mount: '/data', gb: 1 } })
     const surveys = async () => await Promise.all(places.map(async (place) => await in_(place, survey)))

@@ -76,7 +76,7 @@ export function outputClaims(suite: Suite): void {
     await suite.sh(machine(), 'pkill -f "echo more" || true')
   })
 
-  test('a hundred processes left behind go on printing while the engine is opened again', async () => {
+  suite.long('a hundred processes left behind go on printing while the engine is opened again', async () => {
     const names = Array.from({ length: 100 }, (_, name) => name)
     const callers = Array.from({ length: 4 }, async () => {
       for (let name = names.pop(); name !== undefined; name = names.pop()) {

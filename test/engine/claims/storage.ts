@@ -55,19 +55,22 @@ export function storageClaims(suite: Suite): void {
     ['an engine that came anew', async (ref) => await suite.reopen().then(() => engine().stop(ref, 0))],
   ]
 
-  test('a disk keeps every byte, name, mode, owner, link, attribute and time over six kinds of stop', async () => {
-    let ref = await suite.running({}, { volume: { mount: '/data', gb: 1 } })
-    await on(ref, plant)
-    const before = await on(ref, survey)
-    for (const lines of before) expect(lines.split('\n').length).toBeGreaterThan(30)
-    // gVisor refuses extended attributes: what was never taken cannot be lost.
-    if (suite.options.isolation === 'runc') for (const lines of before) expect(lines).toMatch(/\nvalue$/)
-    for (const [kind, end] of cycles) {
-      await end(ref)
-      ref = await suite.start({ id: ref.id, generation: ref.generation + 1 })
-      expect([kind, ...(await on(ref, survey))]).toEqual([kind, ...before])
-    }
-  })
+  suite.long(
+    'a disk keeps every byte, name, mode, owner, link, attribute and time over six kinds of stop',
+    async () => {
+      let ref = await suite.running({}, { volume: { mount: '/data', gb: 1 } })
+      await on(ref, plant)
+      const before = await on(ref, survey)
+      for (const lines of before) expect(lines.split('\n').length).toBeGreaterThan(30)
+      // gVisor refuses extended attributes: what was never taken cannot be lost.
+      if (suite.options.isolation === 'runc') for (const lines of before) expect(lines).toMatch(/\nvalue$/)
+      for (const [kind, end] of cycles) {
+        await end(ref)
+        ref = await suite.start({ id: ref.id, generation: ref.generation + 1 })
+        expect([kind, ...(await on(ref, survey))]).toEqual([kind, ...before])
+      }
+    },
+  )
 
   // Reliability F11.
   test('data that was written but not synced survives a kill', async () => {

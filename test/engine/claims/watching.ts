@@ -111,7 +111,7 @@ export function watchingClaims(suite: Suite): void {
     if (!lines().some((line) => line.startsWith('overflow'))) expect(made.size).toBe(10_001)
   })
 
-  test('changes that a reader is too slow for are lost, and that they were is told', async () => {
+  suite.long('changes that a reader is too slow for are lost, and that they were is told', async () => {
     await sh('mkdir -p /srv/slow')
     const waiting = Promise.withResolvers<void>()
     const { lines } = await watch('/srv/slow', true, async () => await waiting.promise)
