@@ -23,9 +23,8 @@ const inPart = [
   'test/engine/tls.test.ts',
   'src/gateway/http/proxy-request.test.ts',
   'test/api/{fuzz,large-teams,rates-together}.test.ts',
-  'test/clients/hosted-agents.test.ts',
   'test/coverage/strangers.test.ts',
-  'test/dashboard/keyboard.test.ts',
+  'test/dashboard/{keyboard,slips}.test.ts',
 ]
 
 /** The examples import it as their users do. */

@@ -78,10 +78,10 @@ it('a watch that has said nothing for 90 seconds is taken for dead, and one that
 })
 
 it('what was known stands while the API server is away, and is brought up to date when it is back', async () => {
-  await fake.stop()
+  fake.stop()
   for (let round = 0; round < 20; round += 1) clock.advance(30 * SECOND)
   expect(names()).toEqual(['one'])
-  await fake.start()
+  fake.start()
   await makeNode('two')
   await seen(['one', 'two'])
 })

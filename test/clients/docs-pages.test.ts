@@ -30,7 +30,7 @@ const ranElsewhere = new Map([
   ['docs/guides/e2b.md', 'test/flows/e2b-*.host.test.ts run programs of the E2B SDK'],
   [
     'docs/guides/hosted-agents.md',
-    'they need an account at a vendor; test/clients/hosted-agents.test.ts plays one',
+    'they need an account at a vendor; test/clients/hosted-agents.deep.test.ts plays one',
   ],
   ['docs/guides/claim-and-spawn.md', 'a vendor starts it; test/clients/agents-spawn.test.ts does'],
   ['docs/guides/coding-agents.md', 'they need an account at a vendor and a repository'],

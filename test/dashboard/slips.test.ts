@@ -6,6 +6,7 @@ import type { Unit } from '../../src/contract/unit.ts'
 import { accessibilityFaults } from '../support/axe.ts'
 import { type DashboardFixture, startDashboard } from '../support/dashboard.ts'
 import { makeTeam, makeUnit } from '../support/make.ts'
+import { isDeep } from '../support/part-of.ts'
 
 let dashboard: DashboardFixture
 
@@ -120,55 +121,63 @@ it('the palette stays closed over a question, and opens beside a message', async
   await context.close()
 }, 120_000)
 
-it('an address of nothing, and one of no team, keep the frame of the pages and violate no axe-core rule', async () => {
-  const { page, context, faults, base, unit } = await openUnit()
-  const origin = dashboard.service.baseUrl
-  for (const address of [
-    `${base}/nothing/here`,
-    `${base}/units/unit_none`,
-    `${base}/units/${unit.id}/nothing`,
-    `${base}/stacks/none`,
-    `${base}/recipes/none`,
-    `${base}/agents/none`,
-    `${origin}/t/no-such-team/units`,
-  ]) {
-    await page.goto(address)
-    await page.getByRole('heading', { level: 1, name: /^There is no/ }).waitFor()
-    expect({ address, wrong: await accessibilityFaults(page) }).toEqual({ address, wrong: {} })
-    await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Units' }).waitFor()
-  }
-  expect(faults).toEqual([])
-  await context.close()
-}, 180_000)
+it.skipIf(!isDeep)(
+  'an address of nothing, and one of no team, keep the frame of the pages and violate no axe-core rule',
+  async () => {
+    const { page, context, faults, base, unit } = await openUnit()
+    const origin = dashboard.service.baseUrl
+    for (const address of [
+      `${base}/nothing/here`,
+      `${base}/units/unit_none`,
+      `${base}/units/${unit.id}/nothing`,
+      `${base}/stacks/none`,
+      `${base}/recipes/none`,
+      `${base}/agents/none`,
+      `${origin}/t/no-such-team/units`,
+    ]) {
+      await page.goto(address)
+      await page.getByRole('heading', { level: 1, name: /^There is no/ }).waitFor()
+      expect({ address, wrong: await accessibilityFaults(page) }).toEqual({ address, wrong: {} })
+      await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Units' }).waitFor()
+    }
+    expect(faults).toEqual([])
+    await context.close()
+  },
+  180_000,
+)
 
-it('a page has its heading while it is read, and where it cannot be read', async () => {
-  const { page, context, base, unit } = await openUnit()
-  for (const [path, call] of [
-    [`units/${unit.id}`, '**/v1/units/unit_*'],
-    ['stacks/default', '**/v1/stacks*'],
-    ['recipes/postgres', '**/v1/recipes/*'],
-    ['agents/none', '**/v1/agents'],
-  ] as const) {
-    const held = Promise.withResolvers<void>()
-    await page.route(call, async (route) => {
-      await held.promise
-      await route.abort()
-    })
-    await page.goto(`${base}/${path}`)
-    await page.getByText('Loading').first().waitFor({ state: 'attached' })
-    await page.getByRole('heading', { level: 1 }).waitFor()
-    expect({ path, wrong: await accessibilityFaults(page) }).toEqual({ path, wrong: {} })
-    await page.getByText('Still loading: Berth is slow to answer.').first().waitFor()
-    held.resolve()
-    const alert = page.getByRole('alert')
-    await alert.getByText('Berth cannot be reached').waitFor()
-    expect({ path, wrong: await accessibilityFaults(page) }).toEqual({ path, wrong: {} })
-    expect(await alert.innerText()).not.toContain('Failed to fetch')
-    await alert.getByText('Check your network, then try again.', { exact: true }).waitFor()
-    await page.unroute(call)
-  }
-  await context.close()
-}, 180_000)
+it.skipIf(!isDeep)(
+  'a page has its heading while it is read, and where it cannot be read',
+  async () => {
+    const { page, context, base, unit } = await openUnit()
+    for (const [path, call] of [
+      [`units/${unit.id}`, '**/v1/units/unit_*'],
+      ['stacks/default', '**/v1/stacks*'],
+      ['recipes/postgres', '**/v1/recipes/*'],
+      ['agents/none', '**/v1/agents'],
+    ] as const) {
+      const held = Promise.withResolvers<void>()
+      await page.route(call, async (route) => {
+        await held.promise
+        await route.abort()
+      })
+      await page.goto(`${base}/${path}`)
+      await page.getByText('Loading').first().waitFor({ state: 'attached' })
+      await page.getByRole('heading', { level: 1 }).waitFor()
+      expect({ path, wrong: await accessibilityFaults(page) }).toEqual({ path, wrong: {} })
+      await page.getByText('Still loading: Berth is slow to answer.').first().waitFor()
+      held.resolve()
+      const alert = page.getByRole('alert')
+      await alert.getByText('Berth cannot be reached').waitFor()
+      expect({ path, wrong: await accessibilityFaults(page) }).toEqual({ path, wrong: {} })
+      expect(await alert.innerText()).not.toContain('Failed to fetch')
+      await alert.getByText('Check your network, then try again.', { exact: true }).waitFor()
+      await page.unroute(call)
+    }
+    await context.close()
+  },
+  180_000,
+)
 
 it('a form that is not right yet shows no null in its code', async () => {
   const { page, context, base } = await openUnit()

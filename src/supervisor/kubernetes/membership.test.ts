@@ -114,9 +114,9 @@ describe('a pod', () => {
     })
     await joinAtStart(pod.config, pod.secrets)
     const before = await readFile(hostIdentitiesIn(pod.config.dataDir).engine, 'utf8')
-    await fake.stop()
+    fake.stop()
     expect(await joinAtStart(pod.config, pod.secrets)).toMatchObject({ name: 'node-2' })
-    await fake.start()
+    fake.start()
     const elsewhere = { ...pod.config, joinToken: 'kubernetes:127.0.0.1:1' }
     expect(await joinAtStart(elsewhere, pod.secrets)).toMatchObject({ name: 'node-2' })
     expect(await joinAtStart(pod.config, '/nowhere')).toMatchObject({ name: 'node-2' })
@@ -228,13 +228,13 @@ describe('a host', () => {
   it('is neither drained nor lost while the API server is away for ten minutes', async () => {
     await rounds()
     await setAway(new Date())
-    await fake.stop()
+    fake.stop()
     for (let minute = 0; minute < 10; minute += 1) {
       for (let second = 0; second < 60; second += 1) clock.advance(SECOND)
       await clock.sleep(10)
     }
     expect(await stateOn(node)).toBe('ready')
-    await fake.start()
+    fake.start()
     await world.deleteNode(node)
     await soon(async () => await stateOn(node)).toBe('lost')
     await world.makeNode(node)

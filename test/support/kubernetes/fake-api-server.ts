@@ -6,6 +6,7 @@ import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
+import { createServer as createDoor, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { authorityFile, issueCertificate, prepareAuthority } from '../../../src/certificates/authority.ts'
@@ -29,8 +30,8 @@ export type FakeApiServer = {
   /** Of every request: method and path. */
   requests: string[]
   /** Ends all connections, and answers no more until it is started again. */
-  stop(): Promise<void>
-  start(): Promise<void>
+  stop(): void
+  start(): void
   /** Ends all watches in the middle of what they say. */
   cutWatches(): void
   /** Watches stay open from now on and say nothing; those to come are as ever. */
@@ -64,25 +65,29 @@ export async function startFakeApiServer(): Promise<FakeApiServer> {
       return answer(response, failure(401, 'Unauthorized'))
     void state.handle(request, response)
   })
-  // Below those of outgoing connections, so that it is free when the server starts again.
+  // Its port stays its own while it is away: another test could take it.
+  const sockets = new Set<Socket>()
+  let isAway = false
+  const door = createDoor((socket) => {
+    if (isAway) return void socket.resetAndDestroy()
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+    server.emit('connection', socket)
+  })
   const port = await freePort('127.0.0.1')
-  const start = async () => {
-    server.listen(port, '127.0.0.1')
-    await once(server, 'listening')
-  }
-  const stop = async () => {
-    const closed = once(server, 'close')
-    server.close()
-    server.closeAllConnections()
-    await closed
-  }
-  await start()
+  door.listen(port, '127.0.0.1')
+  await once(door, 'listening')
   return {
     access: { host: 'localhost', port, caFile: authorityFile(directory), tokenFile },
     bearers: state.bearers,
     requests,
-    start,
-    stop,
+    stop: () => {
+      isAway = true
+      for (const socket of sockets) socket.destroy()
+    },
+    start: () => {
+      isAway = false
+    },
     cutWatches: () => state.eachWatch((response) => response.socket?.destroy()),
     silenceWatches: state.silence,
     compact: state.compact,
@@ -90,7 +95,8 @@ export async function startFakeApiServer(): Promise<FakeApiServer> {
       refusals = Array.from({ length: count }, () => ({ status, headers }))
     },
     close: async () => {
-      if (server.listening) await stop()
+      for (const socket of sockets) socket.destroy()
+      await new Promise((resolve) => door.close(resolve))
       await rm(directory, { recursive: true })
     },
   }
