@@ -11,7 +11,3 @@ export async function insertBootFiles(db: Kysely<Database>, files: BootFilesTabl
 export async function listBootFiles(db: Kysely<Database>, unitId: string): Promise<BootFilesTable[]> {
   return await db.selectFrom('boot_files').selectAll().where('unit_id', '=', unitId).orderBy('path').execute()
 }
-
-export async function deleteBootFiles(db: Kysely<Database>, unitId: string): Promise<void> {
-  await db.deleteFrom('boot_files').where('unit_id', '=', unitId).execute()
-}

@@ -37,7 +37,3 @@ export async function findKeptLog(
     .executeTakeFirst()
   return row?.sealed ?? null
 }
-
-export async function deleteKeptLog(db: Kysely<Database>, unitId: string): Promise<void> {
-  await db.deleteFrom('kept_logs').where('unit_id', '=', unitId).execute()
-}

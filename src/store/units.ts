@@ -208,3 +208,13 @@ export async function isUnchanged(
     .executeTakeFirst()
   return row !== undefined
 }
+
+/** Deletes what is kept of a unit beside its row: generated secrets, boot files and the log. One statement, for which a caller waits. */
+export async function deleteKept(db: Kysely<Database>, id: string): Promise<void> {
+  await db
+    .with('files', (query) => query.deleteFrom('boot_files').where('unit_id', '=', id))
+    .with('logs', (query) => query.deleteFrom('kept_logs').where('unit_id', '=', id))
+    .deleteFrom('secrets')
+    .where('owner_id', '=', id)
+    .execute()
+}

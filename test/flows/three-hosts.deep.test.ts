@@ -333,7 +333,7 @@ describe('with their nodes in a cluster', () => {
   it('units are used, visited, put to sleep, woken and billed while the API server is away', async () => {
     const cost = async () => (await unitOf(team, first)).costCentsSoFar
     const before = await cost()
-    await fake.stop()
+    fake.stop()
     const endsMs = performance.now() + API_AWAY_MS
     while (performance.now() < endsMs) {
       expect([await says(team, first), await visit()]).toEqual(['on\n', 'the page by 1.1'])
@@ -342,7 +342,7 @@ describe('with their nodes in a cluster', () => {
     }
     expect(await cost()).toBeGreaterThan(before)
     for (const { name } of lab.hosts) expect(await stateOf(name)).toBe('ready')
-    await fake.start()
+    fake.start()
     await world.cordon('north', true)
     await stateSoon('north').toBe('draining')
     await world.cordon('north', false)

@@ -7,12 +7,10 @@ import { isEngineError } from '../../engine/errors.ts'
 import { SECOND } from '../../lib/clock.ts'
 import { completesWithin } from '../../lib/concurrency/completes-within.ts'
 import type { Step } from '../../lib/saga.ts'
-import { deleteBootFiles } from '../../store/boot-files.ts'
-import { deleteKeptLog } from '../../store/kept-logs.ts'
 import { deleteSecrets } from '../../store/secrets.ts'
 import { deleteStackOfLastUnit, lockStack } from '../../store/stacks.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
-import { findUnitOfAnyTeam } from '../../store/units.ts'
+import { deleteKept, findUnitOfAnyTeam } from '../../store/units.ts'
 import { listUnitsDueToBeDestroyed } from '../../store/units-of-jobs.ts'
 import type { Caller } from '../credentials/caller.ts'
 import { inTransaction } from '../transactions/transactions.ts'
@@ -48,9 +46,7 @@ export const destroyOperation: UnitOperation = {
     await inTransaction(app, async (db) => {
       // If the last two units of a stack are destroyed together, one of them must see that the other is gone.
       await lockStack(db, unit.stackId)
-      await deleteSecrets(db, unit.id)
-      await deleteBootFiles(db, unit.id)
-      await deleteKeptLog(db, unit.id)
+      await deleteKept(db, unit.id)
       if (!(await transition(app, unit, 'destroyed', { db }))) return
       const stack = { id: unit.stackId, at: app.clock.now() }
       if (await deleteStackOfLastUnit(db, stack)) await deleteSecrets(db, stack.id)
