@@ -22,7 +22,7 @@ const onHost = {
 const inPart = [
   'test/engine/tls.test.ts',
   'src/gateway/http/proxy-request.test.ts',
-  'test/api/{fuzz,large-teams,rates-together}.test.ts',
+  'test/api/{fuzz,large-teams}.test.ts',
   'test/coverage/strangers.test.ts',
   'test/dashboard/{keyboard,slips}.test.ts',
 ]
@@ -48,7 +48,7 @@ export default defineConfig({
             'src/**/*.test.ts',
             'test/{api,clients,coverage,dashboard,soak}/**/*.test.ts',
             'test/*.test.ts',
-            'test/simulation/{reference,simulation}.test.ts',
+            'test/simulation/reference.test.ts',
             'test/engine/{fake,socket,tls}.test.ts',
           ],
           exclude: ['**/*.{host,deep}.test.ts', 'node_modules/**'],

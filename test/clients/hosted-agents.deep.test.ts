@@ -7,11 +7,10 @@ import { QueueRefused } from '../../packages/agents/src/queue.ts'
 import { vendors } from '../../packages/agents/src/vendors.ts'
 import { makeKey, makeTeam, type TestTeam } from '../support/make.ts'
 import { type ManagedAgents, startManagedAgents } from '../support/managed-agents.ts'
-import { isDeep, partOf } from '../support/part-of.ts'
 import { type Service, startService } from '../support/service.ts'
 
 /** Of one queue at once. */
-const SESSIONS = isDeep ? 50 : 12
+const SESSIONS = 50
 
 let service: Service
 let team: TestTeam
@@ -471,7 +470,7 @@ const deaths = Array.from({ length: 24 }, (_, index) => index + 1).flatMap((last
 )
 
 describe('a controller that is killed', () => {
-  it.each(partOf(deaths, 4))(
+  it.each(deaths)(
     'at its call %i, %s it is sent, leaves the session to the next one, and the command runs once',
     { timeout: 60_000 },
     async (last, when) => {

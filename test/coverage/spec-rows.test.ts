@@ -102,7 +102,7 @@ const rows: Record<string, [file: string, claim: string][]> = {
   'spec 7 the envelope and x-request-id': [
     ['test/api/http.test.ts', 'is generated for every response, and repeated in errors'],
     [
-      'test/coverage/faults.test.ts',
+      'test/coverage/faults.deep.test.ts',
       'every call is answered with the error envelope, and reveals no internal detail',
     ],
   ],
@@ -128,7 +128,10 @@ const rows: Record<string, [file: string, claim: string][]> = {
     ],
   ],
   'spec 7 quota_exceeded, 429': [
-    ['test/api/rates-together.test.ts', 'allow 300 requests a minute for a key, with an exact retry-after'],
+    [
+      'test/api/rates-together.deep.test.ts',
+      'allow 300 requests a minute for a key, with an exact retry-after',
+    ],
   ],
   'spec 7 payment_required': [
     ['src/domain/units/admission/stop-beyond-limits.test.ts', 'of zero refuse every create with 402'],

@@ -13,7 +13,6 @@ import { type DashboardFixture, startDashboard } from '../support/dashboard.ts'
 import { dashboardPages } from '../support/dashboard-pages.ts'
 import { makeFullTeam, makeLivedTeam } from '../support/lived-team.ts'
 import { makeTeam, type TestTeam } from '../support/make.ts'
-import { partOf } from '../support/part-of.ts'
 
 const directory = process.env.BERTH_PICTURES
 
@@ -117,19 +116,19 @@ async function keep(page: Page, name: string): Promise<void> {
 it('every view of an empty team is right on both screens, in both themes', async () => {
   const team = await makeTeam(dashboard.service)
   const { empty } = await viewsOf(team, '-')
-  expect(await look(team, partOf(empty, 2))).toEqual({})
+  expect(await look(team, empty)).toEqual({})
 }, 900_000)
 
 it('every view of a team with 2,000 units, the longest names and text from right to left is right', async () => {
   const team = await makeFullTeam(dashboard.service)
   const { all } = await viewsOf(team, team.unit.id)
-  expect(await look(team, partOf(all, 3), team.unit.id)).toEqual({})
+  expect(await look(team, all, team.unit.id)).toEqual({})
 }, 1_800_000)
 
 it('every view whose calls fail, are refused or take long says so and breaks no rule', async () => {
   const team = await makeLivedTeam(dashboard.service)
   const { failing } = await viewsOf(team, team.unit.id)
-  expect(await look(team, partOf(failing, 4), team.unit.id)).toEqual({})
+  expect(await look(team, failing, team.unit.id)).toEqual({})
 }, 3_600_000)
 
 /** The pictures of the README and the one that other sites show: `npm run pictures` draws them again. */

@@ -220,7 +220,9 @@ class Kernel(IPythonKernel):
         self.is_quiet = False
 
     def finish_metadata(self, parent, metadata, reply_content):
-        told, held = self.iopub_thread.told, self.iopub_thread.take()
+        # In this order: a thread of the code may print meanwhile, which tells what is held.
+        held = self.iopub_thread.take()
+        told = self.iopub_thread.told
         self.is_quiet = not told
         value = held and held[0]['content']['data']
         metadata['berth'] = {'told': told, 'value': value, 'truncated': Stream.left < 0}

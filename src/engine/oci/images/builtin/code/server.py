@@ -153,7 +153,7 @@ class Jupyter:
         ours = message['metadata'].get('berth', {'told': True})
         if ours['told']:
             await run.idle
-        elif ours['value'] is not None:
+        if ours.get('value') is not None:
             run.tell(type='result', data=ours['value'], main=True)
         if ours.get('truncated'):
             run.tell(truncated=True)
