@@ -187,7 +187,8 @@ describe.each(isolationClasses)('a machine of class %s with a secret', (isolatio
 describe.skipIf(!hasCriu)('the memory of a machine with a secret', () => {
   it('is resumed, and copied, with what it trusts and without the value', async () => {
     const ref = await started('runc', secret)
-    expect(await counted(ref)).toBe('1\n')
+    // Its program may not listen yet.
+    await expect.poll(() => counted(ref)).toBe('1\n')
     expect(await host.engine().suspend(ref, 0)).toBe(true)
     expect(await filesWithValue()).toBe('')
     const next = { ...ref, generation: 2 }
