@@ -2,7 +2,6 @@
 // and against a real one, so that both answer alike.
 
 import { randomUUID } from 'node:crypto'
-import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
@@ -10,8 +9,8 @@ import { createServer as createDoor, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { authorityFile, issueCertificate, prepareAuthority } from '../../../src/certificates/authority.ts'
-import { freePort } from '../../../src/lib/free-port.ts'
 import type { ApiAccess, KubeObject } from '../../../src/kubernetes/api.ts'
+import { listen } from '../gateway.ts'
 
 export type FakeObject = KubeObject & {
   apiVersion?: string
@@ -74,9 +73,7 @@ export async function startFakeApiServer(): Promise<FakeApiServer> {
     socket.once('close', () => sockets.delete(socket))
     server.emit('connection', socket)
   })
-  const port = await freePort('127.0.0.1')
-  door.listen(port, '127.0.0.1')
-  await once(door, 'listening')
+  const port = await listen(door)
   return {
     access: { host: 'localhost', port, caFile: authorityFile(directory), tokenFile },
     bearers: state.bearers,
