@@ -79,10 +79,9 @@ class Run:
 
 
 class Jupyter:
-    def __init__(self, context, transport):
+    def __init__(self, context):
         self.context = context
         self.file = f'{RUN}/{context.id}.json'
-        self.transport = transport
         self.client = None
         self.listening = None
         self.run = None
@@ -186,7 +185,7 @@ class Python(Jupyter):
     """Forked from the process of python_kernels.py."""
 
     def __init__(self, context, nursery):
-        super().__init__(context, 'ipc')
+        super().__init__(context)
         self.nursery = nursery
         self.pid = None
         self.ended = asyncio.Event()
@@ -292,7 +291,7 @@ class Nursery:
 
 class R(Jupyter):
     def __init__(self, context):
-        super().__init__(context, 'tcp')
+        super().__init__(context)
         self.process = None
         self.ended = asyncio.Event()
 
@@ -772,13 +771,18 @@ async def main():
     os.umask(0o022)
     os.rename(f'{RUN}/socket.new', f'{RUN}/socket')
     # Warm before it is asked for, by the way that a call takes.
+    asking = await asyncio.create_subprocess_exec(f'{HERE}/client', stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE)
     for _ in range(WARM_RUNS if AHEAD else 1):
-        asking = await asyncio.create_subprocess_exec(f'{HERE}/client', stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE)
-        said, _ = await asking.communicate(b'{"op": "warm"}\n')
-        answer = json.loads(said.rstrip(b'\0') or 'null')
+        asking.stdin.write(b'{"op": "warm"}\n')
+        try:
+            answer = json.loads((await asking.stdout.readuntil(b'\0')).rstrip(b'\0'))
+        except asyncio.IncompleteReadError:
+            answer = None
         if answer is None or answer['type'] != 'end':
             log('the first kernel is not warm', answer)
             break
+    asking.stdin.close()
+    await asking.wait()
     open(f'{RUN}/warm', 'w').close()
     await asyncio.Event().wait()
 
