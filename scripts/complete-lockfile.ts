@@ -14,6 +14,8 @@ type Package = {
   integrity?: string
   /** A package of this repository. */
   link?: boolean
+  /** It comes within another package, whose digest counts. */
+  inBundle?: boolean
   optional?: boolean
   dev?: boolean
   os?: string[]
@@ -41,7 +43,8 @@ for (const owner of Object.values(packages)) {
 
 const withoutDigest: string[] = []
 for (const [key, entry] of Object.entries(packages)) {
-  if (!key.startsWith('node_modules/') || entry.link || entry.integrity !== undefined) continue
+  if (!key.startsWith('node_modules/') || entry.link || entry.inBundle) continue
+  if (entry.integrity !== undefined) continue
   const name = key.slice(key.lastIndexOf('node_modules/') + 'node_modules/'.length)
   const integrity = await integrityOf(`${name}@${entry.version}`)
   if (integrity === null) withoutDigest.push(name)

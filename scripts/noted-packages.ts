@@ -15,6 +15,8 @@ type Entry = {
   optionalDependencies?: Record<string, string>
   /** A package of this repository. */
   link?: boolean
+  /** It came within another package, which has its licence. */
+  inBundle?: boolean
 }
 
 /** The processors that the set-up knows. */
@@ -25,7 +27,7 @@ export function notedPackages(lockfile: string): Package[] {
   const { packages } = JSON.parse(lockfile) as { packages: Record<string, Entry> }
   const needed = neededNames(packages)
   return Object.entries(packages)
-    .filter(([path, { link }]) => path.startsWith('node_modules/') && !link)
+    .filter(([path, { link, inBundle }]) => path.startsWith('node_modules/') && !link && !inBundle)
     .filter(([, entry]) => !entry.dev && !entry.devOptional && runsHere(entry))
     .filter(([path]) => ownersOf(path).every((owner) => runsHere(packages[owner] ?? {})))
     .filter(([path, { optional }]) => !optional || needed.has(nameOf(path)))

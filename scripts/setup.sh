@@ -106,6 +106,9 @@ apt() {
 
 # --- Node modules, and Node 24 itself -------------------------------------------------------------------------
 
+# The machine's npm: `npm run` names the one for units first, and it would delete itself.
+PATH=$(echo "$PATH" | tr : '\n' | grep -v '/node_modules/\.bin$' | paste -sd :)
+
 # Without the packages that only tests and development need: half of all, and half of the time. A directory that has
 # them keeps them.
 install_node_modules() {

@@ -8,6 +8,7 @@ type Entry = {
   version: string
   integrity?: string
   link?: boolean
+  inBundle?: boolean
   dev?: boolean
   os?: string[]
   cpu?: string[]
@@ -18,9 +19,9 @@ const read = async (path: string) => await readFile(new URL(`../../${path}`, imp
 const { packages } = JSON.parse(String(await read('package-lock.json'))) as {
   packages: Record<string, Entry>
 }
-/** Without the packages of this repository. */
+/** Without the packages of this repository, and without what comes within another package. */
 const entries = Object.entries(packages).filter(
-  ([path, { link }]) => path.startsWith('node_modules/') && !link,
+  ([path, { link, inBundle }]) => path.startsWith('node_modules/') && !link && !inBundle,
 )
 
 /** Development packages for a system that tests do not run on, which some registries lack. */

@@ -45,8 +45,9 @@ export type Builder = (
   options: BuildOptions,
 ) => Promise<NewImage>
 
-/** Documentation is most of the files of a small system. Licences stay. */
+/** Documentation is most of the files of a small system. Licences stay. The whole image is flushed at its end. */
 const dpkgOptions = [
+  'force-unsafe-io',
   'path-exclude=/usr/share/doc/*',
   'path-include=/usr/share/doc/*/copyright',
   'path-exclude=/usr/share/man/*.gz',

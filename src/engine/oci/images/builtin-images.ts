@@ -19,6 +19,12 @@ const ownPackages = {
 /** That of this installation, for programs that Debian's is too old for. It comes first in the path. */
 const node = { '/usr/local/bin/node': { name: `node-linux-${process.arch}`, path: 'bin/node' } }
 
+/** Debian's npm is 335 packages, half of an image and of the time that it takes to build. */
+const nodeAndNpm = { ...node, '/usr/local/lib/node_modules/npm': { name: 'npm' } }
+const linkNpm = ['npm', 'npx']
+  .map((name) => `ln -s ../lib/node_modules/npm/bin/${name}-cli.js /usr/local/bin/${name}`)
+  .join(' && ')
+
 /** From any directory, also by `import`, which looks upwards for node_modules alone. */
 function fromAnywhere(names: string[]): Record<string, NpmPackage> {
   return Object.fromEntries(names.map((name) => [`/node_modules/${name}`, { name }]))
@@ -42,8 +48,6 @@ export const builtIns: BuiltIn[] = [
       'curl',
       'git',
       'iproute2',
-      'nodejs',
-      'npm',
       'passwd',
       'procps',
       'python-is-python3',
@@ -51,7 +55,8 @@ export const builtIns: BuiltIn[] = [
       'python3-pip',
       'python3-venv',
     ],
-    prepare: `${makeUser} && ln -s ${entrypointPath} /usr/local/bin/sudo`,
+    npmPackages: nodeAndNpm,
+    prepare: `${makeUser} && ${linkNpm} && ln -s ${entrypointPath} /usr/local/bin/sudo`,
     env: ownPackages,
     cmd: idle,
     script: 'base.sh',
@@ -64,12 +69,9 @@ export const builtIns: BuiltIn[] = [
       'bash',
       'ca-certificates',
       'curl',
-      'esbuild',
       'fonts-dejavu-core',
       'fonts-liberation',
       'git',
-      'nodejs',
-      'npm',
       'passwd',
       'procps',
       'python-is-python3',
@@ -93,9 +95,10 @@ export const builtIns: BuiltIn[] = [
       'python3-venv',
       'r-cran-irkernel',
     ],
+    npmPackages: nodeAndNpm,
     // The list of fonts takes seconds to make. It is not the home's, so that every user has it.
     prepare:
-      `${makeUser} && install -d -m 1777 /var/cache/matplotlib && ` +
+      `${makeUser} && ${linkNpm} && install -d -m 1777 /var/cache/matplotlib && ` +
       `ln -s ${interpreter}/base /usr/local/bin/sudo && python3 ${interpreter}/modules.py && ` +
       'MPLCONFIGDIR=/var/cache/matplotlib python3 -c "import matplotlib.font_manager"',
     env: { ...ownPackages, MPLCONFIGDIR: '/var/cache/matplotlib' },
@@ -139,8 +142,6 @@ export const builtIns: BuiltIn[] = [
       'iproute2',
       'jq',
       'less',
-      'nodejs',
-      'npm',
       'openssh-client',
       'passwd',
       'patch',
@@ -155,10 +156,10 @@ export const builtIns: BuiltIn[] = [
       'xz-utils',
       'zip',
     ],
-    npmPackages: { ...node, ...fromAnywhere(['@anthropic-ai/sdk', ...ofAnthropic]) },
+    npmPackages: { ...nodeAndNpm, ...fromAnywhere(['@anthropic-ai/sdk', ...ofAnthropic]) },
     files: { '/usr/local/bin/coding-agent': 'agent/coding-agent' },
     // Where agents work. Made by the first command of a session, it costs a small unit of class gvisor 50 ms.
-    prepare: `${makeUser} && ln -s ${entrypointPath} /usr/local/bin/sudo && mkdir /workspace`,
+    prepare: `${makeUser} && ${linkNpm} && ln -s ${entrypointPath} /usr/local/bin/sudo && mkdir /workspace`,
     env: ownPackages,
     cmd: idle,
     script: 'base.sh',

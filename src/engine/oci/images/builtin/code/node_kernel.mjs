@@ -4,7 +4,7 @@
 
 import { createReadStream, writeSync } from 'node:fs'
 import { Session } from 'node:inspector'
-import { createRequire } from 'node:module'
+import { createRequire, stripTypeScriptTypes } from 'node:module'
 import { createInterface } from 'node:readline'
 import { inspect } from 'node:util'
 import { isMainThread, parentPort, Worker } from 'node:worker_threads'
@@ -99,7 +99,7 @@ function serveOrders() {
     const { promise, end } = waiting()
     current = { number: ++number, end }
     try {
-      parentPort.postMessage({ number, expression: typescript ? await plain(code) : code })
+      parentPort.postMessage({ number, expression: typescript ? plain(code) : code })
       await promise
     } catch (error) {
       tell(failure(error))
@@ -170,15 +170,7 @@ function ofCode(lines) {
   return end < 0 ? lines : lines.slice(0, end)
 }
 
-let esbuild
-
 /** The same without its types. What the code names stays, also where it is not used. */
-async function plain(code) {
-  esbuild ??= createRequire('/usr/lib/nodejs/')('esbuild')
-  const { code: out } = await esbuild.transform(code, {
-    loader: 'ts',
-    target: 'es2022',
-    tsconfigRaw: { compilerOptions: { preserveValueImports: true, importsNotUsedAsValues: 'preserve' } },
-  })
-  return out
+function plain(code) {
+  return stripTypeScriptTypes(code, { mode: 'transform' })
 }
