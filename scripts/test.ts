@@ -1,4 +1,5 @@
-// `npm test`: runs every tier with vitest, then prints where the time went, what failed, and one line with the counts.
+// `npm test`: runs the fast tier beside the host tier with vitest, then prints where the time went, what failed, and one
+// line with the counts.
 // Failures come last, because logs are often read from the end or truncated.
 // A file with a failed test runs once more, alone, after everything else. A test that fails both times
 // has failed. A test that passes the second time is reported as flaky: it depends on what ran at the same time.
@@ -9,6 +10,7 @@ import { performance } from 'node:perf_hooks'
 import { parseArgs } from 'node:util'
 import type { Reporter, TestCase, TestModule, Vitest } from 'vitest/node'
 import { createVitest, startVitest } from 'vitest/node'
+import { isRunBeside, report, runBeside } from '../test/support/run-beside.ts'
 import { inSeededOrder, nextThatFits } from '../test/support/time-budget.ts'
 
 const SLOWEST_SHOWN = 25
@@ -20,9 +22,8 @@ const FILES_RUN_AGAIN = 12
 /** A test that is under way when the time is over may end by itself for as long, so that it takes its units along. */
 const GRACE_MS = 180_000
 
-/** What `npm test` runs. `deep` takes some hours: long matrices, herds and bombs. */
-const usualTiers = ['fast', 'host']
-const allTiers = [...usualTiers, 'deep']
+/** `npm test` runs all but `deep`, which takes some hours: long matrices, herds and bombs. */
+const allTiers = ['fast', 'host', 'deep']
 
 /** By full name: messages. A suite, a file or an uncaught error that breaks outside a test has an entry too. */
 type Failures = Map<string, string[]>
@@ -65,6 +66,7 @@ const flaky: Failures = new Map()
 const notFinished: string[] = []
 
 if (minutes !== null) await runWithin(minutes * 60_000, filters)
+else if (tier !== undefined && isRunBeside()) await report(await runTier(tier, filters))
 const outcomes = minutes !== null ? [] : await runTiers()
 for (const { first } of outcomes) {
   count.passed += first.passed.size
@@ -105,10 +107,15 @@ function finish(): never {
 }
 
 async function runTiers(): Promise<TierOutcome[]> {
-  const done: TierOutcome[] = []
-  for (const name of tier === undefined ? usualTiers : [tier])
-    done.push({ tier: name, first: await runTier(name, filters) })
-  return done
+  if (tier !== undefined) return [{ tier, first: await runTier(tier, filters) }]
+  console.log('The fast tier runs beside the host tier. What it says comes when both have ended.')
+  const beside = runBeside<Outcome>(import.meta.filename, ['fast', ...filters])
+  const host = { tier: 'host', first: await runTier('host', filters) }
+  const { reported, output, end } = await beside
+  console.log(output)
+  if (reported !== null) return [{ tier: 'fast', first: reported }, host]
+  failures.set('the fast tier', [end])
+  return [host]
 }
 
 /**
