@@ -165,32 +165,37 @@ export async function abandonStack(
 }
 
 /**
- * Call it with the stack locked, once a unit of it is gone. Returns true if that was the last unit of an unnamed
- * stack.
+ * Call it with the stack locked, once a unit of it is gone. If that was the last unit of an unnamed stack, the stack is
+ * deleted with its secrets.
  */
 export async function deleteStackOfLastUnit(
   db: Kysely<Database>,
   { id, at }: { id: string; at: Date },
-): Promise<boolean> {
-  const result = await db
-    .updateTable('stacks')
-    .set({ deleted_at: at })
-    .where('id', '=', id)
-    .where('unnamed', '=', true)
-    .where('deleted_at', 'is', null)
-    .where((where) =>
-      where.not(
-        where.exists(
-          where
-            .selectFrom('units')
-            .select('units.id')
-            .whereRef('units.stack_id', '=', 'stacks.id')
-            .where('units.state', 'not in', ['error', 'destroyed']),
-        ),
-      ),
+): Promise<void> {
+  await db
+    .with('deleted', (query) =>
+      query
+        .updateTable('stacks')
+        .set({ deleted_at: at })
+        .where('id', '=', id)
+        .where('unnamed', '=', true)
+        .where('deleted_at', 'is', null)
+        .where((where) =>
+          where.not(
+            where.exists(
+              where
+                .selectFrom('units')
+                .select('units.id')
+                .whereRef('units.stack_id', '=', 'stacks.id')
+                .where('units.state', 'not in', ['error', 'destroyed']),
+            ),
+          ),
+        )
+        .returning('id'),
     )
-    .executeTakeFirst()
-  return result.numUpdatedRows === 1n
+    .deleteFrom('secrets')
+    .where('owner_id', 'in', (query) => query.selectFrom('deleted').select('id'))
+    .execute()
 }
 
 function selectStacks(db: Kysely<Database>) {

@@ -238,8 +238,9 @@ const destroy = defineRoute({
   summary: 'Destroy a unit and its disk',
   action: 'unit.destroy',
   kind: 'change',
+  beforeWritten: true,
   errors: [404, 409, 502],
-  handle: (app, { params }, { caller }) => destroyUnit(app, caller, params.id),
+  handle: (app, { params }, { caller, written }) => destroyUnit(app, caller, params.id, written),
 })
 
 export const unitRoutes: readonly Route[] = [

@@ -46,8 +46,7 @@ export async function rollBackFork(
       const sent = await transition(app, unit, 'destroy', { db, set: error.isSourceGone ? set : {} })
       if (sent) destroying.push(sent)
     }
-    const wasLast = await deleteStackOfLastUnit(db, { id: stackId, at: app.clock.now() })
-    if (wasLast) await deleteSecrets(db, stackId)
+    await deleteStackOfLastUnit(db, { id: stackId, at: app.clock.now() })
     return destroying
   })
 }

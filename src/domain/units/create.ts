@@ -13,7 +13,6 @@ import { isEngineError } from '../../engine/errors.ts'
 import { allSettled } from '../../lib/concurrency/all-settled.ts'
 import { completesWithin } from '../../lib/concurrency/completes-within.ts'
 import type { Step } from '../../lib/saga.ts'
-import { deleteSecrets } from '../../store/secrets.ts'
 import { abandonStack, deleteStackOfLastUnit, lockStack } from '../../store/stacks.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
 import { findUnitOfAnyTeam } from '../../store/units.ts'
@@ -169,9 +168,8 @@ async function fail(
     await lockStack(db, unit.stackId)
     if (!(await transition(app, unit, 'createFailed', { db, set: { error } }))) return false
     await keepLog(app, db, unit, printed)
-    const stack = { id: unit.stackId, at: app.clock.now() }
-    await abandonStack(db, { id: stack.id, madeBy: unit.madeWith ?? unit.id })
-    if (await deleteStackOfLastUnit(db, stack)) await deleteSecrets(db, stack.id)
+    await abandonStack(db, { id: unit.stackId, madeBy: unit.madeWith ?? unit.id })
+    await deleteStackOfLastUnit(db, { id: unit.stackId, at: app.clock.now() })
     return true
   })
 }

@@ -7,7 +7,6 @@ import { isEngineError } from '../../engine/errors.ts'
 import { SECOND } from '../../lib/clock.ts'
 import { completesWithin } from '../../lib/concurrency/completes-within.ts'
 import type { Step } from '../../lib/saga.ts'
-import { deleteSecrets } from '../../store/secrets.ts'
 import { deleteStackOfLastUnit, lockStack } from '../../store/stacks.ts'
 import type { UnitRecord } from '../../store/unit-record.ts'
 import { deleteKept, findUnitOfAnyTeam } from '../../store/units.ts'
@@ -48,8 +47,7 @@ export const destroyOperation: UnitOperation = {
       await lockStack(db, unit.stackId)
       await deleteKept(db, unit.id)
       if (!(await transition(app, unit, 'destroyed', { db }))) return
-      const stack = { id: unit.stackId, at: app.clock.now() }
-      if (await deleteStackOfLastUnit(db, stack)) await deleteSecrets(db, stack.id)
+      await deleteStackOfLastUnit(db, { id: unit.stackId, at: app.clock.now() })
     })
   },
   onFailure: async ({ unit }, { cause }) => {
@@ -57,9 +55,16 @@ export const destroyOperation: UnitOperation = {
   },
 }
 
-/** Destroying a destroyed unit succeeds, so that the call can be repeated. */
-export async function destroyUnit(app: App, caller: Caller, id: string): Promise<Unit> {
-  await destroy(app, await getRecord(app, caller, id))
+/** Destroying a destroyed unit succeeds, so that the call can be repeated. Nothing changes before `written` resolves. */
+export async function destroyUnit(
+  app: App,
+  caller: Caller,
+  id: string,
+  written?: Promise<void>,
+): Promise<Unit> {
+  const unit = await getRecord(app, caller, id)
+  await written
+  await destroy(app, unit)
   return toUnit(app, await getRecord(app, caller, id))
 }
 
