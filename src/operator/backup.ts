@@ -63,7 +63,7 @@ export async function runBackup(config: Config, args: string[]): Promise<number>
     await rename(unfinished, directory)
   } finally {
     await removeSnapshots(paths)
-    await lock.file.close()
+    await lock.release()
   }
   print(
     `The backup is in ${directory}, readable by root only, since it contains secrets. Restore it with "npm run restore -- ${directory}".`,

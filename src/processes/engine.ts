@@ -96,7 +96,7 @@ export const engineProcess: ProcessMain = async ({
       await identity?.stop()
       await socket.close()
       await engine.close()
-      await lock.file.close()
+      await lock.release()
     },
   }
 }

@@ -1,29 +1,25 @@
 // The run directory belongs to one data directory. A copy of a data directory has the same instance id, so all its
 // names on the host would collide with those of the original: it must not start next to it.
 
-import type { FileHandle } from 'node:fs/promises'
 import { mkdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { lockFile } from '../lib/file-lock.ts'
+import { type FileLock, lockFile } from '../lib/file-lock.ts'
 import { readIfThere } from '../lib/read-if-there.ts'
 import { findInstance, type Instance, runDirOf } from './instance.ts'
 
-/**
- * Holds the lock until the returned handle is closed. Throws a sentence, without changing anything, if another data
- * directory has it.
- */
-export async function lockRunDirectory(instance: Instance, dataDir: string): Promise<FileHandle> {
+/** Throws a sentence, without changing anything, if another data directory has it. */
+export async function lockRunDirectory(instance: Instance, dataDir: string): Promise<FileLock> {
   const runDir = runDirOf(instance)
   const path = join(runDir, 'lock')
   const before = await readIfThere(path)
   await refuseOthers(instance, dataDir, before)
   await mkdir(runDir, { recursive: true })
-  const locked = await lockFile(path, `${process.pid} ${dataDir}`)
-  if ('owner' in locked) throw new Error(isTaken(instance, locked.owner))
+  const lock = await lockFile(path, `${process.pid} ${dataDir}`)
+  if ('owner' in lock) throw new Error(isTaken(instance, lock.owner))
   // Its last holder may have removed the directory since the file was opened.
-  const [ours, there] = await Promise.all([locked.file.stat(), stat(path).catch(() => null)])
-  if (ours.ino === there?.ino) return locked.file
-  await locked.file.close()
+  const [ours, there] = await Promise.all([lock.file.stat(), stat(path).catch(() => null)])
+  if (ours.ino === there?.ino) return lock
+  await lock.release()
   throw new Error(`Another process removed ${runDir} during the start: start Berth again.`)
 }
 

@@ -103,8 +103,8 @@ async function prepare(settings: Config, stop: AbortSignal) {
   const close = async () => {
     await removeUnusedRunDir(config.dataDir, runDir)
     await logFile.close()
-    await runLock.close()
-    await lock.close()
+    await runLock.release()
+    await lock.release()
   }
   return { context, close }
 }

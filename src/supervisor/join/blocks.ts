@@ -3,7 +3,8 @@
 
 import { join } from 'node:path'
 import { z } from 'zod'
-import { lockFile } from '../../lib/file-lock.ts'
+import { SECOND } from '../../lib/clock.ts'
+import { takeLock } from '../../lib/file-lock.ts'
 import { readIfThere } from '../../lib/read-if-there.ts'
 import { writeDurably } from '../../lib/write-durably.ts'
 import { findInstance } from '../instance.ts'
@@ -69,19 +70,24 @@ export async function takeBlockBack(dataDir: string, name: string): Promise<bool
   })
 }
 
-/** Two doors may be open at once. */
+/** The file is locked for some milliseconds. */
+const LOCK_TIMEOUT_MS = 5 * SECOND
+
+/** Two doors may be open at once: each waits for the other. */
 async function changeBlocks<T>(
   dataDir: string,
   change: (blocks: Block[]) => Promise<{ blocks: Block[]; result: T }>,
 ): Promise<T> {
-  const lock = await lockFile(`${fileOf(dataDir)}.lock`)
-  if ('owner' in lock) throw new Refusal('another host is joining at this moment; try again')
+  const patience = AbortSignal.timeout(LOCK_TIMEOUT_MS)
+  const lock = await takeLock(`${fileOf(dataDir)}.lock`, patience).catch((error: unknown) => {
+    throw patience.aborted ? new Refusal('another host is joining at this moment; try again') : error
+  })
   try {
     const { blocks, result } = await change(await listBlocks(dataDir))
     await writeDurably(fileOf(dataDir), `${JSON.stringify(blocks)}\n`)
     return result
   } finally {
-    await lock.file.close()
+    await lock.release()
   }
 }
 

@@ -12,7 +12,7 @@ import type { Builds, BuildState } from './builds.ts'
 import { type BuiltIn, referenceOf } from './builtin.ts'
 import { freeBytes } from './garbage-collection.ts'
 import { replaceFile } from './files.ts'
-import { tryLock } from './lock.ts'
+import { tryLock } from '../../../lib/file-lock.ts'
 import { type ImageStore, type StoredImage } from './store.ts'
 import type { FindUpdates } from './updates.ts'
 

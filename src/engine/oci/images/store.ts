@@ -23,7 +23,7 @@ import type { Image } from '../../engine.ts'
 import type { VolumeData } from './builtin.ts'
 import { removeTree } from './files.ts'
 import { imageConfigSchema } from './image-config.ts'
-import { type Lock, takeLock, tryLock } from './lock.ts'
+import { type FileLock, takeLock, tryLock } from '../../../lib/file-lock.ts'
 import { digestOf } from './manifest.ts'
 
 /** A stored image, and its root directory. */
@@ -224,7 +224,7 @@ async function timeOf(path: string): Promise<Date | null> {
   )
 }
 
-async function releasing<T>(lock: Lock, work: () => Promise<T>): Promise<T> {
+async function releasing<T>(lock: FileLock, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } finally {

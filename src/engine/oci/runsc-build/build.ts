@@ -41,7 +41,7 @@ export async function buildRunsc(
       await rm(work, { recursive: true, force: true })
     }
   } finally {
-    await lock.file.close()
+    await lock.release()
   }
 }
 

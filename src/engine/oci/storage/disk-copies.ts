@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { HOUR } from '../../../lib/clock.ts'
-import { lockFile } from '../../../lib/file-lock.ts'
+import { tryLock } from '../../../lib/file-lock.ts'
 import { run, runOrThrow } from '../kernel/programs.ts'
 import { limitDisk } from './disks.ts'
 import { isReadyName, type Paths } from '../paths.ts'
@@ -16,10 +16,10 @@ export type Snapshot = { kind: Kind; id: string }
 
 /** Removes snapshots of an interrupted backup. A backup in progress holds a lock. */
 export async function removeAbandonedSnapshots(paths: Paths): Promise<void> {
-  const locked = await lockFile(paths.backupLock)
-  if ('owner' in locked) return
+  const lock = await tryLock(paths.backupLock)
+  if (lock === null) return
   await removeSnapshots(paths)
-  await locked.file.close()
+  await lock.release()
 }
 
 export async function removeSnapshots(paths: Paths): Promise<void> {
