@@ -11,7 +11,9 @@ const project = fileURLToPath(new URL('..', import.meta.url))
 
 async function readSources(): Promise<Map<string, string>> {
   const sources = new Map<string, string>()
-  for await (const path of glob('{src,test,scripts,bench,packages/*/src}/**/*.{ts,tsx}', { cwd: project })) {
+  // The rest of `src` are programs that run in units.
+  const patterns = ['{src,test,scripts,bench,packages/*/src}/**/*.{ts,tsx}', 'src/**/*.{py,mjs,c}']
+  for await (const path of glob(patterns, { cwd: project })) {
     // Written by scripts/gen.ts.
     if (path === 'packages/sdk/src/contract.ts') continue
     sources.set(path, await readFile(`${project}/${path}`, 'utf8'))

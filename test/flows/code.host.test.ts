@@ -109,6 +109,14 @@ describe.each(usualClasses)('with %s, code', (isolation) => {
     }
   })
 
+  it('imports modules of its own that are named as parts of the interpreter', async () => {
+    await run('for name in ("modules", "charts", "kernel"): open(f"{name}.py", "w").write("mine = 5")')
+    const { error, results } = await run(
+      'import modules, charts, kernel; modules.mine + charts.mine + kernel.mine',
+    )
+    expect({ error, said: results[0]?.data['text/plain'] }).toEqual({ error: null, said: '15' })
+  })
+
   it('without end is interrupted within a second and keeps its variables', async () => {
     const context = await unit.code.createContext()
     await run('kept = 7', { context })

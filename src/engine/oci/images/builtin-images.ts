@@ -35,6 +35,11 @@ const ofAnthropic = ['@opentelemetry/api', 'standardwebhooks', '@stablelib/base6
 
 /** Where the image for code has its programs. */
 const interpreter = '/usr/local/lib/berth-code'
+const partsOfInterpreter =
+  'charts contexts jupyter_kernels kernel kernel_output modules python_kernels server small_kernels'
+const ofInterpreter = Object.fromEntries(
+  partsOfInterpreter.split(' ').map((name) => [`${interpreter}/${name}.py`, `code/${name}.py`]),
+)
 
 export const builtIns: BuiltIn[] = [
   { name: 'debian', version: '12', packages: ['ca-certificates', 'curl'], cmd: idle },
@@ -112,10 +117,7 @@ export const builtIns: BuiltIn[] = [
       [`${interpreter}/base`]: 'base.sh',
       [`${interpreter}/keep`]: 'code/keep',
       [`${interpreter}/client`]: `code/client-${process.arch}`,
-      [`${interpreter}/charts.py`]: 'code/charts.py',
-      [`${interpreter}/modules.py`]: 'code/modules.py',
-      [`${interpreter}/server.py`]: 'code/server.py',
-      [`${interpreter}/python_kernels.py`]: 'code/python_kernels.py',
+      ...ofInterpreter,
       [`${interpreter}/node_kernel.mjs`]: 'code/node_kernel.mjs',
       [`${interpreter}/bash_kernel.sh`]: 'code/bash_kernel.sh',
     },

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Redis, with its data in /data on every write. REDIS_PASSWORD asks every client for it; without one, whoever
+# Redis, with its data in /data on every write. REDIS_PASSWORD asks every client for it; without one, every client that
 # can reach the unit may use it.
 set -eu
 [ "${1:-}" = redis-server ] || exec "$@"

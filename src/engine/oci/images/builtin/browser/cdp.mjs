@@ -1,7 +1,7 @@
 // Starts Chromium and passes on its DevTools protocol. Chromium itself listens on the loopback alone and answers only callers
 // who name it by an address; a client that comes through a URL has that URL's name, and must be told it in the answers.
 //
-// A page that the browser shows can connect here too. Whoever connects from this machine must name it by an address, as
+// A page that the browser shows can connect here too. A client on this machine must name it by an address, as
 // Chromium asks, so that no page gets in by a name of its own; and who has an origin is a page, wherever it comes from.
 
 import { spawn } from 'node:child_process'

@@ -1,9 +1,9 @@
-# What a figure of matplotlib shows, as data: so that a program can draw it anew, and a model can read its numbers. Of what it does
+# What a figure of matplotlib shows, as data: so that a program can draw it again, and a model can read its numbers. Of what it does
 # not know, nothing is told.
 
 import math
 
-MOST_POINTS = 10_000
+MAX_POINTS = 10_000
 
 
 class TooMany(Exception):
@@ -89,7 +89,7 @@ def plain(value):
 
 
 def bounded(values):
-    if len(values) > MOST_POINTS:
+    if len(values) > MAX_POINTS:
         raise TooMany()
     return values
 

@@ -75,7 +75,7 @@ def write():
         if spec is None or spec.name != name or not isinstance(spec.loader, importlib.machinery.SourceFileLoader):
             continue
         # Ours may be replaced, and those that begin every program are there before.
-        if name in ('charts', 'modules', 'python_kernels') or name.split('.')[0] in ('encodings', 'importlib', 'site', 'os'):
+        if os.path.dirname(spec.origin) == os.path.dirname(FILE) or name.split('.')[0] in ('encodings', 'importlib', 'site', 'os'):
             continue
         code.append(marshal.dumps(spec.loader.get_code(name)))
         begin, end = end, end + len(code[-1])

@@ -9,7 +9,7 @@ import { createInterface } from 'node:readline'
 import { inspect } from 'node:util'
 import { isMainThread, parentPort, Worker } from 'node:worker_threads'
 
-const MOST_CHARACTERS = 64 * 1024
+const MAX_CHARACTERS = 64 * 1024
 
 const interrupted = { type: 'error', name: 'Interrupted', value: 'The code was interrupted.', traceback: [] }
 
@@ -55,9 +55,9 @@ function serveMain() {
 function bundle(value, mime) {
   if (mime !== undefined)
     return { [mime]: typeof value === 'string' ? value : Buffer.from(value).toString('base64') }
-  const text = inspect(value, { maxArrayLength: 1000, maxStringLength: MOST_CHARACTERS }).slice(
+  const text = inspect(value, { maxArrayLength: 1000, maxStringLength: MAX_CHARACTERS }).slice(
     0,
-    MOST_CHARACTERS,
+    MAX_CHARACTERS,
   )
   const data = { 'text/plain': text }
   if (value !== null && typeof value === 'object' && !(value instanceof Error)) {
@@ -74,7 +74,7 @@ function bundle(value, mime) {
 function failure(error) {
   if (/Execution was terminated/.test(error?.message)) return interrupted
   if (!(error instanceof Error))
-    return { type: 'error', name: 'Error', value: inspect(error).slice(0, MOST_CHARACTERS), traceback: [] }
+    return { type: 'error', name: 'Error', value: inspect(error).slice(0, MAX_CHARACTERS), traceback: [] }
   return { type: 'error', name: error.name, value: error.message, traceback: String(error.stack).split('\n') }
 }
 
