@@ -12,6 +12,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { lineSink } from '../../test/support/logged.ts'
 import type { TestDomain } from '../../test/support/domain.ts'
 import { certificate, listen, type Origin, startOrigin } from '../../test/support/gateway.ts'
+import { whenFree } from '../../test/support/taken-port.ts'
 import { createTwoHosts, type OwnedUnit, type TwoHosts } from '../../test/support/two-hosts.ts'
 import { type App, createApp } from '../app.ts'
 import { issueIdentity } from '../certificates/fleet-ca.ts'
@@ -24,6 +25,7 @@ import { sleepUnit } from '../domain/units/sleep.ts'
 import { stopUnit } from '../domain/units/stop.ts'
 import { systemClock } from '../lib/clock.ts'
 import { type FleetIdentity, type FleetMember, parseIdentity } from '../lib/fleet-identity.ts'
+import { freePort } from '../lib/free-port.ts'
 import { fleetTls } from '../lib/ipc/fleet-tls.ts'
 import { newId } from '../lib/ids.ts'
 import { silentLog } from '../lib/log.ts'
@@ -81,7 +83,7 @@ afterAll(async () => {
   await domain.close()
 })
 beforeEach(async () => {
-  serving = await serve(0)
+  serving = await serve(await freePort(HOST))
 })
 afterEach(async () => {
   await serving.close()
@@ -274,7 +276,7 @@ describe('the gateway of another host', () => {
     expect((await getUnit(next, far.caller, far.unit.id)).endpoints.map((each) => each.url)).toContain(url)
     await sleepUnit(next, far.caller, far.unit.id, atOnce)
     const visiting = visit(gateway, url)
-    serving = await serve(serving.port, next)
+    serving = await whenFree(() => serve(serving.port, next))
     expect(await visiting).toEqual({ status: 200, text: 'from the unit' })
   })
 

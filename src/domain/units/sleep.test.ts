@@ -206,7 +206,7 @@ describe('the frozen state', () => {
     domain.clock.advance(60_000)
     await hibernateFrozenUnits(domain.app)
     await expect.poll(() => machineOf(unit.id)).toMatchObject({ state: 'exited', frozen: false })
-    expect(await getUnit(domain.app, caller, unit.id)).toEqual(unit)
+    await expect.poll(() => getUnit(domain.app, caller, unit.id)).toEqual(unit)
     expect((await run(unit.id, 'echo', 'cold')).stdout).toBe('cold\n')
     expect(machineOf(unit.id)).toMatchObject({ generation: 2 })
   })
