@@ -90,6 +90,8 @@ const sections = {
     ['money', 'How money is counted'],
     ['adding-an-endpoint', 'Add an endpoint'],
     ['adding-a-recipe', 'Add a recipe'],
+    ['adding-a-policy-field', 'Add a field to a policy'],
+    ['adding-an-adapter', 'Add an adapter'],
     ['decisions/README', 'Decisions'],
   ],
 } as const satisfies Record<string, readonly Entry[]>
