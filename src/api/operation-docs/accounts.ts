@@ -8,6 +8,9 @@ const notAllowed =
 const noTeam = 'There is no such team, or you are not a member of it.'
 const lastOwner = 'A team needs at least one owner: make another member an owner first.'
 
+// What a quota has of its credential's policy keeps the names that it has there.
+const { maxConcurrentUnits, dailySpendCapCents, ...bounds } = policy
+
 export const accountDocs: Record<string, OperationDoc> = {
   agentList: {
     answer: 'Keys and connected agents, revoked ones too, and how many seats of the plan are used.',
@@ -122,17 +125,11 @@ export const accountDocs: Record<string, OperationDoc> = {
   quotaRead: {
     answer: 'What this credential may still use: units, spend of the day, credits, and calls of this minute.',
     response: {
-      units: { live: 1, max: 5 },
-      spendToday: { cents: 12.5, capCents: 1000, resetsAt: '2026-05-05T00:00:00.000Z' },
+      units: { live: 1, max: maxConcurrentUnits },
+      spendToday: { cents: 12.5, capCents: dailySpendCapCents, resetsAt: '2026-05-05T00:00:00.000Z' },
       disk: { promisedGb: 12, maxGb: 600 },
       creditBalanceCents: 2487.5,
-      allowedSizes: ['nano', 'small', 'medium'],
-      allowedRegistries: ['docker.io', 'ghcr.io', 'quay.io'],
-      maxSleep: 'never',
-      expiresAt: null,
-      egress: policy.egress,
-      allowedSecrets: policy.allowedSecrets,
-      allowNested: policy.allowNested,
+      ...bounds,
       rates: [{ name: 'requests', limit: 300, remaining: 299, resetsAt: '2026-05-04T09:01:00.000Z' }],
     },
   },

@@ -48,7 +48,7 @@ const create = defineRoute({
   body: jsonBody(hostedCreateSchema),
   status: 201,
   response: hostedChangedSchema,
-  errors: [402, 409, 413, 415],
+  errors: [402, 404, 409, 413, 415],
   allow: 'hosted.create',
   target: () => null,
   record: ({ body }) => ({ ...body, environmentKey: 'given' }),
