@@ -5,7 +5,7 @@ import { defineConfig } from 'vitest/config'
 import { LongestFirst } from './test/support/longest-first.ts'
 
 /** A machine that does other things besides must not fail what is right: what is waited for comes much sooner. */
-const expect = { poll: { timeout: 10_000 } }
+const expect = { poll: { timeout: 30_000 } }
 
 const setupFiles = ['test/support/draw-large.ts']
 
@@ -59,8 +59,8 @@ export default defineConfig({
           // They wait more than they compute; by itself vitest would run one file at a time on two cores.
           maxWorkers: 5,
           expect,
-          testTimeout: 30_000,
-          hookTimeout: 30_000,
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
         },
       },
       {

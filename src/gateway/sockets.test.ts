@@ -39,7 +39,7 @@ afterAll(async () => {
 })
 afterEach(async () => {
   for (const close of closers.splice(0)) await close()
-  await expect.poll(() => gateway.gateway.count(), { timeout: 5000 }).toEqual({ connections: 0, visits: 0 })
+  await expect.poll(() => gateway.gateway.count()).toEqual({ connections: 0, visits: 0 })
   // A new client is served as before.
   const after = await exchangeRaw(
     gateway.port,
@@ -109,7 +109,7 @@ describe.each(ends)('a client that %s', (_what, end) => {
     }
     await expect.poll(() => gateway.gateway.count().connections).toBe(0)
     // Only keep-alive connections to the unit may remain.
-    await expect.poll(openSockets, { timeout: 8000 }).toBeLessThan(before + 30)
+    await expect.poll(openSockets).toBeLessThan(before + 30)
   }, 60_000)
 })
 
@@ -169,7 +169,7 @@ describe('a slow client', () => {
     const drip = setInterval(() => {
       if (socket.writable) socket.write(text[at++] ?? 'a')
     }, 20)
-    await expect.poll(() => socket.closed, { timeout: 5000 }).toBe(true)
+    await expect.poll(() => socket.closed).toBe(true)
     clearInterval(drip)
     expect(answer).toMatch(/^HTTP\/1\.1 408 .*too_slow/s)
   })
@@ -213,7 +213,7 @@ describe('a slow client', () => {
       await gateway.later(sessionLimits.patienceMs.stalled)
       return gateway.gateway.count()
     }
-    await expect.poll(cut, { timeout: 8000 }).toEqual({ connections: 0, visits: 0 })
+    await expect.poll(cut).toEqual({ connections: 0, visits: 0 })
   }, 15_000)
 
   it('that keeps sending a refused body is disconnected', async () => {

@@ -74,7 +74,7 @@ it('a thousand calls can wait for one unit, and further ones are told to retry',
   const release = domain.engine.hang('thaw')
   const statements = countStatements()
   const calls = outcomes(Array.from({ length: 1100 }, () => run(unit)))
-  await expect.poll(() => domain.app.activity.waiters.of(unit.id), { timeout: 4000 }).toBe(1000)
+  await expect.poll(() => domain.app.activity.waiters.of(unit.id)).toBe(1000)
   // They read the unit two or three times for all, and one of them wakes it.
   expect(statements()).toBeLessThan(20)
   release()
@@ -94,7 +94,7 @@ it('a call waits 45 seconds for a unit that is slow to wake, and is then told to
   const first = expect(run(unit)).rejects.toMatchObject({ status: 503, retryAfterS: 5 })
   await eventually(domain.app, caller, unit.id, 'starting')
   const second = expect(run(unit)).rejects.toMatchObject({ status: 503, retryAfterS: 5 })
-  await expect.poll(() => domain.app.activity.waiters.of(unit.id), { timeout: 4000 }).toBe(2)
+  await expect.poll(() => domain.app.activity.waiters.of(unit.id)).toBe(2)
   domain.clock.advance(45_001)
   await Promise.all([first, second])
   release()
@@ -110,7 +110,7 @@ it('a call waits ten seconds for a unit that is being created, and is then told 
       `still being created: wait until GET /v1/units/${unit.id} says "running"`,
     ),
   })
-  await expect.poll(() => domain.app.activity.waiters.of(unit.id), { timeout: 4000 }).toBe(1)
+  await expect.poll(() => domain.app.activity.waiters.of(unit.id)).toBe(1)
   domain.clock.advance(10_001)
   await refused
   release()
@@ -136,7 +136,7 @@ it('calls that wait for another process to wake their unit poll for it together'
   const waking = execInUnit(elsewhere, caller, unit.id, { cmd: ['true'], timeoutMs: 5_000 })
   await eventually(domain.app, caller, unit.id, 'starting')
   const calls = Array.from({ length: 200 }, () => run(unit))
-  await expect.poll(() => domain.app.activity.waiters.of(unit.id), { timeout: 4000 }).toBe(200)
+  await expect.poll(() => domain.app.activity.waiters.of(unit.id)).toBe(200)
   const statements = countStatements()
   await settle(1000)
   // One query every quarter of a second.
