@@ -66,16 +66,26 @@ export async function startDashboard(options: ServiceOptions = {}): Promise<Dash
   }
 }
 
+/** Pages that are being left: what they load then is cut off, and they may say so. */
+const leaving = new WeakSet<Page>()
+
+function leave(page: Page): void {
+  leaving.add(page)
+  page.once('framenavigated', () => leaving.delete(page))
+}
+
 /** A page is there once the dashboard has drawn it: of what the server draws before, only the links work. */
 function waitForDashboard(page: Page): void {
   const [goto, reload] = [page.goto.bind(page), page.reload.bind(page)]
   const drawn = async () => await page.locator('#first').waitFor({ state: 'detached' })
   page.goto = async (...asked) => {
+    leave(page)
     const answer = await goto(...asked)
     await drawn()
     return answer
   }
   page.reload = async (...asked) => {
+    leave(page)
     const answer = await reload(...asked)
     await drawn()
     return answer
@@ -111,8 +121,8 @@ async function watch(page: Page, origin: string): Promise<string[]> {
   const faults: string[] = []
   page.on('console', (message) => {
     // The browser says it of each answer that is an error; those of the server are looked at below.
-    if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
-      faults.push(`console: ${message.text()}`)
+    if (message.type() !== 'error' || leaving.has(page)) return
+    if (!message.text().startsWith('Failed to load resource')) faults.push(`console: ${message.text()}`)
   })
   page.on('pageerror', (error) => faults.push(`uncaught: ${error.message}`))
   page.on('request', (request) => {
