@@ -34,6 +34,7 @@ async function collectionsWith(flags: string[]): Promise<number> {
 }
 
 test('A process that copies streams does not collect its whole heap for the pieces that it reads', async () => {
-  expect(await collectionsWith([])).toBeGreaterThan(0)
+  // How much it reads at once, and so keeps, depends on what else the host does.
+  await expect.poll(() => collectionsWith([])).toBeGreaterThan(0)
   expect(await collectionsWith(streamFlags)).toBe(0)
 })
