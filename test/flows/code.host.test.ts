@@ -95,7 +95,7 @@ describe.each(usualClasses)('with %s, code', (isolation) => {
     const each = [
       ['python', 'x = 5', 'x + 1', '6'],
       ['javascript', 'const x = 5', 'await Promise.resolve(x + 1)', '6'],
-      ['typescript', 'enum P { X = 5 }; const p: P = P.X', 'p + 1', '6'],
+      ['typescript', 'enum E { X = 5 }; interface P { x: E }; const p: P = { x: E.X }', 'p.x + 1', '6'],
       ['bash', 'x=5', 'echo $((x + 1))', '6\n'],
       ['r', 'x <- 5', 'x + 1', '[1] 6'],
     ] as const

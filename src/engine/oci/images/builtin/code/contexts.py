@@ -8,7 +8,7 @@ import time
 import traceback
 
 from jupyter_kernels import Nursery, Python, R
-from kernel import RUN, START_S, Died, log
+from kernel import START_S, Died, log
 from small_kernels import Bash, Node
 
 KEPT = '/var/lib/berth-code/contexts.json'
