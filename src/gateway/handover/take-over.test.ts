@@ -1,7 +1,8 @@
 // The door for visits that came to the gateways of other hosts: who may come in, and what they may say.
 
 import { type EventEmitter, once } from 'node:events'
-import type { Socket } from 'node:net'
+import { connect as connectTcp, type Socket } from 'node:net'
+import { duplexPair } from 'node:stream'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -88,6 +89,20 @@ describe('the door for visits of other hosts', () => {
     all.listed.splice(0, 1)
     await new Promise((resolve) => socket.resume().once('close', resolve))
     expect(await isAnswered(near.identity, visit)).toBe(false)
+  })
+
+  it('waits for no host whose handshake ends after it was closed', async () => {
+    const wire = connectTcp(far.doorPort, HOST)
+    clients.push(wire)
+    const [clientSide, wireSide] = duplexPair()
+    const tls = { ...fleetTls(near.identity), checkServerIdentity: () => undefined }
+    noted(connectTls({ socket: clientSide, ...tls, ALPNProtocols: [HANDOVER_PROTOCOL] }))
+    wireSide.pipe(wire)
+    const [greeting] = (await once(wire, 'data')) as [Buffer]
+    const left = far.leave()
+    wireSide.write(greeting)
+    wire.pipe(wireSide)
+    await left
   })
 
   it('hands nothing over again: what is of a third host is unknown there', async () => {

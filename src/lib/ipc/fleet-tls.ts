@@ -79,7 +79,10 @@ export async function listenForFleet(
     // Node leaves a connection open whose handshake took too long.
     socket.destroy()
   })
+  let isClosing = false
   server.on('secureConnection', (socket) => {
+    // Its handshake had begun before: nobody would end it, and the close would wait for it.
+    if (isClosing) return void socket.destroy()
     socket.on('error', (error) => log.debug({ error: error.message }, 'TLS connection lost'))
     // TLS has checked that the authority has signed it and that it is valid now.
     const certificate = socket.getPeerX509Certificate()
@@ -100,6 +103,7 @@ export async function listenForFleet(
     show: (renewed) => server.setSecureContext(fleetTls(renewed)),
     port: typeof bound === 'object' && bound !== null ? bound.port : port,
     close: async (end) => {
+      isClosing = true
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
       end()
       await closed
