@@ -160,7 +160,11 @@ async function watchExits(
   onExit: (status: MachineStatus) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  host.events.on('ended', onExit)
+  // Who destroys a machine waits for that.
+  const tell = (status: MachineStatus) => {
+    if (!host.machines.get(status.id)?.destroySignal.signal.aborted) onExit(status)
+  }
+  host.events.on('ended', tell)
   try {
     for (const machine of host.machines.values()) {
       const status = statusOf(machine)
@@ -168,7 +172,7 @@ async function watchExits(
     }
     await untilAborted(signal)
   } finally {
-    host.events.off('ended', onExit)
+    host.events.off('ended', tell)
   }
 }
 

@@ -189,6 +189,8 @@ function recordEnd(host: EngineContext, machine: Machine, exit: Exit): void {
 async function cleanUp(host: EngineContext, machine: Machine, paths: RunPaths): Promise<void> {
   const { id } = machine.record.spec
   await endProcesses(host, machine)
+  // Its record goes too.
+  if (machine.destroySignal.signal.aborted) return await cleanUpMachine(host, machine, paths)
   const save = () => host.effect('engine.exit.record', () => saveRecord(host.paths, machine.record))
   if (await retry(host, id, save)) return await cleanUpMachine(host, machine, paths)
   // The next engine only knows the end from the exit file: it stays until the record is written.

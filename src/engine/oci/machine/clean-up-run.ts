@@ -1,6 +1,7 @@
 // Removes what one run leaves on the host, after its end or a failed start. What a crash left over is found by
 // lifecycle/recover.ts (`sweepRuns`).
 
+import { allSettled } from '../../../lib/concurrency/all-settled.ts'
 import { reapOrphans } from '../kernel/children.ts'
 import { killAll, removeCgroup } from '../kernel/cgroups.ts'
 import type { EngineContext, Machine } from './context.ts'
@@ -20,14 +21,16 @@ export async function cleanUpRun(host: EngineContext, paths: RunPaths): Promise<
     if (!(await killAll(host.cgroups, paths.container)))
       throw new Error('a process of a run cannot be killed')
   })
-  await host.effect('engine.cleanup.runtime', async () => {
-    await forgetContainer(host.paths.runtimeRoot, paths.container)
-  })
-  await host.effect('engine.cleanup.cgroup', async () => removeCgroup(host.cgroups, paths.container))
-  await host.effect('engine.cleanup.files', async () => {
-    await removeTree(paths.dir)
-    await forgetExit(paths)
-  })
+  await allSettled([
+    host.effect('engine.cleanup.files', async () => {
+      await removeTree(paths.dir)
+      await forgetExit(paths)
+    }),
+    host.effect('engine.cleanup.runtime', async () => {
+      await forgetContainer(host.paths.runtimeRoot, paths.container)
+    }),
+    host.effect('engine.cleanup.cgroup', async () => removeCgroup(host.cgroups, paths.container)),
+  ])
   void reapOrphans()
 }
 
