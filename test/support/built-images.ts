@@ -37,6 +37,8 @@ export type Debian = {
   buildsFail: boolean
   hold: Promise<void>
   asked: number
+  /** The plain system that the last build got. */
+  plainSystem: string | null
 }
 
 export async function openBuiltImages() {
@@ -49,8 +51,10 @@ export async function openBuiltImages() {
     buildsFail: false,
     hold: Promise.resolve(),
     asked: 0,
+    plainSystem: null,
   }
-  const builder: Builder = async (definition, { rootfs }, { signal }) => {
+  const builder: Builder = async (definition, { rootfs }, { signal, plainSystem = null }) => {
+    debian.plainSystem = plainSystem
     await debian.hold
     signal.throwIfAborted()
     if (debian.buildsFail) throw new Error('the package boat is broken')

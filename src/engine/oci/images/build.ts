@@ -1,5 +1,6 @@
 // Builds a built-in image from Debian packages, with the host's apt settings. The same definition and packages give
-// the same files with the same times, except for what `prepare` creates, which has random identities.
+// the same files with the same times, except for what `prepare` creates, which has random identities, and the order in
+// apt's note of what came along.
 
 import { spawn } from 'node:child_process'
 import { mkdir, readFile, stat } from 'node:fs/promises'
@@ -29,6 +30,8 @@ import { buildDigest, readPackages } from './packages.ts'
 import type { NewImage, BuildDirectory } from './store.ts'
 
 export type BuildOptions = {
+  /** The root of the plain system, where it is a part of the image: the rest is installed on a copy of it. */
+  plainSystem?: string | null
   onProgress: (line: string) => void
   /** Called with each line that callers may read (build-log.ts). */
   onLine?: (line: string) => void
@@ -85,9 +88,18 @@ const leftBehind = [
  * Programs open this one file for their language's rules, instead of a dozen in the directory
  * (decisions/builtin-images.md).
  */
-const PACK_LOCALE = 'chroot "$1" localedef --add-to-archive /usr/lib/locale/C.utf8'
+const PACK_LOCALE =
+  'rm -f "$1"/usr/lib/locale/locale-archive && chroot "$1" localedef --add-to-archive /usr/lib/locale/C.utf8'
 
 const EMPTY_RUN = 'find "$1"/run -mindepth 1 ! -path "$1"/run/lock -delete'
+
+/** In place of the essential packages. This host's sources stay. */
+const COPY_SYSTEM =
+  'sources=$(cat "$1"/etc/apt/sources.list) && cp --archive --reflink=auto "$BERTH_SYSTEM"/. "$1" && ' +
+  'printf "%s\\n" "$sources" >"$1"/etc/apt/sources.list'
+/** Debian may have newer packages than the system was made of. By its own apt, which notes what came along. */
+const installed = (packages: string) =>
+  `chroot "$1" apt-get --yes dist-upgrade && chroot "$1" apt-get --yes install ${packages}`
 
 /** The release of this Debian: the date of every file that the build itself made. */
 const RELEASED = Date.UTC(2023, 5, 10)
@@ -103,9 +115,9 @@ export async function buildImage(
   // By the clock that file times come from.
   const { mtimeMs: begunMs } = await stat(scratch)
   const [sources, aptOptions] = await Promise.all([hostSources(), hostAptOptions()])
-  const { background } = options
+  const { background, plainSystem = null } = options
   const npm = await npmSourcesOf(definition)
-  const command = buildCommand(definition, rootfs, { sources, aptOptions, background, npm })
+  const command = buildCommand(definition, rootfs, { plainSystem, sources, aptOptions, background, npm })
   const releases = join(scratch, 'releases')
   const failure = await runBuild(command, { reference, releases, temporary: scratch, npm }, options)
   if (failure !== null) throw imageError('image_unavailable', reference, 'building it failed', failure)
@@ -133,19 +145,29 @@ function buildCommand(
   definition: BuiltIn,
   rootfs: string,
   {
+    plainSystem,
     sources,
     aptOptions,
     background,
     npm,
-  }: { sources: string[]; aptOptions: string[]; background: boolean; npm: NpmSource[] },
+  }: {
+    plainSystem: string | null
+    sources: string[]
+    aptOptions: string[]
+    background: boolean
+    npm: NpmSource[]
+  },
 ): string[] {
+  const packages = ['dumb-init', ...definition.packages]
   // biome-ignore format: one line a program
   return [
     ...(background ? ['nice', '-n', '19', 'ionice', '-c', '3'] : []),
     'setpriv', '--pdeathsig', 'KILL', '--',
     'unshare', '--pid', '--fork', '--kill-child', '--mount-proc', '--',
-    'mmdebstrap', '--verbose', '--mode=root', '--format=directory', '--variant=minbase',
-    `--include=${['dumb-init', ...definition.packages].join(',')}`,
+    'mmdebstrap', '--verbose', '--mode=root', '--format=directory',
+    ...(plainSystem === null
+      ? ['--variant=minbase', `--include=${packages.join(',')}`]
+      : ['--variant=custom', `--setup-hook=${COPY_SYSTEM}`, `--customize-hook=${installed(packages.join(' '))}`]),
     ...dpkgOptions.map((option) => `--dpkgopt=${option}`),
     ...aptOptions.map((option) => `--aptopt=${option}`),
     `--customize-hook=grep -h '^Date: ' "$1"/var/lib/apt/lists/*Release >"$BERTH_RELEASES" || true`,
@@ -186,7 +208,7 @@ async function runBuild(
     temporary,
     npm,
   }: { reference: string; releases: string; temporary: string; npm: NpmSource[] },
-  { onProgress, onLine, limits, signal }: BuildOptions,
+  { plainSystem = null, onProgress, onLine, limits, signal }: BuildOptions,
 ): Promise<Error | null> {
   signal.throwIfAborted()
   const child = spawn(command, args, {
@@ -199,6 +221,7 @@ async function runBuild(
       // Programs that write dates into files use this one.
       SOURCE_DATE_EPOCH: String(RELEASED / 1000),
       BERTH_RELEASES: releases,
+      ...(plainSystem === null ? {} : { BERTH_SYSTEM: plainSystem }),
       ...Object.fromEntries(npm.map(({ from }, index) => [`BERTH_NPM_${index}`, from])),
       // A build that is ended leaves a directory of gpg there. mmdebstrap takes the variable away from hooks and packages.
       TMPDIR: temporary,

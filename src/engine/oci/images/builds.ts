@@ -10,6 +10,7 @@ import type { Clock } from '../../../lib/clock.ts'
 import { readIfThere } from '../../../lib/read-if-there.ts'
 import { type Builder, type BuildOptions } from './build.ts'
 import { type BuiltIn, definitionDigest } from './builtin.ts'
+import { plainSystem } from './builtin-images.ts'
 import { replaceFile } from './files.ts'
 import { type ImageStore, type StoredImage } from './store.ts'
 
@@ -62,6 +63,17 @@ export async function openBuilds(
   const find = async (definition: BuiltIn) =>
     await store.find(await newestOf(await definitionDigest(definition)))
 
+  /** Runs work with the root of the plain system; null where the image does not contain it all, or it is not here. */
+  const withPlainSystem = async <T>(
+    { packages }: BuiltIn,
+    work: (rootfs: string | null) => Promise<T>,
+  ): Promise<T> => {
+    const contains = packages.length > plainSystem.packages.length
+    if (!contains || !plainSystem.packages.every((name) => packages.includes(name))) return await work(null)
+    const digest = await newestOf(await definitionDigest(plainSystem))
+    return await store.hold(digest, async (stored) => await work(stored?.rootfs ?? null))
+  }
+
   return {
     stateOf: async (definition) => await read(await definitionDigest(definition)),
     find,
@@ -76,9 +88,15 @@ export async function openBuilds(
         if (there && there.image.digest !== replaced) return there
         const before = await read(id)
         try {
-          const fill = async (workshop: Parameters<Builder>[1]) =>
-            await builder(definition, workshop, options)
-          const made = await store.makeUnder(key, fill, options.signal)
+          const made = await withPlainSystem(
+            definition,
+            async (system) =>
+              await store.makeUnder(
+                key,
+                async (workshop) => await builder(definition, workshop, { ...options, plainSystem: system }),
+                options.signal,
+              ),
+          )
           await write(id, { ...nothing, digest: made.image.digest })
           return made
         } catch (error) {

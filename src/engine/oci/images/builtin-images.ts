@@ -41,8 +41,16 @@ const ofInterpreter = Object.fromEntries(
   partsOfInterpreter.split(' ').map((name) => [`${interpreter}/${name}.py`, `code/${name}.py`]),
 )
 
+/** A part of most of the others, which are built on it where it is here. */
+export const plainSystem: BuiltIn = {
+  name: 'debian',
+  version: '12',
+  packages: ['ca-certificates', 'curl'],
+  cmd: idle,
+}
+
 export const builtIns: BuiltIn[] = [
-  { name: 'debian', version: '12', packages: ['ca-certificates', 'curl'], cmd: idle },
+  plainSystem,
   {
     // A machine for an agent to work on: its tools, and a user of its own beside root.
     name: 'base',
