@@ -8,8 +8,8 @@ cd "$(dirname "$0")/.."
 
 packages='runc conmon skopeo umoci btrfs-progs nftables iproute2 busybox-static mmdebstrap bubblewrap
   libnss-myhostname runsc'
-test_packages='docker-registry chromium conntrack curl git libnss3-tools mariadb-client pebble postgresql-client
-  python3-hatchling python3-httpx python3-mypy python3-pytest python3-venv python3-websockets
+test_packages='chromium-headless-shell conntrack curl docker-registry git libnss3-tools mariadb-client pebble
+  postgresql-client python3-hatchling python3-httpx python3-mypy python3-pytest python3-venv python3-websockets
   redis-tools'
 users='berth berth-gateway berth-egress berth-postgres berth-images'
 

@@ -5,6 +5,7 @@ import { type Browser, type BrowserContext, chromium, type Page } from 'playwrig
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createSignInLink } from '../../src/domain/credentials/sign-in.ts'
 import { signInUrl } from '../../src/domain/credentials/sign-in-url.ts'
+import { chromiumOptions } from '../support/chromium.ts'
 import { DOMAIN, type Origin, startGateway, startOrigin, type TestGateway } from '../support/gateway.ts'
 import { makeTeam, type TestTeam } from '../support/make.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -40,10 +41,9 @@ beforeAll(async () => {
   hostile = `http://${gateway.expose(origin.port)}`
   neighbour = `http://${gateway.expose(origin.port)}`
   browser = await chromium.launch({
-    executablePath: '/usr/bin/chromium',
+    ...chromiumOptions,
     args: [
-      // Chromium's own sandbox does not work for root.
-      '--no-sandbox',
+      ...chromiumOptions.args,
       `--host-resolver-rules=MAP berth.test 127.0.0.1:${service.port},MAP *.${DOMAIN} 127.0.0.1:${gateway.port}`,
     ],
   })

@@ -7,6 +7,7 @@ import { type Browser, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import type { AuditList } from '../../src/contract/audit.ts'
+import { chromiumOptions } from '../support/chromium.ts'
 import { eventually } from '../support/berth.ts'
 import { newEra } from '../support/mcp.ts'
 import { useBerth } from '../support/use-berth.ts'
@@ -28,7 +29,7 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => program.listen(0, '127.0.0.1', resolve))
   redirectUri = `http://127.0.0.1:${(program.address() as AddressInfo).port}/callback`
   // Chromium's own sandbox does not work for root.
-  browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] })
+  browser = await chromium.launch(chromiumOptions)
 })
 afterAll(async () => {
   await browser.close()

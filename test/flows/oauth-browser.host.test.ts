@@ -5,6 +5,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type Browser, chromium } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { chromiumOptions } from '../support/chromium.ts'
 import { builtDashboard } from '../support/dashboard.ts'
 import { makeTeam } from '../support/make.ts'
 import { authorizePath, newPkce, redeem, registerClient } from '../support/oauth.ts'
@@ -27,9 +28,8 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => program.listen(0, '127.0.0.1', resolve))
   redirectUri = `http://127.0.0.1:${(program.address() as AddressInfo).port}/callback`
   browser = await chromium.launch({
-    executablePath: '/usr/bin/chromium',
-    // Chromium's own sandbox does not work for root.
-    args: ['--no-sandbox', `--host-resolver-rules=MAP berth.test 127.0.0.1:${service.port}`],
+    ...chromiumOptions,
+    args: [...chromiumOptions.args, `--host-resolver-rules=MAP berth.test 127.0.0.1:${service.port}`],
   })
 })
 afterAll(async () => {

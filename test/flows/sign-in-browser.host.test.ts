@@ -3,6 +3,7 @@
 
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { chromiumOptions } from '../support/chromium.ts'
 import { type Github, startGithub } from '../support/github.ts'
 import { type OpenIdProvider, startOpenIdProvider } from '../support/openid.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -20,9 +21,8 @@ beforeAll(async () => {
   const emails = [{ email: 'eight@example.test', primary: true, verified: true }]
   github.people.set('7', { login: 'eight', name: null, emails })
   browser = await chromium.launch({
-    executablePath: '/usr/bin/chromium',
-    // Chromium's own sandbox does not work for root.
-    args: ['--no-sandbox', `--host-resolver-rules=MAP berth.test 127.0.0.1:${service.port}`],
+    ...chromiumOptions,
+    args: [...chromiumOptions.args, `--host-resolver-rules=MAP berth.test 127.0.0.1:${service.port}`],
   })
 })
 afterAll(async () => {

@@ -7,6 +7,7 @@ import { get } from 'node:https'
 import { join, relative } from 'node:path'
 import { promisify } from 'node:util'
 import { type BrowserContext, chromium } from 'playwright-core'
+import { chromiumOptions } from './chromium.ts'
 
 const run = promisify(execFile)
 
@@ -48,9 +49,7 @@ export async function openBrowser(home: string, caFile: string): Promise<Browser
   await run('certutil', ['-d', `sql:${trusted}`, '-N', '--empty-password'])
   await run('certutil', ['-d', `sql:${trusted}`, '-A', '-t', 'C,,', '-n', 'berth', '-i', caFile])
   return await chromium.launchPersistentContext(join(home, 'profile'), {
-    executablePath: '/usr/bin/chromium',
-    // As root it has no sandbox of its own.
-    args: ['--no-sandbox'],
+    ...chromiumOptions,
     env: { ...(process.env as Record<string, string>), HOME: home },
   })
 }

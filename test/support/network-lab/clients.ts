@@ -151,7 +151,7 @@ public class Ask { public static void main(String[] none) throws Exception {
 } }`,
 }
 
-/** Of Debian's Chromium as root, headless and with nothing of its own on the network. */
+/** The whole of Debian's Chromium, as root, headless and with nothing of its own on the network. */
 export const chromiumCommand = ['chromium', '--headless', ...chromiumOptions.args]
 
 function shell(script: string): string[] {

@@ -7,13 +7,9 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { chromiumOptions } from '../../../../test/support/chromium.ts'
 import type { BrokerWorld, Sent } from '../../../../test/support/network-lab/broker-world.ts'
-import {
-  CLIENTS_HOST,
-  chromiumCommand,
-  clients,
-  homeFiles,
-} from '../../../../test/support/network-lab/clients.ts'
+import { CLIENTS_HOST, clients, homeFiles } from '../../../../test/support/network-lab/clients.ts'
 import { type Lab, NEIGHBOUR, openLab, PUBLIC } from '../../../../test/support/network-lab/lab.ts'
 import { PLACEHOLDER } from '../../../../test/support/network-lab/registries.ts'
 import { startEgressIn } from '../../../../test/support/network-lab/start-egress.ts'
@@ -87,14 +83,16 @@ describe.each(clients)('$name', ({ program, command, prints, header, sends }) =>
   })
 })
 
-test.skipIf(!isHere('chromium'))(
-  'a browser reaches a listed host, with the long ClientHello that it sends',
-  async () => {
-    const page = ['--dump-dom', `--user-data-dir=${join(home, 'profile')}`, `https://${CLIENTS_HOST}/`]
-    const command = [...chromiumCommand, '--ignore-certificate-errors', ...page]
-    expect((await inside('listed', command)).stdout).toContain(`hello from ${CLIENTS_HOST}`)
-  },
-)
+test('a browser reaches a listed host, with the long ClientHello that it sends', async () => {
+  const page = ['--dump-dom', `--user-data-dir=${join(home, 'profile')}`, `https://${CLIENTS_HOST}/`]
+  const command = [
+    chromiumOptions.executablePath,
+    ...chromiumOptions.args,
+    '--ignore-certificate-errors',
+    ...page,
+  ]
+  expect((await inside('listed', command)).stdout).toContain(`hello from ${CLIENTS_HOST}`)
+})
 
 function isHere(program: string): boolean {
   return (process.env['PATH'] ?? '')
