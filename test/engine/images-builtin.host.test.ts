@@ -160,6 +160,7 @@ describe('the definitions of built-in images', () => {
       'agent:1',
       'browser:1',
       'docker:20.10',
+      'node:24',
       'node:18',
       'postgres:15',
       'mariadb:10.11',
@@ -169,5 +170,6 @@ describe('the definitions of built-in images', () => {
       'nginx:1.22',
     ])
     expect(findBuiltIn('postgres', 'latest')?.version).toBe('15')
+    expect(findBuiltIn('node', 'latest')?.version).toBe('24')
   })
 })

@@ -50,7 +50,7 @@ const sockets: TLSSocket[] = []
 
 beforeAll(async () => {
   ca = await readFile(berth.credentials.caFile ?? '', 'utf8')
-  const spec = { name: 'crowded', image: 'berth.local/node:18', size: 'medium', ports: [80] }
+  const spec = { name: 'crowded', image: 'berth.local/node:24', size: 'medium', ports: [80] }
   const unit = await createUnit(berth, { ...spec, cmd: ['node', '-e', server] })
   const exposed = await berth.call<Exposed>('POST', `/v1/units/${unit.id}/expose`, {
     port: 80,

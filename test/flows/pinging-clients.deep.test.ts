@@ -42,7 +42,7 @@ afterAll(() => {
 
 /** Publishes a unit and starts a client that sends the frame repeatedly. */
 async function unitWithClient(name: string, frame: Buffer): Promise<{ unit: Unit; socket: TLSSocket }> {
-  const spec = { name, image: 'berth.local/node:18', cmd: ['node', '-e', SERVER], ports: [80], sleep: '1m' }
+  const spec = { name, image: 'berth.local/node:24', cmd: ['node', '-e', SERVER], ports: [80], sleep: '1m' }
   const { unit, url } = await publish(berth, spec, { port: 80, protocol: 'http', mode: 'public' })
   const { hostname, port } = new URL(url)
   const socket = connect({ host: '127.0.0.1', port: Number(port), servername: hostname, ca })

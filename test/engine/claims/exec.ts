@@ -3,6 +3,7 @@
 
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
+import { collectGarbage } from '../../support/collect-garbage.ts'
 import { eventually, kindOf, type Suite } from '../suite.ts'
 
 const MB = 1024 * 1024
@@ -95,9 +96,15 @@ export function execClaims(suite: Suite): void {
     const total = 100 * MB
     let bytes = 0
     let peak = 0
+    const most = 50 * MB
     // Of this thread: tests that run beside it in the process have memory of their own.
     const held = () => process.memoryUsage().arrayBuffers
     const before = held()
+    const heldMore = () => {
+      // What nobody holds any more may not have been collected yet.
+      if (held() - before > most) collectGarbage()
+      return held() - before
+    }
     const exit = await suite
       .engine()
       .exec(
@@ -107,12 +114,12 @@ export function execClaims(suite: Suite): void {
           // Slow at first, while everything there is could pile up; then fast, to come to an end.
           if (bytes < 2 * MB) await new Promise((resolve) => setTimeout(resolve, 40))
           bytes += data.length
-          if (bytes < 4 * MB) peak = Math.max(peak, held() - before)
+          if (bytes < 4 * MB) peak = Math.max(peak, heldMore())
         },
       )
     expect(exit).toEqual({ exitCode: 0, timedOut: false })
     expect(bytes).toBe(total)
-    expect(peak).toBeLessThan(50 * MB)
+    expect(peak).toBeLessThan(most)
   })
 
   test('aborting a command kills it and ends the call', async () => {

@@ -5,7 +5,7 @@ import styles from './new-unit.module.css'
 
 const images = [
   { image: 'berth.local/python:3.11', mark: 'python', title: 'Python 3.11' },
-  { image: 'berth.local/node:18', mark: 'node', title: 'Node 18' },
+  { image: 'berth.local/node:24', mark: 'node', title: 'Node 24' },
   { image: 'berth.local/base:12', mark: 'base', title: 'Agent workspace' },
   { image: 'berth.local/debian:12', mark: 'debian', title: 'Debian 12' },
   { image: 'berth.local/nginx:1.22', mark: 'nginx', title: 'nginx 1.22' },

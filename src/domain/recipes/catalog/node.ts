@@ -4,7 +4,7 @@ import { FILES_OF_NODE, LISTENS_IN_PORT } from './words.ts'
 
 export const node = defineRecipe({
   name: 'node',
-  title: 'Node.js 18',
+  title: 'Node.js 24',
   description:
     'A web application in Node.js. It installs the dependencies in package.json, by its lock file if there is one. It runs ' +
     `the script "start", else "main" of package.json, server.js, index.js or app.js. ${LISTENS_IN_PORT}`,
@@ -17,7 +17,7 @@ export const node = defineRecipe({
   units: {
     main: ({ params }) => ({
       ...appUnit,
-      image: 'berth.local/node:18',
+      image: 'berth.local/node:24',
       size: params.size,
       env: { ...appEnv, ...params.env },
       files: params.files,

@@ -30,7 +30,7 @@ export const webWithPostgres = defineRecipe({
       }),
     main: ({ params, secret, unit }) => ({
       ...appUnit,
-      image: 'berth.local/node:18',
+      image: 'berth.local/node:24',
       size: params.size,
       env: {
         ...appEnv,

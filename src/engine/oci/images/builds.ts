@@ -65,11 +65,11 @@ export async function openBuilds(
 
   /** Runs work with the root of the plain system; null where the image does not contain it all, or it is not here. */
   const withPlainSystem = async <T>(
-    { packages }: BuiltIn,
+    { name, packages }: BuiltIn,
     work: (rootfs: string | null) => Promise<T>,
   ): Promise<T> => {
-    const contains = packages.length > plainSystem.packages.length
-    if (!contains || !plainSystem.packages.every((name) => packages.includes(name))) return await work(null)
+    const contains = plainSystem.packages.every((each) => packages.includes(each))
+    if (name === plainSystem.name || !contains) return await work(null)
     const digest = await newestOf(await definitionDigest(plainSystem))
     return await store.hold(digest, async (stored) => await work(stored?.rootfs ?? null))
   }

@@ -219,6 +219,16 @@ export const builtIns: BuiltIn[] = [
   },
   {
     name: 'node',
+    version: '24',
+    packages: ['ca-certificates', 'curl'],
+    npmPackages: nodeAndNpm,
+    prepare: linkNpm,
+    cmd: idle,
+    script: 'node.sh',
+  },
+  {
+    // Debian's, for who names it.
+    name: 'node',
     version: '18',
     packages: ['ca-certificates', 'curl', 'nodejs', 'npm'],
     cmd: idle,

@@ -1,5 +1,5 @@
-// The images that need no registry (design 3): Debian packages, and how to run them. Each has one version, Debian's;
-// `latest` is the same.
+// The images that need no registry (design 3): Debian packages, and how to run them. Most have one version,
+// Debian's; `latest` is the first of that name.
 
 import { isUtf8 } from 'node:buffer'
 import { createHash } from 'node:crypto'
