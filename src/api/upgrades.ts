@@ -56,6 +56,8 @@ export function createUpgrades(given: Given): Upgrades {
     perMessageDeflate: false,
     handleProtocols: (offered) => (offered.has(PROTOCOL) ? PROTOCOL : false),
   })
+  // Each handshake has one while it lasts: Node would warn of a leak from the eleventh at once on.
+  sockets.setMaxListeners(0)
   return {
     isWanted: (request) =>
       request.method === 'GET' &&

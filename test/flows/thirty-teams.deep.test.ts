@@ -2,7 +2,6 @@
 // for each of the ninety units.
 
 import { beforeAll, describe, expect, it } from 'vitest'
-import { routes } from '../../src/api/routes.ts'
 import type { RunResult } from '../../src/contract/run-result.ts'
 import type { Unit } from '../../src/contract/unit.ts'
 import { systemClock } from '../../src/lib/clock.ts'
@@ -25,17 +24,6 @@ const AT_ONCE = 6
 const calls = unitCalls.map(({ routes: called, call }) => ({ what: called.join(', '), call }))
 
 type Team = { owner: Owner; units: Unit[] }
-
-/** Made by POST /v1/units and POST /v1/stacks themselves, and by no unit. */
-const creating = ['POST /v1/units', 'POST /v1/stacks']
-
-it('each route of a unit or a stack is called', () => {
-  const there = routes
-    .map(({ method, path }) => `${method} ${path}`)
-    .filter((each) => /\/(units|stacks)/.test(each))
-  const called = [...creating, ...stackCalls.routes, ...unitCalls.flatMap((each) => each.routes)]
-  expect(called.toSorted()).toEqual(there.toSorted())
-})
 
 describe('three hosts', () => {
   const settings = { BERTH_HOSTS_ADDRESS: '', BERTH_ISOLATION: 'runc' }

@@ -158,11 +158,14 @@ export const unitCalls: { routes: string[]; call: Call }[] = [
       expect(JSON.stringify(await ok(owner, 'GET', `${at(unit)}/logs`))).toContain(`begun ${unit.name}`),
   },
   {
-    routes: ['GET /v1/units/{id}/metrics'],
-    call: async (owner, unit) =>
+    routes: ['GET /v1/units/{id}/metrics', 'GET /v1/units/{id}/metrics/history'],
+    call: async (owner, unit) => {
       expect(await ok(owner, 'GET', `${at(unit)}/metrics`)).toMatchObject({
         run: { memory: { usedBytes: expect.any(Number) }, network: { sentBytes: expect.any(Number) } },
-      }),
+      })
+      const history = await ok(owner, 'GET', `${at(unit)}/metrics/history`)
+      expect(history).toMatchObject({ points: expect.any(Array) })
+    },
   },
   {
     routes: [
@@ -185,6 +188,68 @@ export const unitCalls: { routes: string[]; call: Call }[] = [
       const read = async () => await ok<Process>(owner, 'GET', `${processes}/${id}`)
       await eventually(async () => expect(await read()).toMatchObject({ exitCode: 137 }), 20_000)
       await ok(owner, 'DELETE', `${processes}/${id}`)
+    },
+  },
+  {
+    routes: [
+      'POST /v1/units/{id}/processes/{processId}/input',
+      'POST /v1/units/{id}/processes/{processId}/keep-awake',
+    ],
+    call: async (owner, unit) => {
+      const { id } = await ok<Process>(owner, 'POST', `${at(unit)}/processes`, {
+        cmd: ['cat'],
+        takesInput: true,
+      })
+      const process = `${at(unit)}/processes/${id}`
+      expect(await ok(owner, 'POST', `${process}/keep-awake`, { forMs: 60_000 })).toMatchObject({
+        awakeUntil: expect.any(String),
+      })
+      expect(await ok(owner, 'POST', `${process}/input`, { data: 'typed', end: true })).toEqual({ taken: 5 })
+      const read = async () => await ok<Process>(owner, 'GET', process)
+      await eventually(async () => expect(await read()).toMatchObject({ exitCode: 0 }), 20_000)
+      await ok(owner, 'DELETE', process)
+    },
+  },
+  {
+    routes: ['POST /v1/units/{id}/calls'],
+    call: async (owner, unit) => {
+      const calls = [{ method: 'process/start', cmd: ['true'] }]
+      await ok(owner, 'POST', `${at(unit)}/calls`, { calls })
+    },
+  },
+  {
+    // These units have no interpreter, which is asked in each of them.
+    routes: [
+      'POST /v1/units/{id}/code',
+      'POST /v1/units/{id}/code/contexts',
+      'GET /v1/units/{id}/code/contexts',
+      'DELETE /v1/units/{id}/code/contexts/{contextId}',
+      'POST /v1/units/{id}/code/contexts/{contextId}/interrupt',
+      'POST /v1/units/{id}/code/contexts/{contextId}/restart',
+    ],
+    call: async (owner, unit) => {
+      const contexts = `${at(unit)}/code/contexts`
+      const one = `${contexts}/${'0'.repeat(8)}-0000-4000-8000-${'0'.repeat(12)}`
+      const asked: [method: string, path: string, body?: object][] = [
+        ['POST', `${at(unit)}/code`, { code: '1' }],
+        ['POST', contexts, { language: 'python' }],
+        ['GET', contexts],
+        ['DELETE', one],
+        ['POST', `${one}/interrupt`],
+        ['POST', `${one}/restart`],
+      ]
+      for (const [method, path, body] of asked)
+        expect(await callAs(owner, method, path, body)).toMatchObject({
+          status: 409,
+          body: { error: { message: expect.stringContaining('has no code interpreter') } },
+        })
+    },
+  },
+  {
+    routes: ['PUT /v1/units/{id}/secrets/{name}'],
+    call: async (owner, unit) => {
+      const asked = { value: 'another', hosts: ['api.example.com'] }
+      expect((await callAs(owner, 'PUT', `${at(unit)}/secrets/NONE`, asked)).status).toBe(404)
     },
   },
   {

@@ -15,6 +15,8 @@ export function goneWith(response: ServerResponse): AbortController {
 
 /** Calls back once it is closed; at once if it is, since its caller may have left while a call was let in. */
 export function onceClosed(exchange: Writable, callback: () => void): void {
+  // One request may contain many calls: Node would warn of a leak from the eleventh on.
+  exchange.setMaxListeners(0)
   if (exchange.closed) callback()
   else exchange.once('close', callback)
 }
