@@ -10,9 +10,9 @@ import {
 import type { Policy } from '../../contract/policy.ts'
 import { runResultSchema } from '../../contract/run-result.ts'
 import { createUnits } from './create.ts'
-import { destroyUnit } from './destroy.ts'
+import { destroyQuietly, destroyUnit } from './destroy.ts'
 import { execInUnit } from './exec.ts'
-import { getUnit } from './get.ts'
+import { getRecord, getUnit } from './get.ts'
 import { listUnits } from './list.ts'
 import { stopUnit } from './stop.ts'
 
@@ -148,6 +148,19 @@ describe('a create that fails', () => {
       .where('team_id', '=', caller.teamId)
       .execute()
     expect(rows).toEqual([{ address: null }])
+  })
+
+  it('keeps its error also if a sibling that failed at the same time destroys what it last saw being made', async () => {
+    const caller = await domain.makeCaller()
+    domain.engine.fail('start', 'start_failed')
+    await expect(makeUnit(domain.app, caller)).rejects.toMatchObject({ status: 502 })
+    const [unit] = (await listUnits(domain.app, caller, { all: false, limit: 10 })).units
+    const failed = await getRecord(domain.app, caller, unit?.id ?? '')
+    const seen = { ...failed, state: 'creating', revision: failed.revision - 1n } as const
+    await destroyQuietly(domain.app, seen, { sparesFailed: true })
+    expect((await getRecord(domain.app, caller, failed.id)).state).toBe('error')
+    await destroyQuietly(domain.app, seen)
+    expect((await getRecord(domain.app, caller, failed.id)).state).toBe('destroyed')
   })
 
   it('because the answer of the engine was lost is undone too', async () => {

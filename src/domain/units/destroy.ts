@@ -74,9 +74,16 @@ export async function destroyErroredUnits(app: App): Promise<void> {
   await Promise.all(due.map((unit) => destroyQuietly(app, unit)))
 }
 
-/** For a unit that no caller waits for: a failure is retried in a later run, and a slow one delays nothing. */
-export async function destroyQuietly(app: App, unit: UnitRecord): Promise<void> {
-  const destroyed = destroy(app, unit).catch((error: unknown) => {
+/**
+ * For a unit that no caller waits for: a failure is retried in a later run, and a slow one delays nothing. `sparesFailed`: one
+ * that ends in `error` meanwhile is kept, so that its owner can read why.
+ */
+export async function destroyQuietly(
+  app: App,
+  unit: UnitRecord,
+  { sparesFailed = false }: { sparesFailed?: boolean } = {},
+): Promise<void> {
+  const destroyed = destroy(app, unit, sparesFailed).catch((error: unknown) => {
     app.log.warn({ err: error, unitId: unit.id }, 'unit was not destroyed; will be retried')
   })
   await completesWithin(app.clock, LONGEST_WAIT_MS, destroyed)
@@ -84,9 +91,10 @@ export async function destroyQuietly(app: App, unit: UnitRecord): Promise<void> 
 
 const LONGEST_WAIT_MS = 5 * SECOND
 
-async function destroy(app: App, unit: UnitRecord): Promise<void> {
+async function destroy(app: App, unit: UnitRecord, sparesFailed = false): Promise<void> {
   let current: UnitRecord | null = unit
   while (current && current.state !== 'destroyed') {
+    if (sparesFailed && current.state === 'error') return
     const destroying: UnitRecord | null =
       current.state === 'destroying' ? current : await transition(app, current, 'destroy')
     if (destroying) return await runOperation(app, destroying, destroyOperation)

@@ -53,8 +53,10 @@ export function watchingClaims(suite: Suite): void {
   test('changes below the directory are told where that is asked for, also in what is new and what was moved', async () => {
     await sh('mkdir -p /srv/tree/old/deep')
     const { lines } = await watch('/srv/tree', true)
-    await sh('cd /srv/tree && : > old/deep/one && mkdir -p new/a/b && : > new/a/b/two && mv new moved')
-    await sh('cd /srv/tree && : > moved/a/b/three && rm -r old')
+    await sh('cd /srv/tree && : > old/deep/one && mkdir -p new/a/b && : > new/a/b/two')
+    // What is moved before it could be watched is told where it has gone.
+    await expect.poll(lines).toContain('create new/a/b/two')
+    await sh('cd /srv/tree && mv new moved && : > moved/a/b/three && rm -r old')
     await expect
       .poll(lines)
       .toEqual(
