@@ -74,18 +74,27 @@ function leave(page: Page): void {
   page.once('framenavigated', () => leaving.delete(page))
 }
 
+/** Pages that are not there yet: of the one before, this may be heard late. */
+const arriving = new WeakSet<Page>()
+const CUT_OFF = 'This page could not be loaded.'
+
 /** A page is there once the dashboard has drawn it: of what the server draws before, only the links work. */
 function waitForDashboard(page: Page): void {
   const [goto, reload] = [page.goto.bind(page), page.reload.bind(page)]
-  const drawn = async () => await page.locator('#first').waitFor({ state: 'detached' })
+  const drawn = async () => {
+    await page.locator('#first').waitFor({ state: 'detached' })
+    arriving.delete(page)
+  }
   page.goto = async (...asked) => {
     leave(page)
+    arriving.add(page)
     const answer = await goto(...asked)
     await drawn()
     return answer
   }
   page.reload = async (...asked) => {
     leave(page)
+    arriving.add(page)
     const answer = await reload(...asked)
     await drawn()
     return answer
@@ -122,6 +131,7 @@ async function watch(page: Page, origin: string): Promise<string[]> {
   page.on('console', (message) => {
     // The browser says it of each answer that is an error; those of the server are looked at below.
     if (message.type() !== 'error' || leaving.has(page)) return
+    if (arriving.has(page) && message.text().includes(CUT_OFF)) return
     if (!message.text().startsWith('Failed to load resource')) faults.push(`console: ${message.text()}`)
   })
   page.on('pageerror', (error) => faults.push(`uncaught: ${error.message}`))
