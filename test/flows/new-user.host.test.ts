@@ -28,7 +28,6 @@ beforeAll(async () => {
   })
   await new Promise<void>((resolve) => program.listen(0, '127.0.0.1', resolve))
   redirectUri = `http://127.0.0.1:${(program.address() as AddressInfo).port}/callback`
-  // Chromium's own sandbox does not work for root.
   browser = await chromium.launch(chromiumOptions)
 })
 afterAll(async () => {

@@ -66,39 +66,22 @@ export async function startDashboard(options: ServiceOptions = {}): Promise<Dash
   }
 }
 
-/** Pages that are being left: what they load then is cut off, and they may say so. */
-const leaving = new WeakSet<Page>()
-
-function leave(page: Page): void {
-  leaving.add(page)
-  page.once('framenavigated', () => leaving.delete(page))
-}
-
-/** Pages that are not there yet: of the one before, this may be heard late. */
-const arriving = new WeakSet<Page>()
+/** Pages that are left for another one, until that is there: what they were loading is cut off, and they may say so late. */
+const changing = new WeakSet<Page>()
 const CUT_OFF = 'This page could not be loaded.'
 
 /** A page is there once the dashboard has drawn it: of what the server draws before, only the links work. */
 function waitForDashboard(page: Page): void {
   const [goto, reload] = [page.goto.bind(page), page.reload.bind(page)]
-  const drawn = async () => {
+  const untilDrawn = async (change: () => ReturnType<typeof reload>) => {
+    changing.add(page)
+    const answer = await change()
     await page.locator('#first').waitFor({ state: 'detached' })
-    arriving.delete(page)
-  }
-  page.goto = async (...asked) => {
-    leave(page)
-    arriving.add(page)
-    const answer = await goto(...asked)
-    await drawn()
+    changing.delete(page)
     return answer
   }
-  page.reload = async (...asked) => {
-    leave(page)
-    arriving.add(page)
-    const answer = await reload(...asked)
-    await drawn()
-    return answer
-  }
+  page.goto = async (...asked) => await untilDrawn(() => goto(...asked))
+  page.reload = async (...asked) => await untilDrawn(() => reload(...asked))
 }
 
 /** The largest jump of a layout that nobody minds, of moves that follow each other within a second, as browsers count them. */
@@ -130,8 +113,7 @@ async function watch(page: Page, origin: string): Promise<string[]> {
   const faults: string[] = []
   page.on('console', (message) => {
     // The browser says it of each answer that is an error; those of the server are looked at below.
-    if (message.type() !== 'error' || leaving.has(page)) return
-    if (arriving.has(page) && message.text().includes(CUT_OFF)) return
+    if (message.type() !== 'error' || (changing.has(page) && message.text().includes(CUT_OFF))) return
     if (!message.text().startsWith('Failed to load resource')) faults.push(`console: ${message.text()}`)
   })
   page.on('pageerror', (error) => faults.push(`uncaught: ${error.message}`))

@@ -31,13 +31,13 @@ export async function destroyCreateGroup(app: App, unit: UnitRecord): Promise<vo
   if (unit.madeWith === null) return
   const others = await listOthers(app, unit)
   const left = others.filter(({ state }) => state !== 'error' && state !== 'destroyed')
-  await Promise.all(left.map((other) => destroyQuietly(app, other, { sparesFailed: true })))
+  await Promise.all(left.map((other) => destroyQuietly(app, other)))
 }
 
 /** One run of the background job. */
 export async function cleanUpFailedCreates(app: App): Promise<void> {
   const left = await listUnitsOfFailedCreates(app.db, { now: app.clock.now(), limit: 100 })
-  await Promise.all(left.map((unit) => destroyQuietly(app, unit, { sparesFailed: true })))
+  await Promise.all(left.map((unit) => destroyQuietly(app, unit)))
 }
 
 async function listOthers(app: App, { id, teamId, madeWith }: UnitRecord): Promise<UnitRecord[]> {

@@ -157,9 +157,9 @@ describe('a create that fails', () => {
     const [unit] = (await listUnits(domain.app, caller, { all: false, limit: 10 })).units
     const failed = await getRecord(domain.app, caller, unit?.id ?? '')
     const seen = { ...failed, state: 'creating', revision: failed.revision - 1n } as const
-    await destroyQuietly(domain.app, seen, { sparesFailed: true })
-    expect((await getRecord(domain.app, caller, failed.id)).state).toBe('error')
     await destroyQuietly(domain.app, seen)
+    expect((await getRecord(domain.app, caller, failed.id)).state).toBe('error')
+    await destroyQuietly(domain.app, failed)
     expect((await getRecord(domain.app, caller, failed.id)).state).toBe('destroyed')
   })
 

@@ -75,15 +75,11 @@ export async function destroyErroredUnits(app: App): Promise<void> {
 }
 
 /**
- * For a unit that no caller waits for: a failure is retried in a later run, and a slow one delays nothing. `sparesFailed`: one
- * that ends in `error` meanwhile is kept, so that its owner can read why.
+ * For a unit that no caller waits for: a failure is retried in a later run, and a slow one delays nothing. A unit that has come
+ * to `error` since it was read is kept, so that its owner can read why.
  */
-export async function destroyQuietly(
-  app: App,
-  unit: UnitRecord,
-  { sparesFailed = false }: { sparesFailed?: boolean } = {},
-): Promise<void> {
-  const destroyed = destroy(app, unit, sparesFailed).catch((error: unknown) => {
+export async function destroyQuietly(app: App, unit: UnitRecord): Promise<void> {
+  const destroyed = destroy(app, unit, { unlessFailed: unit.state !== 'error' }).catch((error: unknown) => {
     app.log.warn({ err: error, unitId: unit.id }, 'unit was not destroyed; will be retried')
   })
   await completesWithin(app.clock, LONGEST_WAIT_MS, destroyed)
@@ -91,10 +87,10 @@ export async function destroyQuietly(
 
 const LONGEST_WAIT_MS = 5 * SECOND
 
-async function destroy(app: App, unit: UnitRecord, sparesFailed = false): Promise<void> {
+async function destroy(app: App, unit: UnitRecord, { unlessFailed = false } = {}): Promise<void> {
   let current: UnitRecord | null = unit
   while (current && current.state !== 'destroyed') {
-    if (sparesFailed && current.state === 'error') return
+    if (unlessFailed && current.state === 'error') return
     const destroying: UnitRecord | null =
       current.state === 'destroying' ? current : await transition(app, current, 'destroy')
     if (destroying) return await runOperation(app, destroying, destroyOperation)

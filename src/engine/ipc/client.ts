@@ -25,7 +25,7 @@ import type {
   UnaryRequest,
 } from './protocol.ts'
 import { connectRpc } from './rpc-client.ts'
-import { nearOnly, RPC_MAX_BYTES, rpcOperations, type RpcOperation } from './rpc-protocol.ts'
+import { RPC_MAX_BYTES, rpcOperations, type RpcOperation } from './rpc-protocol.ts'
 import { askForFrames, askForJson } from './request.ts'
 import { type EngineAddress, type EngineTransport, transportTo } from './transport.ts'
 import { lastMessage, inputFrames, terminalFrames } from './streamed-calls.ts'
@@ -74,7 +74,7 @@ function callOver(transport: EngineTransport, { epoch, onLost }: Omit<Connection
   ): Promise<UnaryAnswer[K]> {
     const { request: schema, answer, deadlineMs } = unaryOperations[operation]
     const encoded = encode(schema, request)
-    const asked = isQuick(transport, operation, encoded)
+    const asked = isQuick(operation, encoded)
       ? quickly(operation, encoded, deadlineMs)
       : askForJson({ transport, operation, body: JSON.stringify(encoded), deadlineMs, epoch })
     return z.parse(answer, await asked.catch(noticeLoss)) as UnaryAnswer[K]
@@ -274,13 +274,9 @@ function callOver(transport: EngineTransport, { epoch, onLost }: Omit<Connection
   }
 }
 
-function isQuick(
-  { isFar }: EngineTransport,
-  operation: UnaryOperation,
-  request: unknown,
-): operation is RpcOperation {
+function isQuick(operation: UnaryOperation, request: unknown): operation is RpcOperation {
   if (operation === 'start' && JSON.stringify(request).length > QUICK_START_LENGTH) return false
-  return rpcOperations.some((quick) => quick === operation && !(isFar && nearOnly.includes(quick)))
+  return rpcOperations.some((quick) => quick === operation)
 }
 
 /** Encodes a request. */

@@ -6,7 +6,7 @@ import { SMALL } from './fields.ts'
 import type { UnaryOperation } from './protocol.ts'
 
 /**
- * Unary operations of wakes, creates and destroys, for which the round trip counts. They use JSON lines on a
+ * Unary operations of wakes and creates, for which the round trip counts. They use JSON lines on a
  * socket of their own: a request with the epoch of its server, and its answer. A start with large boot files goes over HTTP.
  */
 export const rpcOperations = [
@@ -16,12 +16,8 @@ export const rpcOperations = [
   'start',
   'freeze',
   'thaw',
-  'pull',
-  'destroy',
 ] as const satisfies UnaryOperation[]
 export type RpcOperation = (typeof rpcOperations)[number]
-/** A far engine may be of the Berth before, which takes these over HTTP alone. */
-export const nearOnly: readonly RpcOperation[] = ['pull', 'destroy']
 export const rpcSocketOf = (socketPath: string) => `${socketPath.replace(/\.sock$/, '')}.quick`
 /** The longest line. */
 export const RPC_MAX_BYTES = SMALL

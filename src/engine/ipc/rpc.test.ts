@@ -121,7 +121,7 @@ describe('low-latency calls', () => {
 
   test.each([
     ['no epoch', JSON.stringify({ id: 1, operation: 'thaw', request: { ref } })],
-    ['an operation that is not quick', asking('putAside', { id: ref.id })],
+    ['an operation that is not quick', asking('destroy', { id: ref.id })],
     ['an operation of JavaScript', asking('constructor', {})],
     ['no JSON', 'not JSON'],
     ['a string for its id', '{"id":"1","epoch":1,"operation":"thaw","request":{}}'],

@@ -27,8 +27,6 @@ export type EngineAddress =
     }
 
 export type EngineTransport = {
-  /** Whether its engine is on another host. */
-  isFar: boolean
   /** How long calls wait for an engine that restarts, in ms (while-restarting.ts). */
   waitsMs: number
   /** Over a kept connection, unless `options` say otherwise. */
@@ -51,7 +49,6 @@ export function transportTo(address: EngineAddress): EngineTransport {
 function overSocket(socketPath: string): EngineTransport {
   const agent = new Agent(kept)
   return {
-    isFar: false,
     waitsMs: 0,
     request: (options, onAnswer) => request({ agent, socketPath, ...options }, onAnswer),
     connectQuick: () => connect(rpcSocketOf(socketPath)),
@@ -91,7 +88,6 @@ function overTls({
     socket.once('close', () => open.delete(socket))
   }
   return {
-    isFar: true,
     waitsMs: restartsWithinMs,
     // Node names HTTP in ALPN by itself.
     request: (options, onAnswer) => {

@@ -160,11 +160,7 @@ async function watchExits(
   onExit: (status: MachineStatus) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  // Who destroys a machine waits for that.
-  const tell = (status: MachineStatus) => {
-    if (!host.machines.get(status.id)?.destroySignal.signal.aborted) onExit(status)
-  }
-  host.events.on('ended', tell)
+  host.events.on('ended', onExit)
   try {
     for (const machine of host.machines.values()) {
       const status = statusOf(machine)
@@ -172,7 +168,7 @@ async function watchExits(
     }
     await untilAborted(signal)
   } finally {
-    host.events.off('ended', tell)
+    host.events.off('ended', onExit)
   }
 }
 

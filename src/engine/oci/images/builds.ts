@@ -88,15 +88,11 @@ export async function openBuilds(
         if (there && there.image.digest !== replaced) return there
         const before = await read(id)
         try {
-          const made = await withPlainSystem(
-            definition,
-            async (system) =>
-              await store.makeUnder(
-                key,
-                async (workshop) => await builder(definition, workshop, { ...options, plainSystem: system }),
-                options.signal,
-              ),
-          )
+          const made = await withPlainSystem(definition, async (system) => {
+            const fill = async (workshop: Parameters<Builder>[1]) =>
+              await builder(definition, workshop, { ...options, plainSystem: system })
+            return await store.makeUnder(key, fill, options.signal)
+          })
           await write(id, { ...nothing, digest: made.image.digest })
           return made
         } catch (error) {
